@@ -1,6 +1,7 @@
-//! Packs the model catalog (`data/models/`) and lists it for `src/catalog.rs`.
+//! Compresses the model catalog (`data/models/`) and generates the table that `src/catalog.rs`
+//! includes.
 //!
-//! Each provider's list is packed by itself, so that a start unpacks only those of the providers it asks for.
+//! Each provider's list is compressed separately, so startup unpacks only the lists it needs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=data/models");
-    let folder = |variable: &str| PathBuf::from(std::env::var_os(variable).unwrap_or_default());
-    let models = folder("CARGO_MANIFEST_DIR").join("data").join("models");
-    if let Err(error) = pack_all(&models, &folder("OUT_DIR")) {
-        println!("cargo::error=packing the model catalog: {error}");
+    let directory = |variable: &str| PathBuf::from(std::env::var_os(variable).unwrap_or_default());
+    let models = directory("CARGO_MANIFEST_DIR").join("data").join("models");
+    if let Err(error) = pack_all(&models, &directory("OUT_DIR")) {
+        println!("cargo::error=cannot pack the model catalog: {error}");
     }
 }
 
@@ -30,13 +31,13 @@ fn pack_all(models: &Path, output: &Path) -> io::Result<()> {
             files.insert(provider.to_string_lossy().into_owned(), file);
         }
     }
-    let mut table = format!("static CATALOG: [Entry; {}] = [\n", files.len());
+    let mut table = format!("static CATALOG: [CatalogEntry; {}] = [\n", files.len());
     for (provider, file) in files {
         let packed = format!("{provider}.deflate");
         pi_packed::pack(&fs::read(file)?, &output.join(&packed))?;
         writeln!(
             table,
-            "Entry::packed({provider:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{packed}\"))),"
+            "CatalogEntry::packed({provider:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{packed}\"))),"
         )
         .map_err(io::Error::other)?;
     }

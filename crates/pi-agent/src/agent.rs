@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AgentMessage, AssistantStream, Content, Env, ImageContent, InputBlock, LiveMessage, Message,
+    AgentMessage, AssistantStream, MessageContent, Env, ImageContent, InputBlock, LiveMessage, Message,
     Model, Models, StreamOptions, StreamPhase, ThinkingLevel, UserMessage,
 };
 use tokio::sync::watch;
@@ -228,7 +228,7 @@ impl Agent {
         let mut blocks = vec![InputBlock::text(text)];
         blocks.extend(images.into_iter().map(InputBlock::Image));
         AgentMessage::from(UserMessage {
-            content: Content::Blocks(blocks),
+            content: MessageContent::Blocks(blocks),
             timestamp: self.core.lock().machine.now_ms(),
             ..UserMessage::default()
         })

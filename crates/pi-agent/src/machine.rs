@@ -14,7 +14,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use pi_ai::transcript::{ToolChanges, tools_in_force};
+use pi_ai::transcript::{ToolChanges, active_tools};
 use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, SystemMessage};
 
 pub(crate) use batch::CallOutcome;
@@ -517,7 +517,7 @@ impl Machine {
             });
         let runnable = self.tools.iter().map(|tool| &tool.declaration);
         let changes =
-            ToolChanges::between(&tools_in_force(declared), &runnable.collect::<Vec<_>>());
+            ToolChanges::between(&active_tools(declared), &runnable.collect::<Vec<_>>());
         match carrier.and_then(|place| pending.get_mut(place)) {
             Some(AgentMessage::System(system)) => set_tool_changes(Arc::make_mut(system), changes),
             _ if changes.is_empty() => {}

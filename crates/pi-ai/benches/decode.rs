@@ -72,11 +72,11 @@ fn answers<const DELTAS: usize>(bencher: Bencher<'_, '_>, api: &str) {
     let (opening, delta) = events(api);
     let body = (opening.to_owned() + &delta.repeat(DELTAS)).into_bytes();
     let model = model(api);
-    let told = bench_support::decode_answer(&model, &body, PIECE_SIZE).unwrap();
+    let told = bench_support::decode_response(&model, &body, PIECE_SIZE).unwrap();
     assert!(told >= DELTAS, "{api}: every delta is an event, not {told}");
     bencher
         .counter(ItemsCount::new(DELTAS))
-        .bench_local(|| bench_support::decode_answer(&model, black_box(&body), PIECE_SIZE));
+        .bench_local(|| bench_support::decode_response(&model, black_box(&body), PIECE_SIZE));
 }
 
 /// The parser alone, with every event cut in several places, so that none can be handed out

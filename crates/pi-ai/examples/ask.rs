@@ -1,4 +1,4 @@
-//! Asks a model one question and streams the answer.
+//! Sends one prompt to a model and streams the response.
 //!
 //! ```text
 //! cargo run -p pi-ai --example ask -- faux/echo "hello"
@@ -7,7 +7,8 @@
 //!     --base-url http://127.0.0.1:8080/v1 --api-key none
 //! ```
 //!
-//! The answer goes to stdout; thinking, tool calls, usage and cost go to stderr. Ctrl-C stops.
+//! The response text goes to stdout; thinking, tool calls, usage and cost go to stderr. Press
+//! Ctrl-C to cancel.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,27 +24,26 @@ use pi_ai::{
 const USAGE: &str = "\
 Usage: ask MODEL TEXT [options]
 
-MODEL is `provider/id`, an id, or a part of one; `:level` at its end asks for thinking.
+MODEL is `provider/id`, a model ID or part of one, optionally followed by `:LEVEL` for thinking.
 
 Options:
-  --base-url URL    sends the request there
-  --api API         speaks that wire API
-  --api-key KEY     authenticates with that key
-  --thinking LEVEL  off, minimal, low, medium, high, xhigh or max
+  --base-url URL    Send the request to this base URL
+  --api API         Use this wire API
+  --api-key KEY     Authenticate with this key
+  --thinking LEVEL  Thinking level: off, minimal, low, medium, high, xhigh or max
 ";
 
-/// Why there is no answer.
-enum Failure {
-    /// The command line makes no sense.
+enum AskError {
+    /// Invalid command line.
     Usage(String),
-    /// The model did not answer.
-    Failed(String),
+    /// The request failed.
+    Request(String),
     Interrupted,
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for AskError {
     fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
+        Self::Request(error.to_string())
     }
 }
 
@@ -54,21 +54,21 @@ async fn main() -> ExitCode {
         Err(failure) => failure,
     };
     let (message, code) = match failure {
-        Failure::Usage(message) => (format!("error: {message}\n\n{USAGE}"), 2),
-        Failure::Failed(message) => (format!("error: {message}\n"), 1),
-        Failure::Interrupted => ("interrupted\n".to_owned(), 130),
+        AskError::Usage(message) => (format!("error: {message}\n\n{USAGE}"), 2),
+        AskError::Request(message) => (format!("error: {message}\n"), 1),
+        AskError::Interrupted => ("interrupted\n".to_owned(), 130),
     };
     match io::stderr().write_all(message.as_bytes()) {
         Ok(()) | Err(_) => ExitCode::from(code),
     }
 }
 
-async fn run() -> Result<(), Failure> {
-    let arguments = Arguments::parse(std::env::args().skip(1))?;
+async fn run() -> Result<(), AskError> {
+    let arguments = AskArguments::parse(std::env::args().skip(1))?;
     let models = Models::new(ModelsOptions::default());
     let demo = Registration::Provider(Arc::new(FauxProvider::echo()));
     register(&models, "faux", demo)?;
-    let (model, thinking) = choose(&models, &arguments).await?;
+    let (model, thinking) = select_model(&models, &arguments).await?;
 
     let options = StreamOptions {
         api_key: arguments.api_key.map(Into::into),
@@ -76,16 +76,16 @@ async fn run() -> Result<(), Failure> {
         ..StreamOptions::default()
     };
     let cancel = options.cancel.clone();
-    let question = UserMessage {
+    let prompt = UserMessage {
         content: arguments.text.as_str().into(),
         ..UserMessage::default()
     };
-    let mut answer = models.stream(&model, [question.into()], options);
+    let mut response = models.stream(&model, [prompt.into()], options);
     let mut printer = Printer::default();
     loop {
         let event = tokio::select! {
-            event = answer.next() => event,
-            // The stream then ends by itself, with what had arrived.
+            event = response.next() => event,
+            // The stream then ends with what has arrived so far.
             Ok(()) = tokio::signal::ctrl_c(), if !cancel.is_cancelled() => {
                 cancel.cancel();
                 continue;
@@ -96,8 +96,8 @@ async fn run() -> Result<(), Failure> {
         if let Some(message) = event.final_message() {
             printer.finish(message)?;
             return match message.stop_reason {
-                StopReason::Aborted => Err(Failure::Interrupted),
-                StopReason::Error => Err(Failure::Failed(
+                StopReason::Aborted => Err(AskError::Interrupted),
+                StopReason::Error => Err(AskError::Request(
                     message.error_message.clone().unwrap_or_default(),
                 )),
                 _ => Ok(()),
@@ -107,22 +107,22 @@ async fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-fn register(models: &Models, id: &str, registration: Registration) -> Result<(), Failure> {
+fn register(models: &Models, id: &str, registration: Registration) -> Result<(), AskError> {
     models
         .register(id, registration)
-        .map_err(|error| Failure::Usage(error.to_string()))
+        .map_err(|error| AskError::Usage(error.to_string()))
 }
 
-/// Finds the model that is meant, or makes one up for a server given by address.
-async fn choose(
+/// Resolves the model, or builds one for a server given by `--base-url`.
+async fn select_model(
     models: &Models,
-    arguments: &Arguments,
-) -> Result<(Arc<Model>, ThinkingLevel), Failure> {
+    arguments: &AskArguments,
+) -> Result<(Arc<Model>, ThinkingLevel), AskError> {
     if let Some(api) = arguments.api.as_deref()
         && !api::ALL.contains(&api)
     {
-        return Err(Failure::Usage(format!(
-            "--api {api} is none of {}",
+        return Err(AskError::Usage(format!(
+            "unknown API {api} (expected one of: {})",
             api::ALL.join(", ")
         )));
     }
@@ -147,13 +147,13 @@ async fn choose(
             register(models, provider, Registration::ModelsFile(config))?;
         }
         (Some(_), None) if is_new && provider != "custom" => {
-            return Err(Failure::Usage(format!(
-                "{provider} is no provider we know, so --base-url needs --api beside it"
+            return Err(AskError::Usage(format!(
+                "unknown provider {provider}: --base-url requires --api"
             )));
         }
         _ => {}
     }
-    // Which provider is meant may depend on which one has a credential.
+    // Resolving an ambiguous model depends on which providers have credentials.
     models.refresh(RefreshOptions::default()).await;
     let pattern = match models.provider("custom") {
         Some(_) => format!("custom/{id}"),
@@ -164,7 +164,7 @@ async fn choose(
         pattern: &pattern,
         thinking: arguments.thinking,
     };
-    let found = resolve_model(query, models).map_err(|error| Failure::Usage(error.to_string()))?;
+    let found = resolve_model(query, models).map_err(|error| AskError::Usage(error.to_string()))?;
     if let Some(warning) = found.warning {
         writeln!(io::stderr(), "warning: {warning}")?;
     }
@@ -180,7 +180,7 @@ async fn choose(
 }
 
 #[derive(Default)]
-struct Arguments {
+struct AskArguments {
     model: String,
     text: String,
     base_url: Option<String>,
@@ -189,20 +189,20 @@ struct Arguments {
     thinking: Option<ThinkingLevel>,
 }
 
-impl Arguments {
-    fn parse(given: impl Iterator<Item = String>) -> Result<Self, Failure> {
+impl AskArguments {
+    fn parse(given: impl Iterator<Item = String>) -> Result<Self, AskError> {
         let mut arguments = Self::default();
-        let mut words = Vec::new();
+        let mut positional = Vec::new();
         let mut given = given;
         while let Some(argument) = given.next() {
             if !argument.starts_with("--") {
-                words.push(argument);
+                positional.push(argument);
                 continue;
             }
             let mut value = || {
                 given
                     .next()
-                    .ok_or_else(|| Failure::Usage(format!("{argument} needs a value")))
+                    .ok_or_else(|| AskError::Usage(format!("{argument} requires a value")))
             };
             match argument.as_str() {
                 "--base-url" => arguments.base_url = Some(value()?),
@@ -212,16 +212,16 @@ impl Arguments {
                     let name = value()?;
                     let level = ThinkingLevel::from_name(&name);
                     arguments.thinking = Some(level.ok_or_else(|| {
-                        Failure::Usage(format!("--thinking {name} is no thinking level"))
+                        AskError::Usage(format!("unknown thinking level {name}"))
                     })?);
                 }
-                unknown => return Err(Failure::Usage(format!("unknown option {unknown}"))),
+                unknown => return Err(AskError::Usage(format!("unknown option {unknown}"))),
             }
         }
-        let [model, text] = <[String; 2]>::try_from(words).map_err(|words| {
-            Failure::Usage(format!(
-                "expected MODEL and TEXT, got {} words",
-                words.len()
+        let [model, text] = <[String; 2]>::try_from(positional).map_err(|positional| {
+            AskError::Usage(format!(
+                "expected MODEL and TEXT, got {} arguments",
+                positional.len()
             ))
         })?;
         Ok(Self {
@@ -232,10 +232,10 @@ impl Arguments {
     }
 }
 
-/// Shows events as they come.
+/// Prints events as they arrive.
 #[derive(Default)]
 struct Printer {
-    /// Whether text was written since the last line end.
+    /// Whether text was written since the last newline.
     open_line: bool,
 }
 

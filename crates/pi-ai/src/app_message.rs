@@ -1,41 +1,37 @@
-//! Roles that the application adds to the transcript and that no model knows.
+//! Message roles that exist only in the application, not in model APIs.
 //!
-//! They travel through the agent loop and the session file like any message; only at the model
-//! boundary are they turned into user messages, by the code that defines what they mean.
+//! They pass through the agent loop and the session file like any other message. At the model
+//! boundary, the code that defines each role converts it into a user message.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::content::Content;
+use crate::content::MessageContent;
 use crate::json::{JsonObject, lenient_i64, lenient_u64, present};
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 
-mod usual;
+mod role_first;
 
-/// Any message of a transcript: the model's four roles, the application's, and unknown ones.
+/// Any transcript message: the four model roles, the application's roles, and unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum AgentMessage {
-    /// Instructions and tool declarations.
     System(Arc<SystemMessage>),
-    /// What the user said.
     User(Arc<UserMessage>),
-    /// What the model answered.
     Assistant(Arc<AssistantMessage>),
-    /// What a tool returned.
     ToolResult(Arc<ToolResultMessage>),
-    /// A shell command the user ran.
+    /// A shell command run by the user.
     BashExecution(BashExecutionMessage),
-    /// A message an extension put in.
+    /// A message injected by an extension.
     Custom(CustomMessage),
-    /// The summary of a branch that was left.
+    /// Summary of an abandoned branch.
     BranchSummary(BranchSummaryMessage),
-    /// The summary of what a compaction removed.
+    /// Summary of the messages that a compaction removed.
     CompactionSummary(CompactionSummaryMessage),
-    /// A message of a role this version does not know; kept, never sent.
+    /// A message with an unknown role; preserved, never sent to a model.
     #[serde(untagged)]
     Unknown(JsonObject),
 }
@@ -51,92 +47,91 @@ impl From<Message> for AgentMessage {
     }
 }
 
-/// A shell command the user ran with `!`.
+/// A shell command that the user ran with `!`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecutionMessage {
     pub command: String,
-    /// What it printed, cut to the limits.
+    /// Output, truncated to the output limits.
     pub output: String,
-    /// Its exit code, which Windows makes as large as 32 bits without a sign allow; absent when it
-    /// was killed.
+    /// Exit code; `None` if the process was killed. Windows exit codes span the full unsigned
+    /// 32-bit range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// Whether the user cancelled it.
     #[serde(default)]
     pub cancelled: bool,
-    /// Whether the output was cut.
+    /// Whether `output` was truncated.
     #[serde(default)]
     pub truncated: bool,
-    /// Where the whole output is.
+    /// File that holds the full output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
-    /// Whether the model shall not see it (`!!`).
+    /// Whether to hide the command from the model (`!!`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude_from_context: Option<bool>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// A message an extension put in.
+/// A message injected by an extension.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
-    /// The extension's name for this kind of message.
+    /// Extension-defined message type.
     pub custom_type: String,
-    /// What the model sees.
+    /// Content for the model.
     #[serde(default)]
-    pub content: Content,
-    /// Whether the user sees it.
+    pub content: MessageContent,
+    /// Whether to show the message to the user.
     #[serde(default)]
     pub display: bool,
-    /// Data for the extension.
+    /// Extension data, never sent to the model.
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
     pub details: Option<Value>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// The summary of a branch that was left.
+/// Summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryMessage {
     pub summary: String,
-    /// The entry the branch ended at; null when it was empty.
+    /// Entry at which the branch ended; null if the branch was empty.
     #[serde(default)]
     pub from_id: Option<String>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// The summary of what a compaction removed.
+/// Summary of the messages that a compaction removed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
     pub summary: String,
-    /// The size of the context before.
+    /// Context size before compaction.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub tokens_before: u64,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }

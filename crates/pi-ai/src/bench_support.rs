@@ -1,5 +1,5 @@
-//! What `benches/` and the fuzz checks need of the inside. It is no part of the interface and may
-//! change at any time.
+//! Internals exposed for `benches/` and the fuzz checks. Not part of the public API; may change at
+//! any time.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::wire::openai_completions::OpenAiCompletions;
 use crate::wire::openai_responses::OpenAiResponses;
 use crate::wire::{Decoder, HttpProtocol};
 
-/// Parses a body of server-sent events in pieces of the given size and returns how many events and
-/// bytes of data it holds.
+/// Parses server-sent events in chunks of `piece_size` bytes and returns the number of events and
+/// the total size of their data.
 pub fn parse_events(body: &[u8], piece_size: usize) -> Result<(usize, usize), ProviderError> {
     let mut parser = SseParser::new();
     let (mut events, mut bytes) = (0, 0);
@@ -32,7 +32,7 @@ pub fn parse_events(body: &[u8], piece_size: usize) -> Result<(usize, usize), Pr
     Ok((events, bytes))
 }
 
-/// Returns the server-sent events of a body that arrives in pieces: their names and their data.
+/// Returns the names and data of the server-sent events in a body that arrives in pieces.
 pub fn read_events<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Vec<(Option<String>, String)>, ProviderError> {
@@ -49,8 +49,8 @@ pub fn read_events<'a>(
     Ok(events)
 }
 
-/// Returns the event-stream frames of a body that arrives in pieces, their kinds and their payloads, and
-/// what ended them early.
+/// Returns the kinds and payloads of the AWS event-stream frames in a body that arrives in pieces,
+/// and the error that ended the stream early, if any.
 pub fn read_frames<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<(String, Vec<u8>)>, Option<String>) {
@@ -68,9 +68,9 @@ pub fn read_frames<'a>(
     (frames, None)
 }
 
-/// Decodes a whole answer in pieces of the given size, draining the events after each, and returns
-/// how many there were.
-pub fn decode_answer(
+/// Decodes a full response in chunks of `piece_size` bytes, draining the events after each chunk,
+/// and returns the number of events.
+pub fn decode_response(
     model: &Model,
     body: &[u8],
     piece_size: usize,
@@ -100,6 +100,6 @@ fn decoder(model: &Model) -> Result<Box<dyn Decoder>, ProviderError> {
         api::OPENAI_RESPONSES => OpenAiResponses.decoder(&request),
         api::GOOGLE_GENERATIVE_AI => GoogleGenerative.decoder(&request),
         api::MISTRAL_CONVERSATIONS => MistralConversations.decoder(&request),
-        other => return Err(ProviderError::invalid(format!("no bench for {other}"))),
+        other => return Err(ProviderError::invalid(format!("no benchmark for {other}"))),
     })
 }

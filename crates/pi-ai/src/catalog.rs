@@ -1,7 +1,7 @@
-//! The embedded model catalog, parsed for one provider at a time.
+//! The embedded model catalog, parsed lazily per provider.
 //!
-//! `cargo xtask models` writes the files, and the build packs each. Nothing is read before a provider is
-//! asked for, and then only its own file, once.
+//! `cargo xtask models` generates the files and the build script compresses them. A provider's file
+//! is decompressed and parsed on first use, once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,14 +16,14 @@ use crate::model::{
 };
 use crate::thinking::ThinkingLevel;
 
-/// One provider's file and, once somebody asked, what it says.
-struct Entry {
+/// A provider's compressed file and, after first use, its models.
+struct CatalogEntry {
     provider: &'static str,
     packed: &'static [u8],
     models: OnceLock<Arc<[Arc<Model>]>>,
 }
 
-impl Entry {
+impl CatalogEntry {
     const fn packed(provider: &'static str, packed: &'static [u8]) -> Self {
         Self {
             provider,
@@ -37,15 +37,15 @@ impl Entry {
     }
 }
 
-// `CATALOG`: every provider, sorted by name.
+// `CATALOG`: all providers, sorted by name.
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
-fn entry(provider: &str) -> Option<&'static Entry> {
-    let place = CATALOG.binary_search_by_key(&provider, |entry| entry.provider);
-    CATALOG.get(place.ok()?)
+fn entry(provider: &str) -> Option<&'static CatalogEntry> {
+    let index = CATALOG.binary_search_by_key(&provider, |entry| entry.provider);
+    CATALOG.get(index.ok()?)
 }
 
-/// Returns the models of a built-in provider, sorted by API and id; none for any other id.
+/// Returns the models of a built-in provider, sorted by API and ID; empty for an unknown provider.
 pub fn builtin_models(provider: &str) -> Arc<[Arc<Model>]> {
     entry(provider).map_or_else(Arc::default, |entry| {
         let models = entry.models.get_or_init(|| parse(entry));
@@ -53,13 +53,12 @@ pub fn builtin_models(provider: &str) -> Arc<[Arc<Model>]> {
     })
 }
 
-/// Parses the models of a built-in provider anew. For benchmarks: a lookup keeps what it parsed.
+/// Parses the models of a built-in provider without the cache. For benchmarks.
 #[doc(hidden)]
 pub fn parse_builtin_models(provider: &str) -> Arc<[Arc<Model>]> {
     entry(provider).map_or_else(Arc::default, parse)
 }
 
-/// Returns a model of a built-in provider.
 pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
     builtin_models(provider)
         .iter()
@@ -67,10 +66,10 @@ pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
         .cloned()
 }
 
-/// Returns whether a header of a catalog would make a request pass for another vendor's client.
-/// For the generator; what it writes has none.
+/// Returns whether a catalog header would identify requests as coming from another vendor's client.
+/// The catalog generator strips these headers.
 #[doc(hidden)]
-pub fn is_foreign_identity(header: &str) -> bool {
+pub fn is_client_identity_header(header: &str) -> bool {
     const HEADERS: [&str; 4] = [
         "copilot-integration-id",
         "editor-plugin-version",
@@ -79,55 +78,59 @@ pub fn is_foreign_identity(header: &str) -> bool {
     ];
     HEADERS
         .iter()
-        .any(|foreign| header.eq_ignore_ascii_case(foreign))
+        .any(|known| header.eq_ignore_ascii_case(known))
 }
 
-/// Returns when the catalog was made, in milliseconds since the epoch.
+/// Returns when the catalog was generated, in milliseconds since the Unix epoch.
 pub(crate) fn generated_at() -> i64 {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct About {
+    struct CatalogInfo {
         generated_at: String,
     }
-    let about: Result<About, _> = serde_json::from_str(include_str!("../data/catalog.json"));
-    let time = about.map(|about| about.generated_at.parse::<jiff::Timestamp>());
+    let info: Result<CatalogInfo, _> = serde_json::from_str(include_str!("../data/catalog.json"));
+    let time = info.map(|info| info.generated_at.parse::<jiff::Timestamp>());
     match time {
         Ok(Ok(time)) => time.as_millisecond(),
-        // Any remote catalog is then newer, which is the harmless way to be wrong.
+        // With 0, every remote catalog counts as newer, which is the safe fallback.
         Ok(Err(_)) | Err(_) => 0,
     }
 }
 
-/// Reads a file of the catalog. The files are embedded and tested; should one be broken all the
-/// same, its provider has no models and the others work on.
-fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
+/// Parses a catalog file. The files are embedded and tested; if one is broken anyway, its provider
+/// has no models and the others still work.
+fn parse(entry: &CatalogEntry) -> Arc<[Arc<Model>]> {
     read(entry).unwrap_or_else(|error| {
-        tracing::error!(provider = entry.provider, %error, "the embedded catalog is broken");
+        tracing::error!(provider = entry.provider, %error, "cannot parse the embedded model catalog");
         Arc::default()
     })
 }
 
-fn read(entry: &Entry) -> io::Result<Arc<[Arc<Model>]>> {
+fn read(entry: &CatalogEntry) -> io::Result<Arc<[Arc<Model>]>> {
     let text = entry.text()?;
-    let records: Vec<Record<'_>> = serde_json::from_str(&text)?;
-    let mut seen = Seen::default();
+    let records: Vec<CatalogRecord<'_>> = serde_json::from_str(&text)?;
+    let mut parsed_values = ParsedValues::default();
     records
         .into_iter()
-        .map(|record| Ok(Arc::new(record.into_model(entry.provider, &mut seen)?)))
+        .map(|record| {
+            Ok(Arc::new(
+                record.into_model(entry.provider, &mut parsed_values)?,
+            ))
+        })
         .collect()
 }
 
-/// A record as the files have it. [`Model`] would read it too, but it keeps unknown fields, and
-/// the buffering that takes doubles the time.
+/// A record as stored in the catalog files. [`Model`] could read it too, but it preserves unknown
+/// fields, and the buffering that requires doubles the parse time.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Record<'text> {
+struct CatalogRecord<'text> {
     api: &'text str,
     base_url: &'text str,
     #[serde(borrow)]
     compat: Option<&'text RawValue>,
     context_window: u64,
-    cost: Cost,
+    cost: RecordCost,
     headers: Option<BTreeMap<String, String>>,
     id: String,
     input: Vec<Modality>,
@@ -140,7 +143,7 @@ struct Record<'text> {
     sampling_params: Option<JsonObject>,
     #[serde(borrow)]
     thinking_level_map: Option<&'text RawValue>,
-    // What a gateway adds for its own clients.
+    // Fields that gateways add for their own clients.
     enabled: Option<serde_json::Value>,
     lab: Option<serde_json::Value>,
     providers: Option<serde_json::Value>,
@@ -148,7 +151,7 @@ struct Record<'text> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Cost {
+struct RecordCost {
     input: f64,
     output: f64,
     cache_read: f64,
@@ -157,35 +160,35 @@ struct Cost {
     tiers: Vec<CostTier>,
 }
 
-/// The nested values of one file. Neighbors mostly agree on them to the letter, so each is parsed
-/// once and copied after that.
+/// Nested values already parsed from one file. Neighboring records often repeat them verbatim, so
+/// each is parsed once and then cloned.
 #[derive(Default)]
-struct Seen<'text> {
+struct ParsedValues<'text> {
     compat: Vec<(&'text str, JsonObject)>,
     input_limits: Vec<(&'text str, InputLimits)>,
     thinking_levels: Vec<(&'text str, BTreeMap<ThinkingLevel, Option<String>>)>,
 }
 
 fn parse_once<'text, T: Clone + Deserialize<'text>>(
-    seen: &mut Vec<(&'text str, T)>,
+    cache: &mut Vec<(&'text str, T)>,
     value: Option<&'text RawValue>,
 ) -> Result<Option<T>, serde_json::Error> {
     let Some(text) = value.map(RawValue::get) else {
         return Ok(None);
     };
-    if let Some((_, parsed)) = seen.iter().find(|(other, _)| *other == text) {
+    if let Some((_, parsed)) = cache.iter().find(|(other, _)| *other == text) {
         return Ok(Some(parsed.clone()));
     }
     let parsed: T = serde_json::from_str(text)?;
-    seen.push((text, parsed.clone()));
+    cache.push((text, parsed.clone()));
     Ok(Some(parsed))
 }
 
-impl<'text> Record<'text> {
+impl<'text> CatalogRecord<'text> {
     fn into_model(
         self,
         provider: &str,
-        seen: &mut Seen<'text>,
+        parsed_values: &mut ParsedValues<'text>,
     ) -> Result<Model, serde_json::Error> {
         let extra = [
             ("lab", self.lab),
@@ -199,9 +202,12 @@ impl<'text> Record<'text> {
             provider: provider.to_owned(),
             base_url: self.base_url.to_owned(),
             reasoning: self.reasoning,
-            thinking_level_map: parse_once(&mut seen.thinking_levels, self.thinking_level_map)?,
+            thinking_level_map: parse_once(
+                &mut parsed_values.thinking_levels,
+                self.thinking_level_map,
+            )?,
             input: self.input,
-            input_limits: parse_once(&mut seen.input_limits, self.input_limits)?,
+            input_limits: parse_once(&mut parsed_values.input_limits, self.input_limits)?,
             cost: ModelCost {
                 rates: TokenRates {
                     input: self.cost.input,
@@ -216,7 +222,7 @@ impl<'text> Record<'text> {
             max_tokens: self.max_tokens,
             sampling_params: self.sampling_params,
             headers: self.headers,
-            compat: parse_once(&mut seen.compat, self.compat)?,
+            compat: parse_once(&mut parsed_values.compat, self.compat)?,
             extra: extra
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -234,7 +240,7 @@ mod tests {
     use crate::providers::builtin_providers;
 
     #[test]
-    fn the_catalog_has_every_provider_and_its_first_model() {
+    fn catalog_has_every_provider_and_its_default_model() {
         let mut ids: Vec<&str> = builtin_providers().iter().map(|info| info.id).collect();
         ids.sort_unstable();
         assert_eq!(
@@ -254,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_reader_agrees_with_the_model_type() {
+    fn catalog_record_agrees_with_model() {
         for entry in &CATALOG {
             let provider = entry.provider;
             let models = builtin_models(provider);
@@ -268,30 +274,30 @@ mod tests {
     }
 
     #[test]
-    fn no_model_passes_for_another_client() {
-        for Entry { provider, .. } in &CATALOG {
+    fn no_model_impersonates_another_client() {
+        for CatalogEntry { provider, .. } in &CATALOG {
             let models = builtin_models(provider);
             for model in models.iter() {
                 let mut headers = model.headers.iter().flat_map(BTreeMap::keys);
                 assert!(
-                    headers.all(|name| !is_foreign_identity(name)),
+                    headers.all(|name| !is_client_identity_header(name)),
                     "{provider}/{}",
                     model.id
                 );
             }
         }
-        let kept = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
-        let headers = kept.headers.as_ref().unwrap();
+        let model = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
+        let headers = model.headers.as_ref().unwrap();
         assert_eq!(headers["NVCF-POLL-SECONDS"], "3600");
     }
 
     #[test]
-    fn an_unknown_provider_has_no_models() {
-        assert!(builtin_models("nobody").is_empty());
+    fn unknown_provider_has_no_models() {
+        assert!(builtin_models("unknown").is_empty());
     }
 
     #[test]
-    fn the_catalog_knows_its_date() {
+    fn catalog_has_a_date() {
         assert!(generated_at() > 1_700_000_000_000);
     }
 }

@@ -1,13 +1,14 @@
-//! Who we are to a model service: stored credentials, and how a request's key is found.
+//! Stored credentials and per-request authentication.
 //!
-//! [`Credential`] is one entry of `auth.json`, [`CredentialStore`] the place such entries live (the
-//! file is `pi-config`'s), [`ProviderAuth`] what a provider accepts, and [`Authenticator`] joins
-//! the three into the [`ResolvedAuth`] of a request. Signing in is [`crate::oauth`]'s.
+//! [`Credential`] is one entry of `auth.json`. [`CredentialStore`] stores the entries (`pi-config`
+//! implements it for the file). [`ProviderAuth`] describes what a provider accepts.
+//! [`Authenticator`] combines the three into the [`ResolvedAuth`] of a request. Sign-in flows are
+//! in [`crate::oauth`].
 
 mod authenticator;
 mod credential;
 mod error;
-mod key_entry;
+mod key_prompt;
 mod provider_auth;
 mod refresh;
 mod store;
@@ -19,9 +20,9 @@ pub use authenticator::{AuthOverrides, AuthSource, AuthStatus, Authenticator, Re
 pub use credential::{
     ApiKeyCredential, AuthKind, Credential, CredentialShapeError, OAuthCredential,
 };
-pub use error::{AuthError, FilePosition, Unresolved};
+pub use error::{AuthError, FilePosition, ValueTemplateError};
 pub use provider_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 pub use store::{
-    AllCredentials, CredentialInfo, CredentialStore, InMemoryCredentials, LockedCredential,
+    AllCredentials, CredentialInfo, CredentialStore, InMemoryCredentialStore, LockedCredential,
 };
 pub use value_template::{CommandCache, CommandReuse, ValueTemplate};

@@ -1,13 +1,13 @@
-//! The world outside the request: environment variables and the clock.
+//! Injectable environment variables and clock.
 //!
-//! Everything that would read the process environment or the wall clock takes an [`Env`], so that
-//! tests run with their own and requests can carry provider-scoped overrides.
+//! Code that needs environment variables or the wall clock takes an [`Env`], so tests can supply
+//! their own and requests can carry provider-scoped overrides.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Access to environment variables and time.
+/// Access to environment variables and the clock.
 #[derive(Clone)]
 pub struct Env {
     variables: Variables,
@@ -38,7 +38,7 @@ impl Default for Env {
 }
 
 impl Env {
-    /// The environment and clock of this process.
+    /// Uses the environment and clock of this process.
     pub fn process() -> Self {
         Self {
             variables: Variables::Process,
@@ -47,7 +47,7 @@ impl Env {
         }
     }
 
-    /// An environment of exactly these variables, with the process clock.
+    /// Uses exactly these variables, with the process clock.
     pub fn fixed<Name, Value>(variables: impl IntoIterator<Item = (Name, Value)>) -> Self
     where
         Name: Into<String>,
@@ -63,14 +63,14 @@ impl Env {
         }
     }
 
-    /// The same environment with another clock, in milliseconds since the epoch.
+    /// Replaces the clock, which returns milliseconds since the Unix epoch.
     #[must_use]
     pub fn with_clock(mut self, now: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         self.now = Arc::new(now);
         self
     }
 
-    /// The same environment with some variables replaced.
+    /// Returns a copy with some variables replaced.
     #[must_use]
     pub fn with_overrides(&self, overrides: &BTreeMap<String, String>) -> Self {
         if overrides.is_empty() {
@@ -88,7 +88,7 @@ impl Env {
         }
     }
 
-    /// Returns a variable; an empty one counts as unset.
+    /// Returns a variable; empty values count as unset.
     pub fn var(&self, name: &str) -> Option<String> {
         let value = match self.overrides.get(name) {
             Some(value) => Some(value.clone()),
@@ -100,7 +100,7 @@ impl Env {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Returns every variable that is set and can be read as text, by name.
+    /// Returns all variables that are set and valid UTF-8.
     pub fn variables(&self) -> BTreeMap<String, String> {
         let mut variables = match &self.variables {
             Variables::Process => std::env::vars_os()
@@ -119,7 +119,6 @@ impl Env {
         variables
     }
 
-    /// Returns the user's home directory.
     pub fn home_dir(&self) -> Option<PathBuf> {
         match &self.variables {
             Variables::Process => std::env::home_dir(),
@@ -127,7 +126,7 @@ impl Env {
         }
     }
 
-    /// Returns the time in milliseconds since the epoch.
+    /// Returns the current time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> i64 {
         (self.now)()
     }

@@ -1,90 +1,90 @@
-//! Every environment variable this crate reads, one constant each, with what it means.
+//! Environment variables that this crate reads.
 //!
-//! Credentials of providers are data (see the provider table), not listed here.
+//! Provider credentials are data in the provider table and are not listed here.
 
-/// `long` asks providers to keep prompts cached for an hour or more.
+/// `long` requests long prompt-cache retention (one hour or more) from providers.
 pub const CACHE_RETENTION: &str = "PI_CACHE_RETENTION";
 
-/// Set to anything, it keeps pi from using the network by itself.
+/// If set, pi makes no network requests on its own.
 pub const OFFLINE: &str = "PI_OFFLINE";
 
-/// The proxy for `http` targets; the lower-case name is read too and wins.
+/// Proxy for `http` targets. The lowercase name takes precedence.
 pub const HTTP_PROXY: &str = "HTTP_PROXY";
 
-/// The proxy for `https` targets; the lower-case name is read too and wins.
+/// Proxy for `https` targets. The lowercase name takes precedence.
 pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
 
-/// The proxy for targets without a proxy of their own; the lower-case name is read too and wins.
+/// Proxy for targets without a scheme-specific proxy. The lowercase name takes precedence.
 pub const ALL_PROXY: &str = "ALL_PROXY";
 
-/// Hosts to reach without a proxy, separated by commas; the lower-case name is read too and wins.
+/// Comma-separated hosts to reach without a proxy. The lowercase name takes precedence.
 pub const NO_PROXY: &str = "NO_PROXY";
 
-/// The Google Cloud project that Vertex AI requests run in.
+/// Google Cloud project for Vertex AI requests.
 pub const GOOGLE_CLOUD_PROJECT: &str = "GOOGLE_CLOUD_PROJECT";
 
-/// An older name of [`GOOGLE_CLOUD_PROJECT`], read after it.
+/// Older name of [`GOOGLE_CLOUD_PROJECT`], used as a fallback.
 pub const GCLOUD_PROJECT: &str = "GCLOUD_PROJECT";
 
-/// The location that serves Vertex AI requests, such as `us-central1` or `global`.
+/// Location for Vertex AI requests, such as `us-central1` or `global`.
 pub const GOOGLE_CLOUD_LOCATION: &str = "GOOGLE_CLOUD_LOCATION";
 
-/// The project that Google bills and counts quota against, where it is not the credential's own.
+/// Project that Google bills and charges quota to, if it differs from the credential's project.
 pub const GOOGLE_CLOUD_QUOTA_PROJECT: &str = "GOOGLE_CLOUD_QUOTA_PROJECT";
 
-/// A Google credentials file: a service account key, or what gcloud writes for a user.
+/// Google credentials file: a service account key or gcloud user credentials.
 pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
-/// The directory gcloud keeps its configuration in.
+/// gcloud's configuration directory.
 pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
 
 /// Host and port of the Google metadata server.
 pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
 
-/// The address of the Google metadata server; it wins over [`GCE_METADATA_HOST`].
+/// Address of the Google metadata server; takes precedence over [`GCE_METADATA_HOST`].
 pub const GCE_METADATA_IP: &str = "GCE_METADATA_IP";
 
-/// `none` keeps pi from asking the Google metadata server.
+/// `none` disables the Google metadata server.
 pub const METADATA_SERVER_DETECTION: &str = "METADATA_SERVER_DETECTION";
 
-/// Where Windows programs keep their settings; gcloud's directory is in it.
+/// Windows application-data directory, which contains gcloud's directory.
 pub const APPDATA: &str = "APPDATA";
 
-/// The address of Azure's Responses API.
+/// Base URL of the Azure OpenAI Responses API.
 pub const AZURE_BASE_URL: &str = "AZURE_OPENAI_BASE_URL";
 
-/// The Azure resource whose address is used when no address is given.
+/// Azure resource name, from which the base URL is derived if none is set.
 pub const AZURE_RESOURCE_NAME: &str = "AZURE_OPENAI_RESOURCE_NAME";
 
-/// The version of Azure's API; `v1` when unset.
+/// Azure OpenAI API version; defaults to `v1`.
 pub const AZURE_API_VERSION: &str = "AZURE_OPENAI_API_VERSION";
 
-/// Which Azure deployment serves which model: `model=deployment`, parted by commas.
+/// Comma-separated `model=deployment` pairs for Azure deployments.
 pub const AZURE_DEPLOYMENT_NAME_MAP: &str = "AZURE_OPENAI_DEPLOYMENT_NAME_MAP";
 
-/// A key for Bedrock alone, sent as a bearer token instead of an AWS signature.
+/// Bedrock API key, sent as a bearer token instead of an AWS signature.
 pub const BEDROCK_BEARER_TOKEN: &str = "AWS_BEARER_TOKEN_BEDROCK";
 
-/// Set to `1`, requests to Bedrock are not signed, for gateways that do so themselves.
+/// `1` disables signing of Bedrock requests, for gateways that sign them.
 pub const BEDROCK_SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
 
-/// Set to `1`, cache points are sent to Bedrock models that are not known to take them.
+/// `1` sends cache points to Bedrock models that are not known to support them.
 pub const BEDROCK_FORCE_CACHE: &str = "AWS_BEDROCK_FORCE_CACHE";
 
-/// The address the callback server of a browser sign-in listens on, instead of `127.0.0.1`.
+/// Address on which the OAuth callback server listens; defaults to `127.0.0.1`.
 pub const OAUTH_CALLBACK_HOST: &str = "PI_OAUTH_CALLBACK_HOST";
 
-/// The Radius gateway to sign in to and to use, instead of the public one.
+/// Radius gateway to use instead of the public one.
 pub const RADIUS_GATEWAY: &str = "PI_RADIUS_GATEWAY";
 
-/// The host of Kimi's sign-in, for its test installations.
+/// Kimi OAuth host, for test installations.
 pub const KIMI_CODE_OAUTH_HOST: &str = "KIMI_CODE_OAUTH_HOST";
 
-/// The older name of `KIMI_CODE_OAUTH_HOST`.
+/// Older name of [`KIMI_CODE_OAUTH_HOST`].
 pub const KIMI_OAUTH_HOST: &str = "KIMI_OAUTH_HOST";
 
-/// The address of a model server of the user's own: llama.cpp, or one that speaks OpenAI's protocol.
+/// URL of a local or self-hosted model server: llama.cpp or another OpenAI-compatible server.
 pub const LLAMA_BASE_URL: &str = "LLAMA_BASE_URL";
 
-/// The key of that server, if it wants one.
+/// API key for that server, if it requires one.
 pub const LLAMA_API_KEY: &str = "LLAMA_API_KEY";

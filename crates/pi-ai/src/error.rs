@@ -1,52 +1,49 @@
-//! What can go wrong between us and a model service, classified at the edge.
+//! Errors of model requests, classified where they occur.
 //!
-//! Retry and compaction read the [`ErrorClass`]; people read the message. Text is searched in two
-//! places only, [`crate::overflow`] and [`crate::retry`], and each is a table.
+//! Retry and compaction act on the [`ErrorClass`]; the message is for users. Error text is matched
+//! in only two places, the tables in [`crate::overflow`] and [`crate::retry`].
 
 use std::fmt;
 use std::time::Duration;
 
-/// The kind of a failure, as far as the next step depends on it.
+/// Kind of failure, as far as error handling depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// The credential is missing, wrong or expired.
+    /// The credential is missing, invalid or expired.
     Auth,
-    /// The account's quota or balance is used up; waiting does not help.
+    /// The account's quota or balance is exhausted; waiting does not help.
     Quota,
-    /// Too many requests; the service may say how long to wait.
+    /// Too many requests.
     RateLimited {
-        /// The wait the service asked for.
+        /// Wait requested by the service.
         retry_after: Option<Duration>,
     },
-    /// The service is overloaded or failed on its side.
+    /// The service is overloaded or failed internally.
     Overloaded,
-    /// The conversation is larger than the model's window.
+    /// The conversation exceeds the model's context window.
     ContextOverflow,
-    /// The service refused the request as it is; sending it again does not help.
+    /// The service rejected the request; sending it again does not help.
     InvalidRequest,
-    /// The model or its filters refused to answer.
+    /// The model or a content filter refused to respond.
     Refused,
-    /// The connection failed, broke or fell silent.
+    /// The connection failed, broke or timed out.
     Network,
-    /// The service answered with something that is not its protocol.
+    /// The response violates the protocol.
     Protocol,
     Aborted,
 }
 
-/// A failed request to a model service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderError {
-    /// What kind of failure it is.
     pub class: ErrorClass,
-    /// One sentence for the user; status and body of the answer where there was one.
+    /// Error message for the user, including the status and body of the response, if any.
     pub message: String,
-    /// The HTTP status, where there was one.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
 }
 
 impl ProviderError {
-    /// Creates an error without an HTTP status.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -55,32 +52,31 @@ impl ProviderError {
         }
     }
 
-    /// Creates the error of a cancelled request.
+    /// Creates the error for a canceled request.
     pub fn aborted() -> Self {
         Self::new(ErrorClass::Aborted, "Request was aborted")
     }
 
-    /// Creates an error for an answer that breaks the protocol.
+    /// Creates an error for a response that violates the protocol.
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Protocol, message)
     }
 
-    /// Creates an error for a request that cannot be sent as asked.
+    /// Creates an error for an invalid request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::InvalidRequest, message)
     }
 
-    /// Creates an error for a broken connection.
+    /// Creates an error for a failed connection.
     pub fn network(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Network, message)
     }
 
-    /// Creates an error for a missing or refused credential.
+    /// Creates an error for a missing or rejected credential.
     pub fn auth(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Auth, message)
     }
 
-    /// Attaches an HTTP status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);

@@ -1,36 +1,36 @@
-//! Estimates the tokens of messages where no provider has counted them.
+//! Estimates token counts where no provider has reported them.
 //!
-//! Four characters make a token, rounded up per message; a character is what JavaScript counts, so
-//! that compaction starts at the same point as in the TypeScript pi. The newest usable answer
-//! already counted everything before it; only what follows is estimated.
+//! Four characters are one token, rounded up per message. Characters are UTF-16 code units, so
+//! compaction triggers at the same point as in the TypeScript version. The most recent usable
+//! assistant message already reports the size of everything before it; only later messages are
+//! estimated.
 
 use std::io;
 
 use serde::Serialize;
 
-use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::content::{AssistantBlock, InputBlock, MessageContent};
 use crate::json::{JsFormatter, utf16_length, utf16_units};
 use crate::message::{AssistantMessage, Message};
 use crate::transcript::system_text;
 
 const CHARACTERS_PER_TOKEN: u64 = 4;
 
-/// What an image counts for, whatever its size.
+/// Character count of an image, regardless of its size.
 const CHARACTERS_PER_IMAGE: u64 = 4800;
 
-/// How many tokens a transcript takes, and what that rests on.
+/// Estimated size of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextEstimate {
     pub tokens: u64,
-    /// What the last usable answer reported.
+    /// Tokens reported by the last usable assistant message.
     pub usage_tokens: u64,
-    /// The estimate of what came after it.
+    /// Estimated tokens of the messages after it.
     pub trailing_tokens: u64,
-    /// The index of that answer.
+    /// Index of that message.
     pub last_usage_index: Option<usize>,
 }
 
-/// Estimates the tokens of a transcript.
 pub fn context_tokens(messages: &[Message]) -> ContextEstimate {
     let last_usage = last_usage(messages);
     let first_trailing = last_usage.map_or(0, |(index, _)| index + 1);
@@ -48,26 +48,26 @@ pub fn context_tokens(messages: &[Message]) -> ContextEstimate {
     }
 }
 
-/// Returns index and tokens of the newest answer whose usage describes the transcript before it.
+/// Returns the index and token count of the most recent assistant message whose usage covers the
+/// messages before it.
 fn last_usage(messages: &[Message]) -> Option<(usize, u64)> {
     let mut newest_before = i64::MIN;
     let mut last = None;
     for (index, message) in messages.iter().enumerate() {
-        // An answer older than something before it was given to another prefix: a summary was put
-        // in front of it.
-        if let Message::Assistant(answer) = message
-            && answer.timestamp >= newest_before
-            && !answer.stop_reason.is_failure()
-            && answer.usage.context_tokens() > 0
+        // An assistant message older than a preceding message was generated for a different prefix:
+        // a summary was inserted before it.
+        if let Message::Assistant(assistant) = message
+            && assistant.timestamp >= newest_before
+            && !assistant.stop_reason.is_failure()
+            && assistant.usage.context_tokens() > 0
         {
-            last = Some((index, answer.usage.context_tokens()));
+            last = Some((index, assistant.usage.context_tokens()));
         }
         newest_before = newest_before.max(message.timestamp());
     }
     last
 }
 
-/// Estimates the tokens of one message.
 pub fn message_tokens(message: &Message) -> u64 {
     match message {
         Message::System(system) => {
@@ -77,29 +77,26 @@ pub fn message_tokens(message: &Message) -> u64 {
         }
         Message::User(user) => content_tokens(&user.content),
         Message::ToolResult(result) => blocks_tokens(&result.content),
-        Message::Assistant(answer) => answer_tokens(answer),
+        Message::Assistant(message) => assistant_tokens(message),
     }
 }
 
-/// Estimates the tokens of an answer: text, thinking and calls.
-pub fn answer_tokens(answer: &AssistantMessage) -> u64 {
-    character_tokens(answer.content.iter().map(assistant_block_characters).sum())
+/// Estimates the tokens of text, thinking and tool calls.
+pub fn assistant_tokens(message: &AssistantMessage) -> u64 {
+    character_tokens(message.content.iter().map(assistant_block_characters).sum())
 }
 
-/// Estimates the tokens of what a user or an extension said.
-pub fn content_tokens(content: &Content) -> u64 {
+pub fn content_tokens(content: &MessageContent) -> u64 {
     match content {
-        Content::Text(text) => text_tokens(text),
-        Content::Blocks(blocks) => blocks_tokens(blocks),
+        MessageContent::Text(text) => text_tokens(text),
+        MessageContent::Blocks(blocks) => blocks_tokens(blocks),
     }
 }
 
-/// Estimates the tokens of a text.
 pub fn text_tokens(text: &str) -> u64 {
     character_tokens(characters(text))
 }
 
-/// Estimates the tokens of texts and images.
 pub fn blocks_tokens(blocks: &[InputBlock]) -> u64 {
     let block_characters = |block: &InputBlock| match block {
         InputBlock::Text(text) => characters(&text.text),
@@ -125,7 +122,7 @@ fn list_tokens<T: Serialize>(list: Option<&[T]>) -> u64 {
     }
 }
 
-/// Estimates the tokens of so many characters, counted as JavaScript counts them.
+/// Converts a number of UTF-16 code units to estimated tokens.
 pub fn character_tokens(characters: u64) -> u64 {
     characters.div_ceil(CHARACTERS_PER_TOKEN)
 }
@@ -134,7 +131,7 @@ fn characters(text: &str) -> u64 {
     utf16_length(text) as u64
 }
 
-/// Counts the characters of a value's JSON text without writing it anywhere.
+/// Counts the characters of a value's JSON serialization without storing it.
 fn json_characters<T: Serialize + ?Sized>(value: &T) -> u64 {
     struct Counter(u64);
 
@@ -152,7 +149,7 @@ fn json_characters<T: Serialize + ?Sized>(value: &T) -> u64 {
     let mut serializer = serde_json::Serializer::with_formatter(Counter(0), JsFormatter);
     match value.serialize(&mut serializer) {
         Ok(()) => serializer.into_inner().0,
-        // Only a map with keys that are no strings fails, and none is counted here.
+        // Serialization fails only for maps with non-string keys, which are never counted here.
         Err(_) => 0,
     }
 }
@@ -208,15 +205,20 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_usable_answer_counts_for_everything_before_it() {
-        let answer = |total: u64, reason: &str, time: i64| {
+    fn latest_usable_usage_covers_everything_before_it() {
+        let assistant = |total: u64, reason: &str, time: i64| {
             json!({"role": "assistant", "content": [], "stopReason": reason, "timestamp": time,
                 "usage": {"totalTokens": total}})
         };
         let user = |time: i64| json!({"role": "user", "content": "abcd", "timestamp": time});
         let estimate = |list: Value| context_tokens(&messages(list));
 
-        let counted = estimate(json!([user(1), answer(100, "stop", 2), user(3), user(4)]));
+        let counted = estimate(json!([
+            user(1),
+            assistant(100, "stop", 2),
+            user(3),
+            user(4)
+        ]));
         let expected = ContextEstimate {
             tokens: 102,
             usage_tokens: 100,
@@ -227,14 +229,14 @@ mod tests {
 
         let failed = estimate(json!([
             user(1),
-            answer(100, "stop", 2),
-            answer(900, "error", 3),
-            answer(900, "aborted", 4),
-            answer(0, "stop", 5)
+            assistant(100, "stop", 2),
+            assistant(900, "error", 3),
+            assistant(900, "aborted", 4),
+            assistant(0, "stop", 5)
         ]));
         assert_eq!(failed.last_usage_index, Some(1));
 
-        let summary_came_later = estimate(json!([user(9), answer(100, "stop", 2)]));
+        let summary_came_later = estimate(json!([user(9), assistant(100, "stop", 2)]));
         assert_eq!(
             (
                 summary_came_later.tokens,

@@ -1,19 +1,19 @@
-//! A provider that answers from a script, for tests and for trying things without a key.
+//! A scripted provider, for tests and for demos without an API key.
 //!
-//! What an answer says is in `answer`, how it is streamed in `playback`, what it claims to have used
-//! in `usage`. It speaks no wire protocol: its streams are the same type as everybody's.
+//! Response contents are in `response`, streaming in `playback`, and simulated usage in `usage`. It
+//! uses no wire protocol, but its streams have the same type as those of real providers.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use pi_ai::{Env, FauxAnswer, FauxProvider, ModelRequest, StreamOptions, UserMessage};
+//! use pi_ai::{Env, FauxResponse, FauxProvider, ModelRequest, StreamOptions, UserMessage};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let faux = FauxProvider::new();
-//! faux.push(FauxAnswer::thinking("a greeting").then_text("hello"));
-//! let question = UserMessage { content: "hi".into(), ..UserMessage::default() };
+//! faux.push(FauxResponse::thinking("a greeting").then_text("hello"));
+//! let prompt = UserMessage { content: "hi".into(), ..UserMessage::default() };
 //! let request = ModelRequest {
 //!     model: Arc::new(faux.model()),
-//!     messages: Arc::from([question.into()]),
+//!     messages: Arc::from([prompt.into()]),
 //!     options: StreamOptions::default(),
 //!     env: Env::default(),
 //! };
@@ -22,10 +22,10 @@
 //! # });
 //! ```
 
-mod answer;
 mod echo;
 mod gate;
 mod playback;
+mod response;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -38,35 +38,33 @@ use crate::model::{InputLimits, Modality, Model, ModelCost};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 use crate::thinking::ThinkingLevel;
-pub use answer::{FauxAnswer, FauxCall};
 pub use gate::FauxGate;
-use playback::Pace;
+use playback::PlaybackSpeed;
+pub use response::{FauxCall, FauxResponse};
 use usage::PromptCache;
 
-/// The API name of scripted answers.
 const API: &str = "faux";
 const DEFAULT_PROVIDER: &str = "faux";
 
-/// Nothing listens there, and nothing is ever sent.
+/// Placeholder; no request is ever sent.
 const BASE_URL: &str = "http://localhost:0";
 
 /// A model of a [`FauxProvider`].
 #[derive(Debug, Clone)]
 pub struct FauxModel {
-    /// The id; also the name.
+    /// Model ID, also used as its name.
     pub id: String,
-    /// Whether it can think.
+    /// Whether the model supports thinking.
     pub reasoning: bool,
-    /// Its words for thinking levels.
+    /// The provider's names for thinking levels.
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
     pub input: Vec<Modality>,
-    /// Limits on what may be sent.
     pub input_limits: Option<InputLimits>,
     /// Prices; free by default.
     pub cost: ModelCost,
-    /// Tokens of the whole conversation.
+    /// Context window in tokens.
     pub context_window: u64,
-    /// Tokens of one answer.
+    /// Output limit in tokens.
     pub max_tokens: u64,
 }
 
@@ -77,7 +75,7 @@ impl Default for FauxModel {
 }
 
 impl FauxModel {
-    /// Creates a model that takes text and images and does not think.
+    /// Creates a model that accepts text and images and does not support thinking.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -114,22 +112,23 @@ impl FauxModel {
     }
 }
 
-/// A provider that answers from a script. Clones share script, records and cache.
+/// A provider with scripted responses. Clones share the script, the recorded requests and the
+/// simulated cache.
 #[derive(Clone)]
 pub struct FauxProvider {
     id: String,
     models: Vec<Model>,
-    pace: Pace,
-    fallback: Option<Fallback>,
-    state: Arc<Mutex<State>>,
+    speed: PlaybackSpeed,
+    fallback: Option<FauxFallback>,
+    state: Arc<Mutex<FauxState>>,
 }
 
-/// Answers when the script is empty.
-type Fallback = Arc<dyn Fn(&FauxCall) -> FauxAnswer + Send + Sync>;
+/// Produces responses after the script is exhausted.
+type FauxFallback = Arc<dyn Fn(&FauxCall) -> FauxResponse + Send + Sync>;
 
 #[derive(Default)]
-struct State {
-    script: VecDeque<FauxAnswer>,
+struct FauxState {
+    script: VecDeque<FauxResponse>,
     requests: Vec<ModelRequest>,
     prompts: PromptCache,
 }
@@ -157,20 +156,20 @@ impl FauxProvider {
         Self {
             id: DEFAULT_PROVIDER.to_owned(),
             models: vec![FauxModel::default().into_model(DEFAULT_PROVIDER)],
-            pace: Pace::default(),
+            speed: PlaybackSpeed::default(),
             fallback: None,
             state: Arc::default(),
         }
     }
 
-    /// Creates the demonstration: the model `faux/echo`, which repeats what it is told.
+    /// Creates the demo provider with the model `faux/echo`, which repeats the user's message.
     pub fn echo() -> Self {
         Self::new()
             .with_models([FauxModel::new(echo::MODEL_ID)])
-            .with_fallback(echo::answer)
+            .with_fallback(echo::respond)
     }
 
-    /// Sets the provider's id, here and in its models.
+    /// Sets the provider ID, also in its models.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
@@ -180,7 +179,6 @@ impl FauxProvider {
         self
     }
 
-    /// Replaces the models.
     #[must_use]
     pub fn with_models(mut self, models: impl IntoIterator<Item = FauxModel>) -> Self {
         self.models = models
@@ -190,58 +188,58 @@ impl FauxProvider {
         self
     }
 
-    /// Sets how many characters a delta has, at least and at most; 12 to 20 by default.
+    /// Sets the minimum and maximum number of characters per delta; 12 to 20 by default.
     #[must_use]
     pub fn with_chunk_size(mut self, characters: RangeInclusive<usize>) -> Self {
-        self.pace.chunk_size = characters;
+        self.speed.chunk_size = characters;
         self
     }
 
-    /// Sets the seed of the chunk sizes. The same seed and script give the same deltas.
+    /// Sets the seed for chunk sizes. The same seed and script produce the same deltas.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
-        self.pace.seed = seed;
+        self.speed.seed = seed;
         self
     }
 
-    /// Streams at a speed, a token being four characters; as fast as can be by default.
+    /// Limits the streaming speed (a token is four characters); unlimited by default.
     #[must_use]
     pub fn with_tokens_per_second(mut self, tokens_per_second: f64) -> Self {
-        self.pace.tokens_per_second = Some(tokens_per_second);
+        self.speed.tokens_per_second = Some(tokens_per_second);
         self
     }
 
-    /// Answers requests beyond the script, which are an error otherwise.
+    /// Responds to requests beyond the script, which otherwise fail.
     #[must_use]
     pub fn with_fallback(
         mut self,
-        answer: impl Fn(&FauxCall) -> FauxAnswer + Send + Sync + 'static,
+        response: impl Fn(&FauxCall) -> FauxResponse + Send + Sync + 'static,
     ) -> Self {
-        self.fallback = Some(Arc::new(answer));
+        self.fallback = Some(Arc::new(response));
         self
     }
 
-    /// Appends an answer to the script.
-    pub fn push(&self, answer: impl Into<FauxAnswer>) {
-        self.state().script.push_back(answer.into());
+    /// Appends a response to the script.
+    pub fn push(&self, response: impl Into<FauxResponse>) {
+        self.state().script.push_back(response.into());
     }
 
-    /// Appends answers to the script.
-    pub fn extend(&self, answers: impl IntoIterator<Item = FauxAnswer>) {
-        self.state().script.extend(answers);
+    /// Appends responses to the script.
+    pub fn extend(&self, responses: impl IntoIterator<Item = FauxResponse>) {
+        self.state().script.extend(responses);
     }
 
-    /// Replaces what is left of the script.
-    pub fn set_script(&self, answers: impl IntoIterator<Item = FauxAnswer>) {
-        self.state().script = answers.into_iter().collect();
+    /// Replaces the rest of the script.
+    pub fn set_script(&self, responses: impl IntoIterator<Item = FauxResponse>) {
+        self.state().script = responses.into_iter().collect();
     }
 
-    /// Returns how many answers of the script are left.
+    /// Returns the number of scripted responses left.
     pub fn pending(&self) -> usize {
         self.state().script.len()
     }
 
-    /// Returns how many requests were made.
+    /// Returns the number of requests so far.
     pub fn call_count(&self) -> usize {
         self.state().requests.len()
     }
@@ -251,22 +249,19 @@ impl FauxProvider {
         self.state().requests.clone()
     }
 
-    /// Returns the last request.
     pub fn last_request(&self) -> Option<ModelRequest> {
         self.state().requests.last().cloned()
     }
 
-    /// Returns the provider's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns the models.
     pub fn models(&self) -> Vec<Model> {
         self.models.clone()
     }
 
-    /// Returns the first model; one is made up if there is none.
+    /// Returns the first model, or a default model if there is none.
     pub fn model(&self) -> Model {
         self.models
             .first()
@@ -274,20 +269,20 @@ impl FauxProvider {
             .unwrap_or_else(|| FauxModel::default().into_model(&self.id))
     }
 
-    /// Answers a request with the next answer of the script. The answer is taken at once, the
-    /// stream plays it when it is polled.
+    /// Responds with the next scripted response. It is removed from the script immediately; the
+    /// stream plays it when polled.
     pub fn stream(&self, request: ModelRequest) -> AssistantStream {
-        let (answer, number) = {
+        let (response, number) = {
             let mut state = self.state();
             state.requests.push(request.clone());
             (state.script.pop_front(), state.requests.len())
         };
         let call = FauxCall { request, number };
-        let answer = answer.or_else(|| Some(self.fallback.as_ref()?(&call)));
-        playback::stream(answer, call, self.pace.clone(), self.clone())
+        let response = response.or_else(|| Some(self.fallback.as_ref()?(&call)));
+        playback::stream(response, call, self.speed.clone(), self.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FauxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
-//! Google's application-default credentials: access tokens for Vertex AI.
+//! Google application default credentials: access tokens for Vertex AI.
 //!
-//! Written by hand because `gcp_auth` goes past our proxy-aware client, reads the process
-//! environment alone and cannot be pointed at a loopback server.
-//! Finding a credential is in `source`, trading it for a token in `exchange`; this file keeps tokens
-//! until shortly before they expire and lets one request at a time fetch a new one.
+//! Implemented here because `gcp_auth` bypasses our proxy-aware client, reads only the process
+//! environment and cannot be pointed at a loopback server. `source` locates the credential and
+//! `exchange` trades it for a token. This file caches tokens until shortly before they expire and
+//! lets only one request at a time fetch a new one.
 
 mod exchange;
 mod source;
@@ -18,30 +18,31 @@ use secrecy::SecretString;
 use crate::env::Env;
 use crate::error::ProviderError;
 use crate::transport::HttpClient;
-use source::{Fingerprint, Source};
+use source::{CredentialFingerprint, GoogleCredentialSource};
 
 pub(crate) use source::credentials_file;
 
-/// A token is replaced this long before it expires. Google's metadata server hands out a new one
-/// four minutes before the end, so that a shorter time would only fetch the old one again.
-const RENEWAL_MARGIN_MS: i64 = 225_000;
+/// How long before its expiry a token is replaced. Google's metadata server issues a new token four
+/// minutes before expiry, so a longer margin would only fetch the old one again.
+const REFRESH_MARGIN_MS: i64 = 225_000;
 
-/// An access token and whom its use is billed to.
+/// An access token and the project billed for its use.
 #[derive(Debug, Clone)]
 pub(crate) struct GoogleToken {
     pub access_token: SecretString,
-    /// The project to bill, for the `x-goog-user-project` header.
+    /// Project to bill, for the `x-goog-user-project` header.
     pub quota_project: Option<String>,
 }
 
-/// Hands out access tokens; clones share one cache.
+/// Provides access tokens; clones share one cache.
 #[derive(Debug, Clone)]
 pub(crate) struct GoogleCredentials {
     http: HttpClient,
-    tokens: Arc<Mutex<HashMap<Fingerprint, TokenSlot>>>,
+    tokens: Arc<Mutex<HashMap<CredentialFingerprint, TokenSlot>>>,
 }
 
-/// The token of one credential; locked while it is being fetched, so that others wait for it.
+/// Cached token of one credential; locked while a new token is fetched, so other requests wait for
+/// it.
 type TokenSlot = Arc<tokio::sync::Mutex<Option<CachedToken>>>;
 
 #[derive(Debug)]
@@ -51,7 +52,6 @@ struct CachedToken {
 }
 
 impl GoogleCredentials {
-    /// Creates an empty cache over a client.
     pub(crate) fn new(http: HttpClient) -> Self {
         Self {
             http,
@@ -59,12 +59,12 @@ impl GoogleCredentials {
         }
     }
 
-    /// Returns a token of the credential that the environment points to.
+    /// Returns a token for the credential that the environment refers to.
     pub(crate) async fn token(&self, env: &Env) -> Result<GoogleToken, ProviderError> {
-        let source = Source::find(env).await?;
+        let source = GoogleCredentialSource::find(env).await?;
         let slot = self.slot(source.fingerprint());
         let mut cached = slot.lock().await;
-        let usable = |token: &CachedToken| token.expires_at_ms - RENEWAL_MARGIN_MS > env.now_ms();
+        let usable = |token: &CachedToken| token.expires_at_ms - REFRESH_MARGIN_MS > env.now_ms();
         if !cached.as_ref().is_some_and(usable) {
             *cached = None;
         }
@@ -78,7 +78,7 @@ impl GoogleCredentials {
         })
     }
 
-    fn slot(&self, fingerprint: Fingerprint) -> TokenSlot {
+    fn slot(&self, fingerprint: CredentialFingerprint) -> TokenSlot {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(tokens.entry(fingerprint).or_default())
     }

@@ -1,9 +1,10 @@
-//! Messages, model catalog, wire protocols and sign-in for language-model services.
+//! Messages, model catalog, wire protocols and authentication for LLM providers.
 //!
-//! [`Models`] is the way in: it knows the providers and their models, finds the credential of a
-//! request and asks. What comes back is an [`AssistantStream`], which never fails half-way: it ends
-//! with the whole answer, or with an error that carries what had arrived. Running tools and asking
-//! again is `pi-agent`'s matter, and files are those of the crates above it.
+//! [`Models`] is the entry point: it holds the providers and their models, resolves the credentials
+//! of a request and sends it. A request returns an [`AssistantStream`], which never fails midway:
+//! it ends with the complete message, or with an error that includes everything received so far.
+//! Running tools and continuing the conversation is the job of `pi-agent`; file access is left to
+//! the crates above.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -15,9 +16,9 @@
 //! let models = Models::new(ModelsOptions::default());
 //! models.register("faux", Registration::Provider(Arc::new(faux))).unwrap();
 //! let model = models.model("faux", "faux-1").unwrap();
-//! let question = UserMessage { content: "hi".into(), ..UserMessage::default() };
-//! let answer = models.stream(&model, [question.into()], StreamOptions::default());
-//! assert_eq!(answer.result().await.text(), "hello");
+//! let prompt = UserMessage { content: "hi".into(), ..UserMessage::default() };
+//! let response = models.stream(&model, [prompt.into()], StreamOptions::default());
+//! assert_eq!(response.result().await.text(), "hello");
 //! # });
 //! ```
 
@@ -66,22 +67,22 @@ pub use app_message::{
 };
 pub use catalog::{builtin_model, builtin_models};
 #[doc(hidden)]
-pub use catalog::{is_foreign_identity, parse_builtin_models};
+pub use catalog::{is_client_identity_header, parse_builtin_models};
 pub use content::{
-    AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
-    join_text,
+    AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
+    ToolCall, join_text,
 };
 pub use credentials::{
     AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource,
     AuthStatus, Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential,
-    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentials,
-    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, Unresolved,
-    ValueTemplate,
+    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentialStore,
+    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, ValueTemplate,
+    ValueTemplateError,
 };
 pub use env::Env;
 pub use error::{ErrorClass, ProviderError};
 pub use event::AssistantMessageEvent;
-pub use faux::{FauxAnswer, FauxCall, FauxGate, FauxModel, FauxProvider};
+pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
@@ -96,10 +97,9 @@ pub use model_pattern::{
     compare_ids, resolve_model, resolve_scope,
 };
 pub use oauth::{
-    AnthropicSignIn, GithubCopilotSignIn, KimiCodingSignIn, LoginChoice, LoginEvent,
-    LoginInteraction, LoginLink, LoginPrompt, MetaSignIn, OAuthContext, OAuthError, OAuthFlow,
-    OAuthRequestAuth, OpenAiCodexSignIn, OpenRouterSignIn, RadiusSignIn, XaiSignIn,
-    built_in_sign_in,
+    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginChoice, LoginEvent, LoginInteraction,
+    LoginLink, LoginPrompt, MetaOAuth, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth,
+    OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth, builtin_oauth_flow,
 };
 pub use options::{
     CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,
@@ -108,11 +108,11 @@ pub use options::{
 pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
-    ConfigError, ConfiguredSignIn, CostOverride, ExtensionProvider, HeaderTemplates,
-    InMemoryModels, Layer, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
-    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkUse,
-    Provider, ProviderConfig, ProviderDriver, RefreshContext, RefreshOptions, RefreshReport,
-    Registration, StoredModels, Telemetry,
+    ConfigError, ConfiguredOAuth, CostOverride, ExtensionProvider, HeaderTemplates,
+    InMemoryModelsStore, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
+    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkAccess,
+    Provider, ProviderConfig, ProviderDriver, ProviderLayer, RefreshContext, RefreshOptions,
+    RefreshReport, Registration, StoredModels, Telemetry,
 };
 pub use stop_reason::StopReason;
 pub use stream::{AssistantStream, StreamPhase, StreamWriter};

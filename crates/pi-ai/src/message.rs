@@ -1,8 +1,7 @@
-//! Messages a model sees and writes.
+//! Messages that models read and write.
 //!
-//! The JSON form is the one of session files, RPC and events: field names, order and omission of
-//! absent keys are part of the contract. Roles that only the application knows live in
-//! [`crate::app_message`].
+//! Session files, RPC and events share this JSON format: field names, field order and the omission
+//! of absent keys are part of the contract. Application-only roles are in [`crate::app_message`].
 
 use std::sync::Arc;
 
@@ -10,30 +9,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::app_message::AgentMessage;
-use crate::content::{AssistantBlock, Content, InputBlock, ToolCall, lenient_blocks};
+use crate::content::{AssistantBlock, InputBlock, MessageContent, ToolCall, lenient_blocks};
 use crate::json::{JsonObject, lenient_i64, null_as_default, present};
 use crate::stop_reason::StopReason;
 use crate::tool_schema::{Tool, ToolReference};
 use crate::usage::Usage;
 
-/// A message of one of the four roles that models understand.
+/// A message with one of the four roles that models understand.
 ///
-/// A transcript is sent again with every turn, so what a message says is shared and never copied.
+/// The transcript is sent with every request, so message contents are shared, never copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// Instructions and tool declarations.
     System(Arc<SystemMessage>),
-    /// What the user said.
     User(Arc<UserMessage>),
-    /// What the model answered.
     Assistant(Arc<AssistantMessage>),
-    /// What a tool returned.
     ToolResult(Arc<ToolResultMessage>),
 }
 
 impl Message {
-    /// Returns when the message was made, in milliseconds since the epoch.
+    /// Returns the creation time in milliseconds since the Unix epoch.
     pub fn timestamp(&self) -> i64 {
         match self {
             Self::System(message) => message.timestamp,
@@ -43,7 +38,6 @@ impl Message {
         }
     }
 
-    /// Returns the system message, if this is one.
     pub fn as_system(&self) -> Option<&SystemMessage> {
         match self {
             Self::System(message) => Some(message),
@@ -51,7 +45,6 @@ impl Message {
         }
     }
 
-    /// Returns the assistant message, if this is one.
     pub fn as_assistant(&self) -> Option<&AssistantMessage> {
         match self {
             Self::Assistant(message) => Some(message),
@@ -83,106 +76,103 @@ message_from!(
     ToolResult(ToolResultMessage)
 );
 
-/// System instructions and tool declarations at one point of the transcript.
+/// System instructions and tool declarations at one point in the transcript.
 ///
 /// The first one is the system prompt. Later ones change it: `content` adds instructions,
-/// `sections` replace or remove named parts, tools come and go. See [`crate::transcript`].
+/// `sections` replaces or removes named sections, and tools are added or removed. See
+/// [`crate::transcript`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
     #[serde(default)]
-    pub content: Content,
-    /// Named parts of the prompt in order; `null` removes one.
+    pub content: MessageContent,
+    /// Named prompt sections, in order; `null` removes a section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<JsonObject>,
-    /// Tools that become available here.
+    /// Tools that become available at this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_added: Option<Vec<Tool>>,
-    /// Tools that stop being available here.
+    /// Tools that stop being available at this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_removed: Option<Vec<ToolReference>>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// What the user said.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     #[serde(default)]
-    pub content: Content,
-    /// Milliseconds since the epoch.
+    pub content: MessageContent,
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// What the model answered.
+/// A response from a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in order.
     #[serde(default, deserialize_with = "lenient_blocks")]
     pub content: Vec<AssistantBlock>,
-    /// The wire API that was spoken.
+    /// Wire API used.
     #[serde(default)]
     pub api: String,
-    /// The provider that answered.
     #[serde(default)]
     pub provider: String,
-    /// The model that was asked.
+    /// Requested model.
     #[serde(default)]
     pub model: String,
-    /// The model that answered, where it differs.
+    /// Model that responded, if different from the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<String>,
-    /// The provider's id of the response.
+    /// The provider's response ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// The provider's own word for the effort it used.
+    /// The provider's name for the reasoning effort it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_thinking_level: Option<String>,
-    /// What went wrong along the way without failing the message.
+    /// Problems that did not fail the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
     #[serde(default, deserialize_with = "null_as_default")]
     pub usage: Usage,
-    /// Why the message ended.
     #[serde(default)]
     pub stop_reason: StopReason,
-    /// Where to ask for the answer when `stop_reason` is deferred.
+    /// Where to poll for the response if `stop_reason` is `deferred`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferred: Option<DeferredHandle>,
-    /// What failed, for the user.
+    /// Error message for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// The provider's own word for why it stopped.
+    /// The provider's own stop reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_stop_reason: Option<String>,
-    /// Whether the provider says that the model ended its turn.
+    /// Whether the provider reports that the model ended its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_turn: Option<bool>,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
 impl AssistantMessage {
-    /// Returns the tool calls in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(AssistantBlock::as_tool_call)
     }
 
-    /// Joins the text blocks without separator.
+    /// Concatenates the text blocks without a separator.
     pub fn text(&self) -> String {
         self.content
             .iter()
@@ -191,14 +181,12 @@ impl AssistantMessage {
     }
 }
 
-/// What a tool returned.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
-    /// The call this answers.
+    /// ID of the tool call.
     #[serde(default)]
     pub tool_call_id: String,
-    /// The tool that ran.
     #[serde(default)]
     pub tool_name: String,
     /// Text and images for the model.
@@ -211,70 +199,68 @@ pub struct ToolResultMessage {
         skip_serializing_if = "Option::is_none"
     )]
     pub details: Option<Value>,
-    /// Tokens the tool itself used.
+    /// Tokens used by the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// Something that went wrong along the way and was survived.
+/// A problem that did not fail the message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// What kind of trouble it was.
+    /// Category of the problem.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
-    /// The error behind it.
+    /// Underlying error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<DiagnosticError>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<JsonObject>,
 }
 
-/// The error of a [`Diagnostic`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DiagnosticError {
-    /// The error's class name.
+    /// Class name of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub message: String,
-    /// A stack trace; ours never has one, JavaScript's may.
+    /// Stack trace; only set by JavaScript code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// An error code, number or string.
+    /// Error code, a number or a string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Value>,
 }
 
-/// Where to ask for an answer that the provider promised for later.
+/// Where to poll for a deferred response.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeferredHandle {
-    /// The provider that promised.
     pub provider: String,
-    /// The model that was asked.
+    /// Requested model.
     pub model_id: String,
-    /// The wire API to ask over.
+    /// Wire API to poll with.
     pub api: String,
-    /// The provider's token of the response.
+    /// The provider's token for the response.
     pub id: String,
-    /// When the promise ends, in milliseconds since the epoch.
+    /// When the response expires, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
-    /// How long to wait before asking.
+    /// How long to wait before polling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_after_ms: Option<u64>,
-    /// What the provider needs to rebuild the message.
+    /// Provider data for rebuilding the message.
     #[serde(
         default,
         deserialize_with = "present",

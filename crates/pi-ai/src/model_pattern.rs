@@ -1,8 +1,8 @@
-//! Finds models from what people type: `provider/id:thinking`, parts of names, globs.
+//! Resolves model references typed by users: `provider/id:thinking`, partial names and globs.
 //!
-//! Two questions are answered. [`resolve_model`] finds the one model that `--model` means, and is
-//! strict: a wrong guess would cost money. [`resolve_scope`] finds the models that `--models` and
-//! the `enabledModels` setting list, and is lenient: what it cannot make sense of is a warning.
+//! [`resolve_model`] finds the single model for `--model` and is strict, because a wrong guess
+//! costs money. [`resolve_scope`] finds the models for `--models` and the `enabledModels` setting
+//! and is lenient: invalid patterns produce warnings.
 
 mod collation;
 mod glob;
@@ -19,21 +19,17 @@ use crate::thinking::ThinkingLevel;
 pub use collation::compare_ids;
 use glob::Glob;
 
-/// The models to search, a provider at a time, so that naming a provider reads no other.
+/// The models to search. Access is per provider, so naming a provider loads no other.
 pub trait ModelPool {
-    /// Returns the ids of all providers.
     fn provider_ids(&self) -> Vec<String>;
 
-    /// Returns the models of a provider.
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>>;
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>>;
 
-    /// Returns whether a provider has a credential.
     fn is_authenticated(&self, provider: &str) -> bool;
 
-    /// Returns all models.
     fn all_models(&self) -> Vec<Arc<Model>> {
         let ids = self.provider_ids();
-        ids.iter().flat_map(|id| self.of_provider(id)).collect()
+        ids.iter().flat_map(|id| self.provider_models(id)).collect()
     }
 }
 
@@ -46,7 +42,7 @@ impl ModelPool for Models {
             .collect()
     }
 
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>> {
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
         self.models(provider).to_vec()
     }
 
@@ -55,41 +51,40 @@ impl ModelPool for Models {
     }
 }
 
-/// What `--provider`, `--model` and `--thinking` say.
+/// The `--provider`, `--model` and `--thinking` options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ModelQuery<'a> {
     /// `--provider`.
     pub provider: Option<&'a str>,
     /// `--model`.
     pub pattern: &'a str,
-    /// `--thinking`, which makes a level at the end of the pattern part of the id where no model
-    /// has that id.
+    /// `--thinking`. If set and no listed model matches, a level suffix of the pattern stays part of
+    /// the custom model's ID.
     pub thinking: Option<ThinkingLevel>,
 }
 
-/// The model a query means.
+/// The model that a query resolves to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedModel {
     pub model: Arc<Model>,
-    /// The level at the end of the pattern.
+    /// Thinking level from the pattern's suffix.
     pub thinking: Option<ThinkingLevel>,
-    /// What the user should know about the choice.
     pub warning: Option<ModelWarning>,
 }
 
-/// What the user should know about a choice.
+/// A warning about a resolved model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelWarning {
-    /// The provider lists no such model; one was made up after its first.
+    /// The provider lists no such model; it was derived from the provider's default model.
     CustomModel {
         provider: String,
-        /// The id that was asked for.
+        /// Requested ID.
         id: String,
     },
-    /// What follows the last colon is no thinking level.
+    /// The suffix after the last colon is not a thinking level.
     BadLevel { level: String, pattern: String },
-    /// No model is meant by a pattern of a scope.
+    /// A scope pattern matches no model.
     NoMatch { pattern: String },
 }
 
@@ -98,11 +93,11 @@ impl fmt::Display for ModelWarning {
         match self {
             Self::CustomModel { provider, id } => write!(
                 formatter,
-                "{provider} lists no model \"{id}\"; sending the id as it is"
+                "{provider} does not list a model \"{id}\"; using the ID as given"
             ),
             Self::BadLevel { level, pattern } => write!(
                 formatter,
-                "\"{level}\" in \"{pattern}\" is no thinking level; using the default"
+                "\"{level}\" in \"{pattern}\" is not a thinking level; using the default"
             ),
             Self::NoMatch { pattern } => {
                 write!(formatter, "No model matches \"{pattern}\"")
@@ -111,36 +106,33 @@ impl fmt::Display for ModelWarning {
     }
 }
 
-/// Why a query means no model.
+/// Why a query could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelQueryError {
-    /// There is nothing to choose from.
-    #[error("There are no models; add some to models.json")]
+    #[error("No models available; add some to models.json")]
     NoModels,
-    /// The provider does not exist.
-    #[error("Unknown provider \"{0}\"; `pi docs providers` lists those there are")]
+    #[error("Unknown provider \"{0}\"; run `pi docs providers` for a list")]
     UnknownProvider(String),
-    /// The model does not exist.
-    #[error("No model matches \"{0}\"; --list-models shows those with a credential")]
+    #[error("No model matches \"{0}\"; run `pi --list-models` to list available models")]
     NotFound(String),
-    /// Several providers have the model.
+    /// Several providers offer the model.
     #[error(
-        "Several providers have \"{pattern}\": {}. {} Name one with --provider or as provider/model",
+        "\"{pattern}\" is ambiguous: {}. {} Use --provider or provider/model to choose one",
         candidates.join(", "),
-        if *authenticated { "More than one of them has a credential." } else { "None of them has a credential." }
+        if *authenticated { "Several of these providers have credentials." } else { "None of these providers has a credential." }
     )]
     Ambiguous {
-        /// What was asked for.
+        /// Requested pattern.
         pattern: String,
-        /// The models, as `provider/id`.
+        /// Matching models, as `provider/id`.
         candidates: Vec<String>,
-        /// Whether more than one of the providers has a credential; otherwise none has.
+        /// Whether several of the providers have credentials; otherwise none has.
         authenticated: bool,
     },
 }
 
-/// Finds the model that a command line means.
+/// Resolves the model for a command line.
 pub fn resolve_model(
     query: ModelQuery<'_>,
     pool: &impl ModelPool,
@@ -149,64 +141,68 @@ pub fn resolve_model(
     if providers.is_empty() {
         return Err(ModelQueryError::NoModels);
     }
-    let find = |wanted: &str| providers.iter().find(|id| id.eq_ignore_ascii_case(wanted));
-    if let Some(wanted) = query.provider {
-        let provider =
-            find(wanted).ok_or_else(|| ModelQueryError::UnknownProvider(wanted.to_owned()))?;
+    let find = |requested: &str| {
+        providers
+            .iter()
+            .find(|id| id.eq_ignore_ascii_case(requested))
+    };
+    if let Some(requested) = query.provider {
+        let provider = find(requested)
+            .ok_or_else(|| ModelQueryError::UnknownProvider(requested.to_owned()))?;
         let pattern = strip_provider(query.pattern, provider).unwrap_or(query.pattern);
-        let models = pool.of_provider(provider);
-        return match parse_pattern(pattern, &models, BadLevels::NoMatch) {
+        let models = pool.provider_models(provider);
+        return match parse_pattern(pattern, &models, InvalidLevelPolicy::NoMatch) {
             Some(found) => Ok(found),
             None => custom_model(query, provider, pattern, &models),
         };
     }
-    // A known provider before the slash is meant as one, even where another provider has models
-    // whose ids begin with the same word.
+    // A known provider before the slash takes precedence, even if another provider has model IDs
+    // that start with the same word.
     let prefix = query.pattern.split_once('/');
     match prefix.and_then(|(prefix, rest)| Some((find(prefix)?, rest))) {
-        Some((provider, rest)) => resolve_inferred(query, provider, rest, pool),
+        Some((provider, rest)) => resolve_with_prefix(query, provider, rest, pool),
         None => resolve_anywhere(query.pattern, pool),
     }
 }
 
-/// Resolves a pattern whose first part names a provider.
-fn resolve_inferred(
+/// Resolves a pattern whose first segment names a provider.
+fn resolve_with_prefix(
     query: ModelQuery<'_>,
     provider: &str,
     rest: &str,
     pool: &impl ModelPool,
 ) -> Result<ResolvedModel, ModelQueryError> {
-    let models = pool.of_provider(provider);
-    if let Some(found) = parse_pattern(rest, &models, BadLevels::NoMatch) {
+    let models = pool.provider_models(provider);
+    if let Some(found) = parse_pattern(rest, &models, InvalidLevelPolicy::NoMatch) {
         return Ok(prefer_usable(found, query.pattern, pool));
     }
     let all = pool.all_models();
     let exact = all
         .iter()
         .find(|model| is_exact(model, query.pattern))
-        .map(|model| ResolvedModel::plain(Arc::clone(model)));
+        .map(|model| ResolvedModel::without_suffix(Arc::clone(model)));
     exact
-        .or_else(|| parse_pattern(query.pattern, &all, BadLevels::NoMatch))
+        .or_else(|| parse_pattern(query.pattern, &all, InvalidLevelPolicy::NoMatch))
         .map_or_else(|| custom_model(query, provider, rest, &models), Ok)
 }
 
-/// Prefers a model whose very id is the pattern, if it alone can be used.
+/// Prefers a model whose full ID equals the pattern if it is the only usable one.
 fn prefer_usable(found: ResolvedModel, pattern: &str, pool: &impl ModelPool) -> ResolvedModel {
     if pool.is_authenticated(&found.model.provider) {
         return found;
     }
     let mut usable = pool.all_models().into_iter().filter(|model| {
-        same(&model.id, pattern)
+        eq_ignore_case(&model.id, pattern)
             && !model.is_same(&found.model)
             && pool.is_authenticated(&model.provider)
     });
     match (usable.next(), usable.next()) {
-        (Some(only), None) => ResolvedModel::plain(only),
+        (Some(only), None) => ResolvedModel::without_suffix(only),
         _ => found,
     }
 }
 
-/// Resolves a pattern that names no provider.
+/// Resolves a pattern without a provider.
 fn resolve_anywhere(
     pattern: &str,
     pool: &impl ModelPool,
@@ -214,18 +210,18 @@ fn resolve_anywhere(
     let all = pool.all_models();
     let mut exact = all.iter().filter(|model| is_exact(model, pattern)).cloned();
     match (exact.next(), exact.next()) {
-        (Some(only), None) => return Ok(ResolvedModel::plain(only)),
+        (Some(only), None) => return Ok(ResolvedModel::without_suffix(only)),
         (Some(first), Some(second)) => {
             let candidates: Vec<_> = [first, second].into_iter().chain(exact).collect();
             return choose_usable(pattern, &candidates, pool);
         }
         (None, _) => {}
     }
-    parse_pattern(pattern, &all, BadLevels::NoMatch)
+    parse_pattern(pattern, &all, InvalidLevelPolicy::NoMatch)
         .ok_or_else(|| ModelQueryError::NotFound(pattern.to_owned()))
 }
 
-/// Chooses the one of several models with the same id whose provider has a credential.
+/// Of several models with the same ID, chooses the one whose provider has a credential.
 fn choose_usable(
     pattern: &str,
     candidates: &[Arc<Model>],
@@ -236,7 +232,7 @@ fn choose_usable(
         .filter(|model| pool.is_authenticated(&model.provider))
         .collect();
     if let [only] = usable.as_slice() {
-        return Ok(ResolvedModel::plain(Arc::clone(only)));
+        return Ok(ResolvedModel::without_suffix(Arc::clone(only)));
     }
     let authenticated = !usable.is_empty();
     let mut candidates: Vec<String> = candidates.iter().map(|model| full_id(model)).collect();
@@ -248,27 +244,29 @@ fn choose_usable(
     })
 }
 
-/// Makes up a model of a known provider, after the one it usually begins with.
+/// Creates an unlisted model of a known provider, based on the provider's default model.
 fn custom_model(
     query: ModelQuery<'_>,
     provider: &str,
     pattern: &str,
     models: &[Arc<Model>],
 ) -> Result<ResolvedModel, ModelQueryError> {
-    let usual = builtin_provider(provider).map(|info| info.default_model);
-    let usual = models.iter().find(|model| Some(model.id.as_str()) == usual);
-    let Some(like) = usual.or(models.first()) else {
+    let default_model = builtin_provider(provider).map(|info| info.default_model);
+    let default_model = models
+        .iter()
+        .find(|model| Some(model.id.as_str()) == default_model);
+    let Some(template) = default_model.or(models.first()) else {
         return Err(ModelQueryError::NotFound(format!("{provider}/{pattern}")));
     };
     let (id, thinking) = match (query.thinking, split_level(pattern)) {
         (None, Some((id, Some(level), _))) => (id, Some(level)),
         (None | Some(_), _) => (pattern, None),
     };
-    let mut model = Model::clone(like);
+    let mut model = Model::clone(template);
     id.clone_into(&mut model.id);
     id.clone_into(&mut model.name);
-    let wanted = query.thinking.or(thinking);
-    if wanted.is_some_and(|level| level != ThinkingLevel::Off) {
+    let requested = query.thinking.or(thinking);
+    if requested.is_some_and(|level| level != ThinkingLevel::Off) {
         model.reasoning = true;
     }
     Ok(ResolvedModel {
@@ -281,19 +279,18 @@ fn custom_model(
     })
 }
 
-/// A model of a scope, with the level its pattern gives it.
+/// A model in a scope, with the thinking level from its pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
     pub model: Arc<Model>,
     pub thinking: Option<ThinkingLevel>,
 }
 
-/// The models a list of patterns means.
+/// The models matched by a list of patterns.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelScope {
-    /// The models, each once, in the order of the patterns.
+    /// Matching models without duplicates, in pattern order.
     pub models: Vec<ScopedModel>,
-    /// What the user should know.
     pub warnings: Vec<ModelWarning>,
 }
 
@@ -306,7 +303,7 @@ impl ModelScope {
     }
 }
 
-/// Finds the models that a list of patterns means.
+/// Resolves a list of patterns.
 pub fn resolve_scope<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
     models: &[Arc<Model>],
@@ -317,7 +314,7 @@ pub fn resolve_scope<'a>(
             add_matches(&mut scope, pattern, models);
             continue;
         }
-        match parse_pattern(pattern, models, BadLevels::Warn) {
+        match parse_pattern(pattern, models, InvalidLevelPolicy::Warn) {
             Some(found) => {
                 scope.warnings.extend(found.warning);
                 scope.add(&found.model, found.thinking);
@@ -335,7 +332,7 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
         Some((text, Some(level), _)) => (text, Some(level)),
         Some((_, None, _)) | None => (pattern, None),
     };
-    // An id may hold brackets of its own.
+    // IDs may contain brackets.
     if let Some(model) = find_exact(text, models) {
         scope.add(model, thinking);
         return;
@@ -355,34 +352,34 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
     }
 }
 
-/// Far more colons than ids have; each is a place where the level may begin.
+/// More colons than any real ID has; each is a possible start of the level suffix.
 const MAX_COLONS: usize = 16;
 
-/// What to make of a suffix that is no thinking level.
+/// How to treat a suffix that is not a thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BadLevels {
+enum InvalidLevelPolicy {
     NoMatch,
     Warn,
 }
 
-/// Matches a pattern, as a whole if that is possible, otherwise without the level at its end. Ids
-/// may hold colons themselves.
+/// Matches the whole pattern if possible, otherwise the pattern without its level suffix. IDs may
+/// contain colons.
 fn parse_pattern(
     pattern: &str,
     models: &[Arc<Model>],
-    bad_levels: BadLevels,
+    invalid_levels: InvalidLevelPolicy,
 ) -> Option<ResolvedModel> {
     if pattern.matches(':').count() > MAX_COLONS {
         return None;
     }
     if let Some(model) = match_model(pattern, models) {
-        return Some(ResolvedModel::plain(Arc::clone(model)));
+        return Some(ResolvedModel::without_suffix(Arc::clone(model)));
     }
     let (prefix, level, suffix) = split_level(pattern)?;
-    if level.is_none() && bad_levels == BadLevels::NoMatch {
+    if level.is_none() && invalid_levels == InvalidLevelPolicy::NoMatch {
         return None;
     }
-    let mut found = parse_pattern(prefix, models, bad_levels)?;
+    let mut found = parse_pattern(prefix, models, invalid_levels)?;
     match level {
         Some(_) if found.warning.is_some() => {}
         Some(level) => found.thinking = Some(level),
@@ -397,7 +394,7 @@ fn parse_pattern(
     Some(found)
 }
 
-/// Splits at the last colon: what is before, the level after, and what stands there.
+/// Splits at the last colon into prefix, parsed level and raw suffix.
 fn split_level(pattern: &str) -> Option<(&str, Option<ThinkingLevel>, &str)> {
     let (prefix, suffix) = pattern.rsplit_once(':')?;
     Some((prefix, ThinkingLevel::from_name(suffix), suffix))
@@ -414,7 +411,7 @@ fn match_model<'models>(
     let partial = models.iter().filter(|model| {
         model.id.to_lowercase().contains(&lower) || model.name.to_lowercase().contains(&lower)
     });
-    // Aliases come before dated versions, then the highest id, then the first of equals.
+    // Prefer aliases over dated versions, then the highest ID, then the first match.
     partial.reduce(|best, model| {
         let order = is_alias(&model.id)
             .cmp(&is_alias(&best.id))
@@ -423,7 +420,7 @@ fn match_model<'models>(
     })
 }
 
-/// Finds the one model that a reference names in full, as `provider/id` or as an id that only one
+/// Finds the model that a reference names exactly: as `provider/id`, or as an ID that only one
 /// provider has.
 fn find_exact<'models>(
     reference: &str,
@@ -439,28 +436,30 @@ fn find_exact<'models>(
     };
     let (provider, id) = reference.split_once('/').unwrap_or_default();
     let (provider, id) = (provider.trim(), id.trim());
-    let of_provider = models
+    let provider_models = models
         .iter()
-        .filter(|model| same(&model.provider, provider) && same(&model.id, id));
-    if let Some(found) = only(Box::new(of_provider)) {
+        .filter(|model| eq_ignore_case(&model.provider, provider) && eq_ignore_case(&model.id, id));
+    if let Some(found) = only(Box::new(provider_models)) {
         return found;
     }
-    let by_id = models.iter().filter(|model| same(&model.id, reference));
+    let by_id = models
+        .iter()
+        .filter(|model| eq_ignore_case(&model.id, reference));
     only(Box::new(by_id)).flatten()
 }
 
 fn is_exact(model: &Model, pattern: &str) -> bool {
-    same(&model.id, pattern)
-        || strip_provider(pattern, &model.provider).is_some_and(|id| same(&model.id, id))
+    eq_ignore_case(&model.id, pattern)
+        || strip_provider(pattern, &model.provider).is_some_and(|id| eq_ignore_case(&model.id, id))
 }
 
 fn strip_provider<'a>(pattern: &'a str, provider: &str) -> Option<&'a str> {
     let (prefix, rest) = pattern.split_at_checked(provider.len())?;
     let rest = rest.strip_prefix('/')?;
-    same(prefix, provider).then_some(rest)
+    eq_ignore_case(prefix, provider).then_some(rest)
 }
 
-fn same(left: &str, right: &str) -> bool {
+fn eq_ignore_case(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right) || left.to_lowercase() == right.to_lowercase()
 }
 
@@ -468,7 +467,7 @@ fn full_id(model: &Model) -> String {
     format!("{}/{}", model.provider, model.id)
 }
 
-/// Tells an alias from a version with a date at its end, such as `-20250929`.
+/// Returns whether an ID is an alias, that is, does not end in a date such as `-20250929`.
 fn is_alias(id: &str) -> bool {
     let is_date =
         |suffix: &str| suffix.len() == 8 && suffix.bytes().all(|byte| byte.is_ascii_digit());
@@ -477,7 +476,7 @@ fn is_alias(id: &str) -> bool {
 }
 
 impl ResolvedModel {
-    fn plain(model: Arc<Model>) -> Self {
+    fn without_suffix(model: Arc<Model>) -> Self {
         Self {
             model,
             thinking: None,

@@ -1,8 +1,8 @@
-//! Signing in: what a provider's flow does, and what it needs from whoever shows it.
+//! OAuth sign-in flows and the interface through which they interact with the user.
 //!
-//! A flow ([`OAuthFlow`]) speaks to the provider; the person is reached through
-//! [`LoginInteraction`], so that the terminal, the command line and tests drive the same code.
-//! Storing and renewing the result is [`crate::credentials`]' business.
+//! A flow ([`OAuthFlow`]) talks to the provider and reaches the user through [`LoginInteraction`],
+//! so the TUI, the command line and tests drive the same code. Storing and refreshing tokens is in
+//! [`crate::credentials`].
 
 mod anthropic;
 mod authorization_code;
@@ -30,58 +30,58 @@ use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-pub use anthropic::AnthropicSignIn;
+pub use anthropic::AnthropicOAuth;
 pub use error::OAuthError;
-pub use github_copilot::GithubCopilotSignIn;
+pub use github_copilot::GithubCopilotOAuth;
 pub(crate) use interaction::choose;
 pub use interaction::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt};
-pub use kimi_coding::KimiCodingSignIn;
-pub use meta::MetaSignIn;
-pub use openai_codex::OpenAiCodexSignIn;
+pub use kimi_coding::KimiCodingOAuth;
+pub use meta::MetaOAuth;
+pub use openai_codex::OpenAiCodexOAuth;
 pub(crate) use openai_codex::codex_account;
-pub use openrouter::OpenRouterSignIn;
+pub use openrouter::OpenRouterOAuth;
 pub(crate) use radius::PUBLIC_GATEWAY;
-pub use radius::RadiusSignIn;
-pub use xai::XaiSignIn;
+pub use radius::RadiusOAuth;
+pub use xai::XaiOAuth;
 
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::options::HeaderOverrides;
 use crate::transport::HttpClient;
 
-/// Returns the sign-in of a built-in provider, if it has one.
+/// Returns the OAuth flow of a built-in provider, if it has one.
 ///
-/// The environment decides where the sign-ins of Kimi and Radius live.
-pub fn built_in_sign_in(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
+/// Environment variables can change the hosts of the Kimi and Radius flows.
+pub fn builtin_oauth_flow(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
     Some(match provider {
-        "anthropic" => Arc::new(AnthropicSignIn::default()),
-        "openai-codex" => Arc::new(OpenAiCodexSignIn::default()),
-        "github-copilot" => Arc::new(GithubCopilotSignIn::default()),
-        "xai" => Arc::new(XaiSignIn::default()),
-        "kimi-coding" => Arc::new(KimiCodingSignIn::from_env(env)),
-        "meta" => Arc::new(MetaSignIn::default()),
-        "openrouter" => Arc::new(OpenRouterSignIn::default()),
-        "radius" => Arc::new(RadiusSignIn::from_env(env)),
+        "anthropic" => Arc::new(AnthropicOAuth::default()),
+        "openai-codex" => Arc::new(OpenAiCodexOAuth::default()),
+        "github-copilot" => Arc::new(GithubCopilotOAuth::default()),
+        "xai" => Arc::new(XaiOAuth::default()),
+        "kimi-coding" => Arc::new(KimiCodingOAuth::from_env(env)),
+        "meta" => Arc::new(MetaOAuth::default()),
+        "openrouter" => Arc::new(OpenRouterOAuth::default()),
+        "radius" => Arc::new(RadiusOAuth::from_env(env)),
         _ => return None,
     })
 }
 
-/// A provider's way to sign in.
+/// A provider's OAuth flow.
 pub trait OAuthFlow: Send + Sync {
-    /// Returns the name to show, such as `Anthropic (Claude Pro/Max)`.
+    /// Returns the display name, such as `Anthropic (Claude Pro/Max)`.
     fn name(&self) -> &str;
 
-    /// Returns the label of the choice to sign in this way.
+    /// Returns the label of this flow in the login menu.
     fn login_label(&self) -> Option<&str> {
         None
     }
 
-    /// Returns whether the user pays by subscription rather than by token.
+    /// Returns whether the user pays by subscription rather than per token.
     fn is_subscription(&self) -> bool {
         false
     }
 
-    /// Returns whether a refresh token is good for one use only. When in doubt, it is.
+    /// Returns whether a refresh token is valid for one use only. Assume so when in doubt.
     fn rotates_refresh_token(&self) -> bool {
         true
     }
@@ -94,16 +94,16 @@ pub trait OAuthFlow: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>>;
 
-    /// Exchanges the refresh token. The caller holds the store's lock, and stores the result before
-    /// anything else happens.
+    /// Exchanges the refresh token. The caller holds the store's lock and stores the result before
+    /// doing anything else.
     fn refresh<'a>(
         &'a self,
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>>;
 
-    /// Looks up what the account may do and returns the credential with it, after a renewal has
-    /// been stored. `None` leaves the credential as it is.
+    /// Looks up account details after a refresh has been stored and returns the credential with
+    /// them. `None` leaves the credential unchanged.
     fn enrich<'a>(
         &'a self,
         credential: &'a OAuthCredential,
@@ -113,7 +113,7 @@ pub trait OAuthFlow: Send + Sync {
         std::future::ready(Ok(None)).boxed()
     }
 
-    /// Says how requests carry the credential.
+    /// Returns how requests carry the credential.
     fn request_auth(&self, credential: &OAuthCredential) -> OAuthRequestAuth {
         OAuthRequestAuth {
             api_key: Some(credential.access.clone()),
@@ -122,7 +122,7 @@ pub trait OAuthFlow: Send + Sync {
     }
 }
 
-/// Takes a step of a sign-in unless the person cancels it first.
+/// Runs a step of a sign-in unless the user cancels it first.
 pub(crate) async fn unless_cancelled<T>(
     cancel: &CancellationToken,
     step: impl Future<Output = Result<T, OAuthError>>,
@@ -133,18 +133,18 @@ pub(crate) async fn unless_cancelled<T>(
         .unwrap_or(Err(OAuthError::Cancelled))
 }
 
-/// How requests carry the token of a sign-in.
+/// How requests carry an OAuth token.
 #[derive(Clone, Default)]
 pub struct OAuthRequestAuth {
-    /// For the wire API to send as it sends keys.
+    /// Key for the wire API to send.
     pub api_key: Option<SecretString>,
     /// Headers to send instead.
     pub headers: HeaderOverrides,
-    /// The service's address, where the token decides it.
+    /// Base URL, if the token determines it.
     pub base_url: Option<String>,
 }
 
-/// What a flow works with.
+/// HTTP client and environment for an OAuth flow.
 #[derive(Clone, Debug)]
 pub struct OAuthContext {
     pub http: HttpClient,
@@ -152,7 +152,6 @@ pub struct OAuthContext {
 }
 
 impl OAuthContext {
-    /// Creates a context.
     pub fn new(http: HttpClient, env: Env) -> Self {
         Self { http, env }
     }

@@ -1,4 +1,4 @@
-//! What a caller may ask of one request, beyond model and transcript.
+//! Options of a single request, beyond model and transcript.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,15 +17,14 @@ use crate::message::Message;
 use crate::model::Model;
 use crate::thinking::{ThinkingBudgets, ThinkingLevel};
 
-/// Headers to add; `None` deletes one that would be sent otherwise.
+/// Headers to add; `None` deletes a header that would otherwise be sent.
 pub type HeaderOverrides = BTreeMap<String, Option<String>>;
 
-/// One request: a model, a transcript, and how to ask.
+/// A request to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The model to ask.
     pub model: Arc<Model>,
-    /// The conversation; prompt and tools are in its system messages.
+    /// The conversation; system prompt and tools are in its system messages.
     pub messages: Arc<[Message]>,
     pub options: StreamOptions,
     /// Environment variables and clock.
@@ -33,13 +32,12 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// Returns the environment of this request: its own variables laid over those of the process.
+    /// Returns the environment with this request's variables applied.
     pub fn environment(&self) -> Env {
         self.env.with_overrides(&self.options.env)
     }
 
-    /// Returns how long the provider shall keep the prompt cached: what the options say, else what
-    /// the environment of this request does.
+    /// Returns the prompt-cache retention from the options, or from this request's environment.
     pub fn cache_retention(&self) -> CacheRetention {
         self.options.cache_retention.unwrap_or_else(|| {
             let variable = self.environment().var(crate::env_vars::CACHE_RETENTION);
@@ -50,7 +48,7 @@ impl ModelRequest {
         })
     }
 
-    /// Returns whether the caller or the model says anything of a header, be it to delete it.
+    /// Returns whether the caller or the model sets or deletes a header.
     pub(crate) fn configures_header(&self, name: &str) -> bool {
         self.header_settings(name).next().is_some()
     }
@@ -65,8 +63,8 @@ impl ModelRequest {
         })
     }
 
-    /// Returns what the caller and then the model say of a header: the first one counts, and
-    /// `None` deletes the header.
+    /// Returns the caller's and then the model's setting of a header. The first one applies; `None`
+    /// deletes the header.
     fn header_settings(&self, name: &str) -> impl Iterator<Item = Option<&str>> {
         let by_caller = self.options.headers.iter();
         let by_caller = by_caller.map(|(key, value)| (key, value.as_deref()));
@@ -79,49 +77,46 @@ impl ModelRequest {
     }
 }
 
-/// How to ask; every field has a sensible default.
+/// Request options. All fields have defaults.
 #[derive(Clone, Default)]
 pub struct StreamOptions {
-    /// Cancels the request; the stream then ends in `aborted`.
+    /// Cancels the request; the stream then ends with stop reason `aborted`.
     pub cancel: CancellationToken,
-    /// The key or token to authenticate with.
     pub api_key: Option<SecretString>,
-    /// Headers on top of the provider's and the model's.
+    /// Headers in addition to the provider's and the model's.
     pub headers: HeaderOverrides,
-    /// Provider-scoped environment variables; they win over the process environment.
+    /// Provider-scoped environment variables; override the process environment.
     pub env: BTreeMap<String, String>,
-    /// Looks at or replaces what is sent and what comes back.
+    /// Inspects or replaces the request and the response.
     pub hooks: Option<Arc<dyn RequestHooks>>,
-    /// How long to wait, and for what.
     pub timeouts: Timeouts,
-    /// Attempts after the first when the service asks to come back.
+    /// Number of retries when the service asks to retry.
     pub max_retries: u32,
-    /// The longest wait the service may ask for before the request fails; zero lifts the limit.
+    /// Maximum wait that the service may ask for before the request fails; 0 means no limit.
     pub max_retry_delay: Option<Duration>,
     pub temperature: Option<f64>,
     /// Sampling parameters merged last into the body of OpenAI-compatible requests.
     pub sampling_params: Option<JsonObject>,
-    /// The most tokens the answer may have.
+    /// Maximum number of output tokens.
     pub max_tokens: Option<u64>,
-    /// The preferred transport of APIs that have several.
+    /// Preferred transport for APIs with several.
     pub transport: TransportPreference,
-    /// How long the provider shall keep the prompt cached; `PI_CACHE_RETENTION` decides when unset.
+    /// Prompt-cache retention; defaults to `PI_CACHE_RETENTION`.
     pub cache_retention: Option<CacheRetention>,
-    /// Ties requests of one session together, for caching and routing.
+    /// Groups the requests of a session, for caching and routing.
     pub session_id: Option<String>,
-    /// Data about the caller; providers take what they understand.
+    /// Caller metadata; providers use the fields they understand.
     pub metadata: Option<JsonObject>,
-    /// Whether tools may be used.
     pub tool_choice: Option<ToolChoice>,
-    /// How much to think.
+    /// Reasoning effort.
     pub reasoning: ThinkingLevel,
-    /// Tokens per thinking level, for APIs that count.
+    /// Tokens per thinking level, for APIs with token budgets.
     pub thinking_budgets: ThinkingBudgets,
-    /// Options of a single API, by its own names.
+    /// API-specific options, by the API's own names.
     pub provider_options: JsonObject,
 }
 
-/// Headers and variables may be secrets, so only what cannot be one is shown.
+/// Headers and variables may be secrets, so only harmless fields are shown.
 impl fmt::Debug for StreamOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -140,34 +135,33 @@ impl StreamOptions {
         self.provider_options.get(name)
     }
 
-    /// Returns an API-specific option that is a text and not empty.
+    /// Returns an API-specific option that is a non-empty string.
     pub(crate) fn text_option(&self, name: &str) -> Option<&str> {
         self.provider_option(name)
             .and_then(Value::as_str)
             .filter(|text| !text.is_empty())
     }
 
-    /// Returns the tool choice as the APIs of OpenAI's family write it: the API's own option, which
-    /// may name a function, else the common one, which is a word.
+    /// Returns the tool choice in the format of OpenAI-style APIs: the API-specific option, which
+    /// may name a function, or the common option, which is a plain string.
     pub(crate) fn tool_choice_value(&self) -> Option<Value> {
         let own = self.provider_option("toolChoice");
         own.filter(|choice| !choice.is_null()).cloned().or_else(|| {
-            let word = match self.tool_choice? {
+            let name = match self.tool_choice? {
                 ToolChoice::Auto => "auto",
                 ToolChoice::None => "none",
             };
-            Some(word.into())
+            Some(name.into())
         })
     }
 }
 
-/// Sets a header, replacing one that is spelled with other capitals.
+/// Sets a header, replacing any with the same name in different case.
 pub(crate) fn set_header(headers: &mut HeaderOverrides, name: &str, value: Option<String>) {
     headers.retain(|other, _| !other.eq_ignore_ascii_case(name));
     headers.insert(name.to_owned(), value);
 }
 
-/// Whether tools may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoice {
@@ -175,22 +169,22 @@ pub enum ToolChoice {
     None,
 }
 
-/// How long a provider shall keep the prompt cached.
+/// How long providers should keep the prompt cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheRetention {
-    /// No caching: no ids, no markers.
+    /// No caching: no IDs, no markers.
     None,
     Short,
     /// An hour to a day.
     Long,
 }
 
-/// The preferred transport of APIs that have several.
+/// Preferred transport for APIs with several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportPreference {
-    /// The API's own choice.
+    /// Let the API decide.
     #[default]
     Auto,
     /// Server-sent events over HTTP.
@@ -201,15 +195,15 @@ pub enum TransportPreference {
     WebsocketCached,
 }
 
-/// How long to wait; `None` waits for ever.
+/// Request timeouts; `None` waits indefinitely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     pub connect: Option<Duration>,
-    /// From the request until the answer begins.
+    /// From the request until the response begins.
     pub first_byte: Option<Duration>,
-    /// Between two pieces of the answer.
+    /// Between two chunks of the response.
     pub idle: Option<Duration>,
-    /// For a WebSocket handshake.
+    /// WebSocket handshake.
     pub websocket_connect: Option<Duration>,
 }
 
@@ -224,7 +218,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Looks at or replaces what is sent and what comes back.
+/// Inspects or replaces the request and the response.
 pub trait RequestHooks: Send + Sync {
     /// May replace the request body.
     fn on_payload<'a>(&'a self, payload: Value, model: &'a Model) -> BoxFuture<'a, Value> {
@@ -232,7 +226,7 @@ pub trait RequestHooks: Send + Sync {
         Box::pin(std::future::ready(payload))
     }
 
-    /// May change the request headers; `None` deletes one.
+    /// May change the request headers; `None` deletes a header.
     fn on_headers<'a>(
         &'a self,
         headers: HeaderOverrides,
@@ -242,7 +236,7 @@ pub trait RequestHooks: Send + Sync {
         Box::pin(std::future::ready(headers))
     }
 
-    /// Sees status and headers of the response before its body is read.
+    /// Receives the status and headers of the response before its body is read.
     fn on_response<'a>(
         &'a self,
         response: &'a ResponseHead,
@@ -259,11 +253,10 @@ impl fmt::Debug for dyn RequestHooks {
     }
 }
 
-/// Status and headers of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseHead {
     pub status: u16,
-    /// Headers by lower-case name.
+    /// Headers by lowercase name.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -278,7 +271,7 @@ mod tests {
     use crate::wire::testing;
 
     #[test]
-    fn the_options_and_then_the_variables_of_the_request_say_how_long_a_prompt_is_kept() {
+    fn cache_retention_comes_from_options_then_environment() {
         let cases = [
             (None, None, CacheRetention::Short),
             (None, Some("long"), CacheRetention::Long),
@@ -289,22 +282,22 @@ mod tests {
                 CacheRetention::None,
             ),
         ];
-        for (asked, variable, expected) in cases {
+        for (retention, variable, expected) in cases {
             let variable =
                 variable.map(|value| (env_vars::CACHE_RETENTION.to_owned(), value.to_owned()));
             let options = StreamOptions {
-                cache_retention: asked,
+                cache_retention: retention,
                 env: variable.into_iter().collect(),
                 ..StreamOptions::default()
             };
             let model = testing::model(api::ANTHROPIC_MESSAGES, json!({}));
             let request = testing::request(model, json!([]), options);
-            assert_eq!(request.cache_retention(), expected, "{asked:?}");
+            assert_eq!(request.cache_retention(), expected, "{retention:?}");
         }
     }
 
     #[test]
-    fn a_header_that_the_caller_deletes_is_not_sent_for_the_model() {
+    fn header_deleted_by_the_caller_is_not_sent() {
         let sends = |by_caller: Option<Option<&str>>, by_model: Option<&str>| {
             let headers = by_model.map_or(json!({}), |value| json!({"X-Key": value}));
             let options = StreamOptions {

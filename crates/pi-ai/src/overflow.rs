@@ -1,24 +1,24 @@
-//! Recognizes that a conversation no longer fits the model's window.
+//! Detects context overflow: a conversation that exceeds the model's context window.
 //!
-//! There is no common error code for it: each service has its own sentence, some accept the request
-//! and report an impossible size, and some cut the prompt silently. The sentences are a table with
-//! a test row for every service.
+//! There is no common error code: each service has its own error message, some accept the request
+//! and report an impossible size, and some truncate the prompt silently. The messages are a table
+//! with a test case for every service.
 
 use crate::message::AssistantMessage;
 use crate::model::Model;
 use crate::stop_reason::StopReason;
 use crate::text_pattern::{any_matches, matches};
 
-/// Sentences that mean something else although they may speak of tokens.
-const OTHER_TROUBLE: [&str; 4] = [
+/// Messages that mention tokens but mean something else.
+const NON_OVERFLOW_ERRORS: [&str; 4] = [
     "^throttling error:",
     "^service unavailable:",
     "rate limit",
     "too many requests",
 ];
 
-/// How services say that the prompt is too long; see [`crate::text_pattern`].
-const OVERFLOWS: [&str; 24] = [
+/// Messages for prompts that are too long; see [`crate::text_pattern`] for the syntax.
+const OVERFLOW_ERRORS: [&str; 24] = [
     "prompt [is ]too long",
     "request_too_large",
     "input is too long for requested model",
@@ -45,27 +45,28 @@ const OVERFLOWS: [&str; 24] = [
     "token limit exceeded",
 ];
 
-/// Cerebras refuses a long prompt with a status and nothing else.
-const CEREBRAS_OVERFLOWS: [&str; 2] = [
+/// Cerebras rejects a long prompt with only a status code.
+const CEREBRAS_OVERFLOW_ERRORS: [&str; 2] = [
     "^400[ ][status code][bad request][ ](no body)",
     "^413[ ][status code][payload too large][ ](no body)",
 ];
 
-/// A prompt that fills this much of the window, in percent, was cut to fit.
+/// A prompt that fills this percentage of the window was truncated to fit.
 const FULL_WINDOW_PERCENT: u64 = 99;
 
-/// Returns whether an answer failed, or is worthless, because the context was too large.
+/// Returns whether a response failed, or is useless, because the context was too large.
 ///
-/// A window of zero is unknown; then only error texts count.
+/// A window of 0 is unknown; then only error messages are checked.
 pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> bool {
     let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Error => message.error_message.as_deref().is_some_and(|text| {
-            is_overflow_text(text) || (message.provider == "cerebras" && is_bodyless_refusal(text))
+            is_overflow_text(text)
+                || (message.provider == "cerebras" && is_bodyless_rejection(text))
         }),
-        // z.ai takes more than fits and reports it.
+        // z.ai accepts more than fits and reports it.
         StopReason::Stop => context_window > 0 && prompt > context_window,
-        // Xiaomi cuts the prompt to the window, which leaves no room for an answer.
+        // Xiaomi truncates the prompt to the window, which leaves no room for output.
         StopReason::Length => {
             context_window > 0
                 && message.usage.output == 0
@@ -77,19 +78,19 @@ pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> b
     }
 }
 
-/// Returns whether an error text says that the prompt is too long.
+/// Returns whether an error message means that the prompt is too long.
 pub fn is_overflow_text(text: &str) -> bool {
-    !any_matches(&OTHER_TROUBLE, text) && any_matches(&OVERFLOWS, text)
+    !any_matches(&NON_OVERFLOW_ERRORS, text) && any_matches(&OVERFLOW_ERRORS, text)
 }
 
-fn is_bodyless_refusal(text: &str) -> bool {
-    CEREBRAS_OVERFLOWS
+fn is_bodyless_rejection(text: &str) -> bool {
+    CEREBRAS_OVERFLOW_ERRORS
         .iter()
         .any(|pattern| matches(pattern, text))
 }
 
-/// Returns whether an answer stopped at a length below the model's own limit, so that a shorter
-/// context may let it finish.
+/// Returns whether a response was cut off below the model's own output limit, so a shorter context
+/// may let it finish.
 pub fn is_recoverable_length(message: &AssistantMessage, model: &Model) -> bool {
     message.stop_reason == StopReason::Length && message.usage.output < model.max_tokens
 }
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_service_has_its_sentence() {
+    fn overflow_errors_of_all_services_are_detected() {
         for (provider, text) in [
             (
                 "anthropic",
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_trouble_is_no_overflow() {
+    fn other_errors_are_not_overflows() {
         for (provider, text) in [
             (
                 "amazon-bedrock",
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_size_is_an_overflow_without_an_error() {
+    fn impossible_usage_is_an_overflow() {
         for (stop_reason, input, cache_read, output, window, expected) in [
             (StopReason::Stop, 900, 101, 5, 1000, true),
             (StopReason::Stop, 900, 100, 5, 1000, false),
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_stop_below_the_limit_is_recoverable() {
+    fn length_stop_below_the_limit_is_recoverable() {
         let model = testing::model(api::OPENAI_COMPLETIONS, json!({"maxTokens": 100}));
         for (stop_reason, output, expected) in [
             (StopReason::Length, 99, true),

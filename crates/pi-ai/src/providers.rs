@@ -1,43 +1,41 @@
-//! The built-in providers, as data: what they are called, where they are reached, how one
-//! authenticates, and which model to begin with.
+//! The built-in providers, as data: names, base URLs, authentication and default models.
 //!
-//! Models are in [`crate::catalog`]; how a credential is found is [`crate::credentials`]'s matter.
+//! Models are in [`crate::catalog`]; credential resolution is in [`crate::credentials`].
 
 use crate::credentials::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 use crate::env::Env;
-use crate::oauth::built_in_sign_in;
+use crate::oauth::builtin_oauth_flow;
 
-/// A provider that comes with this crate.
+/// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderInfo {
-    /// The id models, settings and session files use.
+    /// ID used in models, settings and session files.
     pub id: &'static str,
-    /// The name people know.
+    /// Display name.
     pub name: &'static str,
-    /// Where it is reached, unless that depends on the API, the region or the account.
+    /// Base URL, unless it depends on the API, the region or the account.
     pub base_url: Option<&'static str>,
-    /// The model to begin with.
     pub default_model: &'static str,
-    /// The keys it takes, unless it only knows sign-ins.
+    /// Accepted keys; `None` if the provider supports only OAuth.
     pub key: Option<KeyInfo>,
-    /// Whether one can sign in; the flow is known by the provider's id.
-    pub signs_in: bool,
+    /// Whether there is an OAuth flow; see [`builtin_oauth_flow`].
+    pub has_oauth: bool,
 }
 
-/// The keys a built-in provider takes.
+/// The keys that a built-in provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyInfo {
-    /// What the user is asked for.
+    /// Label for the key prompt.
     pub label: &'static str,
-    /// Where a key is looked for when none is stored.
+    /// Where to find a key if none is stored.
     pub source: KeySource,
 }
 
 impl ProviderInfo {
-    /// Describes how requests to the provider authenticate; the environment decides where some of
-    /// the sign-ins live.
+    /// Returns how requests to the provider authenticate. The environment determines the hosts of
+    /// some OAuth flows.
     pub fn auth(&self, env: &Env) -> ProviderAuth {
         ProviderAuth {
             provider: self.id.to_owned(),
@@ -45,18 +43,17 @@ impl ProviderInfo {
                 name: key.label.into(),
                 source: key.source,
             }),
-            oauth: built_in_sign_in(self.id, env),
+            oauth: builtin_oauth_flow(self.id, env),
             configured: ConfiguredAuth::default(),
         }
     }
 }
 
-/// Returns all built-in providers, in the order in which a first model is looked for.
+/// Returns all built-in providers, in the order in which a default model is chosen.
 pub fn builtin_providers() -> &'static [ProviderInfo] {
     &PROVIDERS
 }
 
-/// Returns a built-in provider by its id.
 pub fn builtin_provider(id: &str) -> Option<&'static ProviderInfo> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }
@@ -73,7 +70,7 @@ const fn provider(
         base_url: None,
         default_model,
         key: None,
-        signs_in: false,
+        has_oauth: false,
     }
 }
 
@@ -92,8 +89,8 @@ impl ProviderInfo {
         self
     }
 
-    const fn signs_in(mut self) -> Self {
-        self.signs_in = true;
+    const fn has_oauth(mut self) -> Self {
+        self.has_oauth = true;
         self
     }
 }
@@ -108,7 +105,7 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("anthropic", "Anthropic", "claude-opus-4-8")
         .at("https://api.anthropic.com")
         .keys("Anthropic API key", KeySource::Anthropic)
-        .signs_in(),
+        .has_oauth(),
     provider("openai", "OpenAI", "gpt-5.5")
         .at("https://api.openai.com/v1")
         .key("OpenAI API key", &["OPENAI_API_KEY"]),
@@ -116,11 +113,11 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .key("Azure OpenAI API key", &["AZURE_OPENAI_API_KEY"]),
     provider("openai-codex", "OpenAI Codex", "gpt-5.5")
         .at("https://chatgpt.com/backend-api")
-        .signs_in(),
+        .has_oauth(),
     provider("radius", "Radius", "balanced")
         .at("https://radius.pi.dev/v1")
         .key("Radius API key", &["RADIUS_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("nvidia", "NVIDIA", "nvidia/nemotron-3-super-120b-a12b")
         .at("https://integrate.api.nvidia.com/v1")
         .key("NVIDIA API key", &["NVIDIA_API_KEY"]),
@@ -135,18 +132,18 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("github-copilot", "GitHub Copilot", "gpt-5.4")
         .at("https://api.individual.githubcopilot.com")
         .key("GitHub Copilot token", &["COPILOT_GITHUB_TOKEN"])
-        .signs_in(),
+        .has_oauth(),
     provider("openrouter", "OpenRouter", "moonshotai/kimi-k2.6")
         .at("https://openrouter.ai/api/v1")
         .key("OpenRouter API key", &["OPENROUTER_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("vercel-ai-gateway", "Vercel AI Gateway", "zai/glm-5.1")
         .at("https://ai-gateway.vercel.sh")
         .key("Vercel AI Gateway API key", &["AI_GATEWAY_API_KEY"]),
     provider("xai", "xAI", "grok-4.7")
         .at("https://api.x.ai/v1")
         .key("xAI API key", &["XAI_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("groq", "Groq", "openai/gpt-oss-120b")
         .at("https://api.groq.com/openai/v1")
         .key("Groq API key", &["GROQ_API_KEY"]),
@@ -193,11 +190,11 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("kimi-coding", "Kimi For Coding", "kimi-for-coding")
         .at("https://api.kimi.com/coding")
         .key("Kimi API key", &["KIMI_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("meta", "Meta", "muse-spark-1.3")
         .at("https://api.meta.ai/v1")
         .key("Meta Model API key", &["META_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("cloudflare-workers-ai", "Cloudflare Workers AI", "@cf/moonshotai/kimi-k2.6")
         .keys("Cloudflare API key", KeySource::CloudflareWorkersAi),
     provider("cloudflare-ai-gateway", "Cloudflare AI Gateway", "workers-ai/@cf/moonshotai/kimi-k2.6")
@@ -232,13 +229,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_provider_lets_one_in() {
+    fn every_provider_has_an_authentication_method() {
         let env = Env::fixed::<&str, &str>([]);
         let mut ids = BTreeSet::new();
         for info in builtin_providers() {
             assert!(ids.insert(info.id), "{} is listed twice", info.id);
             let auth = info.auth(&env);
-            assert_eq!(auth.oauth.is_some(), info.signs_in, "{}", info.id);
+            assert_eq!(auth.oauth.is_some(), info.has_oauth, "{}", info.id);
             assert!(
                 auth.oauth.is_some() || auth.api_key.is_some(),
                 "{}",
@@ -246,6 +243,6 @@ mod tests {
             );
         }
         assert_eq!(builtin_provider("zai").unwrap().name, "Z.AI");
-        assert!(builtin_provider("nobody").is_none());
+        assert!(builtin_provider("unknown").is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! The collection of providers and models a program works with.
+//! The registry of providers and models.
 //!
-//! Lookups are synchronous and return what is known; [`Models::refresh`] is the one asynchronous
-//! verb. A provider id is a stack of layers: the built-in provider, one that a program registers in
-//! its place, what `models.json` says, what an extension says. Each layer is registered and removed
-//! by itself, and what is beneath shows again.
+//! Lookups are synchronous and return what is known; only [`Models::refresh`] is asynchronous. Each
+//! provider ID has a stack of layers: the built-in provider, a provider registered by the program,
+//! the `models.json` entry and the extension's registration. Layers are added and removed
+//! independently; removing one exposes those below it.
 
 mod attribution;
 mod builtin;
@@ -28,15 +28,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use attribution::Telemetry;
 pub use compose::ConfigError;
-pub use config::{ConfiguredSignIn, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
+pub use config::{ConfiguredOAuth, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
 pub use provider::{
     ExtensionProvider, HeaderTemplates, ModelList, Provider, ProviderDriver, RefreshContext,
 };
-pub use refresh::{NetworkUse, RefreshOptions, RefreshReport};
-pub use store::{InMemoryModels, ModelsStore, ModelsStoreError, StoredModels};
+pub use refresh::{NetworkAccess, RefreshOptions, RefreshReport};
+pub use store::{InMemoryModelsStore, ModelsStore, ModelsStoreError, StoredModels};
 
 use crate::credentials::{
-    AuthStatus, Authenticator, Credential, CredentialStore, InMemoryCredentials,
+    AuthStatus, Authenticator, Credential, CredentialStore, InMemoryCredentialStore,
 };
 use crate::env::Env;
 use crate::model::Model;
@@ -49,25 +49,25 @@ use llama::LlamaProvider;
 pub use llama::router::{LlamaModel, LlamaProgress, LlamaRouter, LlamaState};
 use radius::RadiusProvider;
 
-/// What a collection works with; every field has a sensible default.
+/// Dependencies and settings of [`Models`]. All fields have defaults.
 pub struct ModelsOptions {
-    /// Where credentials live; in memory by default.
+    /// Credential store; in memory by default.
     pub credentials: Arc<dyn CredentialStore>,
-    /// Where fetched catalogs live; in memory by default.
+    /// Store for fetched catalogs; in memory by default.
     pub store: Arc<dyn ModelsStore>,
     pub http: HttpClient,
     pub env: Env,
-    /// Whether services learn which program asks, beyond the user agent; off by default.
+    /// Whether to send attribution headers in addition to the user agent; off by default.
     pub telemetry: Telemetry,
-    /// Where newer catalogs are served.
+    /// Server for remote catalogs.
     pub catalog_server: String,
 }
 
 impl Default for ModelsOptions {
     fn default() -> Self {
         Self {
-            credentials: Arc::new(InMemoryCredentials::default()),
-            store: Arc::new(InMemoryModels::default()),
+            credentials: Arc::new(InMemoryCredentialStore::default()),
+            store: Arc::new(InMemoryModelsStore::default()),
             http: HttpClient::new(),
             env: Env::process(),
             telemetry: Telemetry::default(),
@@ -76,77 +76,73 @@ impl Default for ModelsOptions {
     }
 }
 
-/// Something to register under a provider's id.
+/// A layer to register for a provider ID.
 #[non_exhaustive]
 pub enum Registration {
-    /// A provider of the program's own; it stands in for a built-in one of the same id.
+    /// A provider implemented by the program; replaces a built-in provider with the same ID.
     Provider(Arc<dyn Provider>),
-    /// What `models.json` says of the provider.
+    /// The provider's `models.json` entry.
     ModelsFile(ProviderConfig),
-    /// What an extension says of the provider. It is laid over what was said before, and takes the
-    /// place of a provider that was registered.
+    /// An extension's registration. It is merged over an earlier one and replaces a registered
+    /// [`Registration::Provider`].
     Extension(ExtensionProvider),
 }
 
-/// The kinds of registrations, to remove one.
+/// The kind of a registration, to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Layer {
-    /// [`Registration::Provider`].
+pub enum ProviderLayer {
     Provider,
-    /// [`Registration::ModelsFile`].
     ModelsFile,
-    /// [`Registration::Extension`].
     Extension,
 }
 
-/// The providers and models a program works with; cheap to clone.
+/// The providers and models available to the program. Cheap to clone.
 #[derive(Clone)]
-pub struct Models(Arc<Shared>);
+pub struct Models(Arc<ModelsInner>);
 
-struct Shared {
-    state: RwLock<State>,
+struct ModelsInner {
+    state: RwLock<RegistryState>,
     authenticator: Authenticator,
     store: Arc<dyn ModelsStore>,
     wire: WireApis,
     http: HttpClient,
     env: Env,
     telemetry: Telemetry,
-    refreshes: refresh::Turns,
+    refreshes: refresh::RefreshLocks,
 }
 
 #[derive(Default)]
-struct State {
-    /// The built-in ones sorted by id, the user's own server, then the others as they came.
-    slots: Vec<Slot>,
-    /// What the last refresh found out about credentials, by provider.
-    access: BTreeMap<String, Access>,
+struct RegistryState {
+    /// The built-in providers sorted by ID, then llama.cpp, then the others in registration order.
+    entries: Vec<ProviderEntry>,
+    /// Credential status by provider, as of the last refresh.
+    access: BTreeMap<String, ProviderAccess>,
 }
 
-/// A provider id with its layers.
-struct Slot {
+/// A provider ID with its layers.
+struct ProviderEntry {
     id: String,
     builtin: Option<Arc<dyn Provider>>,
     registered: Option<Arc<dyn Provider>>,
-    /// The gateway that `models.json` makes of this id.
+    /// The gateway defined by the `models.json` entry.
     gateway: Option<Arc<dyn Provider>>,
     file: Option<Arc<ProviderConfig>>,
     extension: Option<ExtensionProvider>,
-    /// What the layers make together.
+    /// The composition of all layers.
     active: Option<Arc<dyn Provider>>,
 }
 
-/// What is known of a provider's credential.
-struct Access {
+struct ProviderAccess {
     status: AuthStatus,
     credential: Option<Credential>,
 }
 
 impl Models {
-    /// Creates a collection of the built-in providers. Nothing is read before it is asked for.
+    /// Creates a registry with the built-in providers. Nothing is loaded until needed.
     pub fn new(options: ModelsOptions) -> Self {
         let wire = WireApis::new(options.http.clone());
-        let mut slots: Vec<Slot> = builtin_providers()
+        let mut entries: Vec<ProviderEntry> = builtin_providers()
             .iter()
             .map(|info| {
                 let builtin: Arc<dyn Provider> = match info.id {
@@ -160,15 +156,17 @@ impl Models {
                         options.catalog_server.clone(),
                     )),
                 };
-                Slot::builtin(builtin)
+                ProviderEntry::builtin(builtin)
             })
             .collect();
-        slots.sort_by(|left, right| left.id.cmp(&right.id));
-        slots.push(Slot::builtin(Arc::new(LlamaProvider::new(wire.clone()))));
-        Self(Arc::new(Shared {
-            state: RwLock::new(State {
-                slots,
-                ..State::default()
+        entries.sort_by(|left, right| left.id.cmp(&right.id));
+        entries.push(ProviderEntry::builtin(Arc::new(LlamaProvider::new(
+            wire.clone(),
+        ))));
+        Self(Arc::new(ModelsInner {
+            state: RwLock::new(RegistryState {
+                entries,
+                ..RegistryState::default()
             }),
             authenticator: Authenticator::new(options.credentials, options.http.clone()),
             store: options.store,
@@ -176,40 +174,42 @@ impl Models {
             http: options.http,
             env: options.env,
             telemetry: options.telemetry,
-            refreshes: refresh::Turns::default(),
+            refreshes: refresh::RefreshLocks::default(),
         }))
     }
 
-    /// Returns what providers reach their services with.
+    /// Returns the HTTP client and environment for provider requests.
     fn connections(&self) -> (&HttpClient, &Env) {
         (&self.0.http, &self.0.env)
     }
 
-    /// Returns all providers: the built-in ones by id, then the others as they came.
+    /// Returns all providers: the built-in ones by ID, then the others in registration order.
     pub fn providers(&self) -> Vec<Arc<dyn Provider>> {
         let state = self.state();
-        let active = state.slots.iter().filter_map(|slot| slot.active.clone());
+        let active = state
+            .entries
+            .iter()
+            .filter_map(|entry| entry.active.clone());
         active.collect()
     }
 
-    /// Returns a provider, with all that is laid over it.
+    /// Returns a provider with all its layers applied.
     pub fn provider(&self, id: &str) -> Option<Arc<dyn Provider>> {
         let state = self.state();
         state
-            .slots
+            .entries
             .iter()
-            .find(|slot| slot.id == id)?
+            .find(|entry| entry.id == id)?
             .active
             .clone()
     }
 
-    /// Returns the models of a provider; none where there is no such provider.
+    /// Returns a provider's models; empty for an unknown provider.
     pub fn models(&self, provider: &str) -> ModelList {
         self.provider(provider)
             .map_or_else(ModelList::default, |provider| models_of(provider.as_ref()))
     }
 
-    /// Returns the models of all providers.
     pub fn all(&self) -> Vec<Arc<Model>> {
         self.providers()
             .iter()
@@ -217,7 +217,6 @@ impl Models {
             .collect()
     }
 
-    /// Returns a model.
     pub fn model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         self.models(provider)
             .iter()
@@ -225,7 +224,7 @@ impl Models {
             .cloned()
     }
 
-    /// Returns the models that can be used with the credentials the last refresh found.
+    /// Returns the models that are usable with the credentials found by the last refresh.
     pub fn available(&self) -> Vec<Arc<Model>> {
         let mut available = Vec::new();
         for provider in self.providers() {
@@ -238,13 +237,13 @@ impl Models {
                 access.and_then(|access| access.credential.clone())
             };
             let models = models_of(provider.as_ref());
-            let open = provider.open_models(models, credential.as_ref());
+            let open = provider.accessible_models(models, credential.as_ref());
             available.extend(open.iter().cloned());
         }
         available
     }
 
-    /// Returns where the credential of a provider comes from, as the last refresh found it.
+    /// Returns the source of a provider's credential, as of the last refresh.
     pub fn auth_status(&self, provider: &str) -> Option<AuthStatus> {
         let state = self.state();
         state
@@ -253,8 +252,8 @@ impl Models {
             .map(|access| access.status.clone())
     }
 
-    /// Returns whether requests to a provider can authenticate: they need not, or the last refresh
-    /// found a credential.
+    /// Returns whether requests to a provider can authenticate: it needs no credential, or the last
+    /// refresh found one.
     pub fn is_authenticated(&self, provider: &str) -> bool {
         self.auth_status(provider).is_some()
             || self
@@ -262,54 +261,53 @@ impl Models {
                 .is_some_and(|provider| provider.auth().is_none())
     }
 
-    /// Returns what resolves credentials, for signing in and out.
     pub fn authenticator(&self) -> &Authenticator {
         &self.0.authenticator
     }
 
-    /// Registers a layer under a provider's id.
+    /// Registers a layer for a provider ID.
     ///
-    /// On an error the layer is not there: an extension's earlier registration stays in force, an
-    /// earlier entry of `models.json` does not, since the file no longer says so.
+    /// On error the layer is not added. An extension's earlier registration then stays active, but
+    /// an earlier `models.json` entry does not, because the file no longer contains it.
     pub fn register(&self, id: &str, registration: Registration) -> Result<(), ConfigError> {
         if id.trim().is_empty() {
             return Err(ConfigError::NoId);
         }
         let mut state = self.state_mut();
-        let place = state.slots.iter().position(|slot| slot.id == id);
-        let mut slot = match place {
-            Some(place) => state.slots.remove(place),
-            None => Slot::new(id),
+        let index = state.entries.iter().position(|entry| entry.id == id);
+        let mut entry = match index {
+            Some(index) => state.entries.remove(index),
+            None => ProviderEntry::new(id),
         };
-        let outcome = slot.lay(registration, &self.0.wire);
-        if slot.active.is_some() {
-            let place = place.unwrap_or(state.slots.len());
-            state.slots.insert(place, slot);
+        let outcome = entry.insert_layer(registration, &self.0.wire);
+        if entry.active.is_some() {
+            let index = index.unwrap_or(state.entries.len());
+            state.entries.insert(index, entry);
         }
         outcome
     }
 
-    /// Removes a layer; what is beneath shows again.
-    pub fn unregister(&self, id: &str, layer: Layer) {
+    /// Removes a layer, exposing those below it.
+    pub fn unregister(&self, id: &str, layer: ProviderLayer) {
         let mut state = self.state_mut();
-        let Some(place) = state.slots.iter().position(|slot| slot.id == id) else {
+        let Some(index) = state.entries.iter().position(|entry| entry.id == id) else {
             return;
         };
-        let mut slot = state.slots.remove(place);
-        slot.lift(layer, &self.0.wire);
-        if slot.active.is_some() {
-            state.slots.insert(place, slot);
+        let mut entry = state.entries.remove(index);
+        entry.remove_layer(layer, &self.0.wire);
+        if entry.active.is_some() {
+            state.entries.insert(index, entry);
         } else {
             state.access.remove(id);
         }
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    fn state(&self) -> RwLockReadGuard<'_, RegistryState> {
         let state = &self.0.state;
         state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, RegistryState> {
         let state = &self.0.state;
         state.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -318,12 +316,12 @@ impl Models {
 impl std::fmt::Debug for Models {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.state();
-        let ids = state.slots.iter().map(|slot| &slot.id);
+        let ids = state.entries.iter().map(|entry| &entry.id);
         formatter.debug_list().entries(ids).finish()
     }
 }
 
-impl Slot {
+impl ProviderEntry {
     fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -337,13 +335,17 @@ impl Slot {
     }
 
     fn builtin(provider: Arc<dyn Provider>) -> Self {
-        let mut slot = Self::new(provider.id());
-        slot.active = Some(Arc::clone(&provider));
-        slot.builtin = Some(provider);
-        slot
+        let mut entry = Self::new(provider.id());
+        entry.active = Some(Arc::clone(&provider));
+        entry.builtin = Some(provider);
+        entry
     }
 
-    fn lay(&mut self, registration: Registration, wire: &WireApis) -> Result<(), ConfigError> {
+    fn insert_layer(
+        &mut self,
+        registration: Registration,
+        wire: &WireApis,
+    ) -> Result<(), ConfigError> {
         match registration {
             Registration::Provider(provider) => {
                 self.registered = Some(provider);
@@ -355,14 +357,14 @@ impl Slot {
                 self.file = Some(Arc::new(config));
                 let outcome = self.compose(wire);
                 if outcome.is_err() {
-                    self.lift(Layer::ModelsFile, wire);
+                    self.remove_layer(ProviderLayer::ModelsFile, wire);
                 }
                 outcome
             }
             Registration::Extension(extension) => {
                 let earlier = (self.extension.take(), self.registered.take());
                 let extension = match earlier.0.clone() {
-                    Some(earlier) => extension.over(earlier),
+                    Some(earlier) => extension.merged_over(earlier),
                     None => extension,
                 };
                 self.extension = Some(extension);
@@ -376,19 +378,20 @@ impl Slot {
         }
     }
 
-    fn lift(&mut self, layer: Layer, wire: &WireApis) {
+    fn remove_layer(&mut self, layer: ProviderLayer, wire: &WireApis) {
         match layer {
-            Layer::Provider => self.registered = None,
-            Layer::ModelsFile => (self.file, self.gateway) = (None, None),
-            Layer::Extension => self.extension = None,
+            ProviderLayer::Provider => self.registered = None,
+            ProviderLayer::ModelsFile => (self.file, self.gateway) = (None, None),
+            ProviderLayer::Extension => self.extension = None,
         }
         self.recompose(wire);
     }
 
-    /// Composes what was valid before; should it no longer be, the base alone remains.
+    /// Composes layers that were valid before. If they no longer are, only the base provider
+    /// remains.
     fn recompose(&mut self, wire: &WireApis) {
         if let Err(error) = self.compose(wire) {
-            tracing::warn!(provider = self.id, %error, "configuration no longer applies");
+            tracing::warn!(provider = self.id, %error, "provider configuration is no longer valid");
             self.active = self.base();
         }
     }
@@ -415,19 +418,19 @@ impl Slot {
     }
 }
 
-/// Returns the gateway a configuration makes of its provider id.
+/// Returns the gateway that a configuration defines for its provider ID.
 fn gateway(id: &str, config: &ProviderConfig, wire: &WireApis) -> Option<Arc<dyn Provider>> {
-    let ConfiguredSignIn::Radius = config.oauth?;
+    let ConfiguredOAuth::Radius = config.oauth?;
     let name = config.name.as_deref().unwrap_or(id);
     let address = config.base_url.as_deref()?;
     let gateway = RadiusProvider::new(id, name, address, wire.clone());
     Some(Arc::new(gateway))
 }
 
-/// Returns the models of a provider, none where it fails.
+/// Returns a provider's models; empty if the provider fails.
 fn models_of(provider: &dyn Provider) -> ModelList {
     provider.models().unwrap_or_else(|error| {
-        tracing::warn!(provider = provider.id(), %error, "a provider has no models");
+        tracing::warn!(provider = provider.id(), %error, "cannot list the provider's models");
         ModelList::default()
     })
 }

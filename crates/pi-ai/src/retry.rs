@@ -1,8 +1,8 @@
-//! Which failed answers are worth asking for again, and when.
+//! Which failed turns are worth retrying, and when.
 //!
-//! This is the retry of a whole turn, which any front end may do; a request that never got an answer
-//! is repeated by the transport. Sessions keep only the text of an error, so the text decides here:
-//! limits of an account first, which no waiting lifts, then everything that passes.
+//! This is the retry of an entire turn, available to all front ends; the transport retries requests
+//! that got no response. Sessions store only the error message, so it decides here: account limits
+//! first, which waiting does not lift, then transient errors.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::message::AssistantMessage;
 use crate::stop_reason::StopReason;
 use crate::text_pattern::any_matches;
 
-/// Limits of an account or a budget; see [`crate::text_pattern`].
-const LASTING: [&str; 8] = [
+/// Messages about limits of an account or budget; see [`crate::text_pattern`] for the syntax.
+const ACCOUNT_LIMITS: [&str; 8] = [
     "gousagelimiterror",
     "freeusagelimiterror",
     "monthly usage limit reached",
@@ -22,8 +22,8 @@ const LASTING: [&str; 8] = [
     "billing",
 ];
 
-/// Trouble on the side of the service, on the way to it, or in the middle of an answer.
-const PASSING: [&str; 45] = [
+/// Messages about transient failures of the service, the connection or the stream.
+const TRANSIENT_ERRORS: [&str; 45] = [
     "overloaded",
     "currently experiencing high demand",
     "rate?limit",
@@ -71,30 +71,29 @@ const PASSING: [&str; 45] = [
     "connection reset",
 ];
 
-/// Returns whether a failed answer may succeed when it is asked for again.
+/// Returns whether a failed turn may succeed when retried.
 ///
-/// Context overflow has its own remedy; callers look for it first, with [`crate::overflow`].
+/// Context overflow is handled separately; callers check [`crate::overflow`] first.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
     message.stop_reason == StopReason::Error
         && message
             .error_message
             .as_deref()
-            .is_some_and(|text| !is_lasting_limit(text) && any_matches(&PASSING, text))
+            .is_some_and(|text| !is_account_limit(text) && any_matches(&TRANSIENT_ERRORS, text))
 }
 
-/// Returns whether an error text speaks of a limit that no waiting lifts.
-pub fn is_lasting_limit(text: &str) -> bool {
-    any_matches(&LASTING, text)
+/// Returns whether an error message is about an account limit that waiting does not lift.
+pub fn is_account_limit(text: &str) -> bool {
+    any_matches(&ACCOUNT_LIMITS, text)
 }
 
-/// How often a failed turn is tried again, and after what time.
+/// How often a failed turn is retried, and after what delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Whether to try again at all.
     pub enabled: bool,
-    /// Attempts after the first.
+    /// Maximum number of retries.
     pub max_retries: u32,
-    /// The wait before the first of them; it doubles with each.
+    /// Delay before the first retry; doubles with each retry.
     pub base_delay: Duration,
     pub max_delay: Duration,
 }
@@ -111,13 +110,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the wait before the given attempt, counted from one.
+    /// Returns the delay before the given retry, counted from 1.
     pub fn delay(&self, attempt: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
         self.base_delay.saturating_mul(factor).min(self.max_delay)
     }
 
-    /// Returns whether the given attempt, counted from one, is still allowed.
+    /// Returns whether the given retry, counted from 1, is allowed.
     pub fn allows(&self, attempt: u32) -> bool {
         self.enabled && attempt <= self.max_retries
     }
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_trouble_is_retried() {
+    fn transient_errors_are_retried() {
         for text in [
             r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             "This model is currently experiencing high demand",
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn lasting_trouble_and_mistakes_are_not_retried() {
+    fn account_limits_and_invalid_requests_are_not_retried() {
         for text in [
             r#"429 {"type":"GoUsageLimitError"}"#,
             r#"429 {"type":"FreeUsageLimitError"}"#,
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn delays_double_up_to_the_maximum() {
         let policy = RetryPolicy::default();
         let seconds: Vec<u64> = [0, 1, 2, 3, 5, 6, 7, u32::MAX]
             .map(|attempt| policy.delay(attempt).as_secs())

@@ -1,22 +1,22 @@
-//! A small pattern language for the wording of errors.
+//! A small pattern language for error messages.
 //!
-//! Services describe the same trouble in many words, and the tables in [`crate::overflow`] and
-//! [`crate::retry`] list them. Letters match either case; the rest of the language is:
+//! Services word the same error in many ways, which the tables in [`crate::overflow`] and
+//! [`crate::retry`] list. Letters match either case; the rest of the syntax is:
 //!
-//! | sign | stands for |
+//! | Syntax | Matches |
 //! |---|---|
 //! | `#` | a number, with or without thousands separators |
-//! | `?` | any one character or none |
+//! | `?` | any character, or nothing |
 //! | `*` | any characters on the same line |
-//! | `[words]` | the words or nothing |
-//! | `^` | at the front: the text begins here |
+//! | `[words]` | the words, or nothing |
+//! | `^` | at the start of the pattern: the start of the text |
 
-/// Returns whether any of the lower-case patterns occurs in the text.
+/// Returns whether any of the lowercase patterns occurs in the text.
 pub(crate) fn any_matches(patterns: &[&str], text: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, text))
 }
 
-/// Returns whether the lower-case pattern occurs in the text.
+/// Returns whether the lowercase pattern occurs in the text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.strip_prefix('^') {
         Some(pattern) => matches_here(pattern.as_bytes(), text.as_bytes()),
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_stand_for_what_the_table_says() {
+    fn syntax_matches_the_table() {
         for (pattern, text, expected) in [
             ("too long", "Prompt TOO LONG!", true),
             ("too long", "too  long", false),

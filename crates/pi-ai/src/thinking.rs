@@ -1,10 +1,10 @@
-//! Thinking levels: how much a model shall reason before it answers.
+//! Thinking levels: how much a model reasons before it responds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::Model;
 
-/// A thinking level, in rising order.
+/// A thinking level, in ascending order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -12,19 +12,19 @@ use crate::model::Model;
 pub enum ThinkingLevel {
     #[default]
     Off,
-    /// The least a provider offers.
+    /// The lowest level that a provider offers.
     Minimal,
     Low,
     Medium,
     High,
     /// More than most models offer.
     Xhigh,
-    /// All the model can.
+    /// The model's maximum.
     Max,
 }
 
 impl ThinkingLevel {
-    /// All levels in rising order.
+    /// All levels in ascending order.
     pub const ALL: [Self; 7] = [
         Self::Off,
         Self::Minimal,
@@ -48,34 +48,30 @@ impl ThinkingLevel {
         }
     }
 
-    /// Reads a level's name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 }
 
-/// Thinking budgets in tokens, for APIs that count instead of naming an effort.
+/// Thinking budgets in tokens, for APIs that take a budget instead of an effort.
 ///
-/// A level the user has not set has a default; some models have defaults of their own.
+/// Unset levels use a default; some models have their own defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThinkingBudgets {
-    /// Tokens for `minimal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimal: Option<u64>,
-    /// Tokens for `low`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<u64>,
-    /// Tokens for `medium`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<u64>,
-    /// Tokens for `high` and above.
+    /// Budget for `high` and above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<u64>,
 }
 
 impl ThinkingBudgets {
-    /// Returns the budget of a level; `off` has none.
+    /// Returns the budget of a level; 0 for `off`.
     pub fn for_level(&self, level: ThinkingLevel) -> u64 {
         let default = match level {
             ThinkingLevel::Off => 0,
@@ -87,7 +83,7 @@ impl ThinkingBudgets {
         self.custom(level).unwrap_or(default)
     }
 
-    /// Returns the budget the user has set for a level.
+    /// Returns the user-defined budget of a level.
     pub fn custom(&self, level: ThinkingLevel) -> Option<u64> {
         match level {
             ThinkingLevel::Off => None,
@@ -100,8 +96,8 @@ impl ThinkingBudgets {
 }
 
 impl Model {
-    /// Returns the levels the model offers: `off` alone without reasoning; otherwise all but those
-    /// mapped to null, and `xhigh` and `max` only where the map names them.
+    /// Returns the levels that the model supports: only `off` without reasoning; otherwise all
+    /// except those mapped to null, with `xhigh` and `max` only if the map contains them.
     pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
         if !self.reasoning {
             return vec![ThinkingLevel::Off];
@@ -116,18 +112,19 @@ impl Model {
             .collect()
     }
 
-    /// Returns the nearest level the model offers: the next higher one, else the next lower one.
-    pub fn clamp_thinking_level(&self, wanted: ThinkingLevel) -> ThinkingLevel {
+    /// Returns the nearest supported level: the next higher one, else the next lower one.
+    pub fn clamp_thinking_level(&self, requested: ThinkingLevel) -> ThinkingLevel {
         let levels = self.thinking_levels();
         levels
             .iter()
-            .find(|level| **level >= wanted)
+            .find(|level| **level >= requested)
             .or_else(|| levels.last())
             .copied()
             .unwrap_or(ThinkingLevel::Off)
     }
 
-    /// Returns what the model's map says of a level: nothing, "unsupported", or a provider's word.
+    /// Returns the model's mapping of a level: `None` if unmapped, `Some(None)` if unsupported, or
+    /// the provider's name.
     pub fn mapped_thinking_level(&self, level: ThinkingLevel) -> Option<Option<&str>> {
         self.thinking_level_map
             .as_ref()?

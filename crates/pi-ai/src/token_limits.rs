@@ -1,82 +1,84 @@
-//! How many tokens a request may ask for, and how many of them are for thinking.
+//! Output and thinking token limits of a request.
 
 use crate::estimate::context_tokens;
 use crate::options::ModelRequest;
 
-/// Room kept free in the window, because the size of the prompt is an estimate.
+/// Space kept free in the context window, because the prompt size is an estimate.
 const WINDOW_RESERVE: u64 = 4096;
 
-/// Tokens an answer keeps when thinking shares its ceiling.
-const ANSWER_RESERVE: u64 = 1024;
+/// Output tokens reserved for the response if thinking counts toward the output limit.
+const RESPONSE_RESERVE: u64 = 1024;
 
-/// The output limit of a request and the part of it reserved for thinking.
+/// Output limit of a request and the part of it reserved for thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThinkingAllowance {
-    /// The output limit, thinking included.
+    /// Output limit, including thinking.
     pub max_tokens: u64,
     pub budget: u64,
 }
 
-/// Returns the output limit: what was asked for or the model's own, as far as the window allows.
+/// Returns the output limit: the requested one or the model's, capped by the context window.
 pub(crate) fn output_limit(request: &ModelRequest) -> u64 {
-    window_room(request).clamp(wanted(request))
+    available_output(request).clamp(requested_tokens(request))
 }
 
-/// Returns the output limit and thinking budget for APIs where both share one ceiling.
+/// Returns the output limit and thinking budget for APIs where both share one limit.
 ///
-/// The budget is added to what was asked for, so that thinking does not eat the answer; only the
-/// model's own limit and the window hold it back.
+/// The budget is added to the requested output, so thinking does not reduce the response; only the
+/// model's limit and the context window cap the sum.
 pub(crate) fn thinking_allowance(request: &ModelRequest) -> ThinkingAllowance {
-    let room = window_room(request);
+    let available = available_output(request);
     let budget = request
         .options
         .thinking_budgets
         .for_level(request.options.reasoning);
-    let wanted = room.clamp(wanted(request)).saturating_add(budget);
-    let max_tokens = room.clamp(wanted.min(request.model.max_tokens));
+    let requested_tokens = available
+        .clamp(requested_tokens(request))
+        .saturating_add(budget);
+    let max_tokens = available.clamp(requested_tokens.min(request.model.max_tokens));
     ThinkingAllowance {
         max_tokens,
-        budget: answer_room(budget, max_tokens),
+        budget: cap_thinking_budget(budget, max_tokens),
     }
 }
 
-/// Returns the part of a thinking budget that leaves room for an answer under the ceiling.
-pub(crate) fn answer_room(budget: u64, ceiling: u64) -> u64 {
-    budget.min(ceiling.saturating_sub(ANSWER_RESERVE))
+/// Caps a thinking budget so that it leaves room for the response.
+pub(crate) fn cap_thinking_budget(budget: u64, ceiling: u64) -> u64 {
+    budget.min(ceiling.saturating_sub(RESPONSE_RESERVE))
 }
 
-fn wanted(request: &ModelRequest) -> u64 {
+fn requested_tokens(request: &ModelRequest) -> u64 {
     request
         .options
         .max_tokens
         .unwrap_or(request.model.max_tokens)
 }
 
-/// What the window leaves for an answer.
+/// Space left in the context window for output.
 #[derive(Debug, Clone, Copy)]
-enum Room {
-    /// So many tokens; at least one, so that the service and not we refuse a full window.
+enum AvailableOutput {
+    /// At least 1, so that a full window is rejected by the service rather than by us.
     Tokens(u64),
-    /// The size of the window is not known.
+    /// The window size is unknown.
     Unknown,
 }
 
-impl Room {
+impl AvailableOutput {
     fn clamp(self, tokens: u64) -> u64 {
         match self {
-            Self::Tokens(room) => tokens.min(room),
+            Self::Tokens(available) => tokens.min(available),
             Self::Unknown => tokens.max(1),
         }
     }
 }
 
-fn window_room(request: &ModelRequest) -> Room {
+fn available_output(request: &ModelRequest) -> AvailableOutput {
     let window = request.model.context_window;
     if window == 0 {
-        return Room::Unknown;
+        return AvailableOutput::Unknown;
     }
     let used = context_tokens(&request.messages).tokens;
-    Room::Tokens(
+    AvailableOutput::Tokens(
         window
             .saturating_sub(used)
             .saturating_sub(WINDOW_RESERVE)
@@ -95,15 +97,15 @@ mod tests {
     use crate::thinking::ThinkingLevel;
     use crate::wire::testing;
 
-    /// A request whose transcript is estimated at 1000 tokens.
-    fn request(window: u64, model_limit: u64, asked: Option<u64>) -> ModelRequest {
+    /// A request with an estimated transcript size of 1000 tokens.
+    fn request(window: u64, model_limit: u64, requested: Option<u64>) -> ModelRequest {
         let model = testing::model(
             api::ANTHROPIC_MESSAGES,
             json!({"contextWindow": window, "maxTokens": model_limit}),
         );
         let messages = json!([{"role": "user", "content": "x".repeat(4000)}]);
         let options = StreamOptions {
-            max_tokens: asked,
+            max_tokens: requested,
             reasoning: ThinkingLevel::Medium,
             ..StreamOptions::default()
         };
@@ -111,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn the_window_bounds_what_is_asked_for() {
-        for (window, model_limit, asked, expected) in [
+    fn context_window_caps_the_requested_output() {
+        for (window, model_limit, requested, expected) in [
             (200_000, 8000, None, 8000),
             (200_000, 8000, Some(500), 500),
             (200_000, 8000, Some(64_000), 64_000),
@@ -121,18 +123,18 @@ mod tests {
             (0, 8000, None, 8000),
             (0, 8000, Some(0), 1),
         ] {
-            let request = request(window, model_limit, asked);
+            let request = request(window, model_limit, requested);
             assert_eq!(
                 output_limit(&request),
                 expected,
-                "{window} {model_limit} {asked:?}"
+                "{window} {model_limit} {requested:?}"
             );
         }
     }
 
     #[test]
-    fn thinking_is_added_to_the_answer_within_the_limits() {
-        for (window, model_limit, asked, max_tokens, budget) in [
+    fn thinking_is_added_to_the_output_within_the_limits() {
+        for (window, model_limit, requested, max_tokens, budget) in [
             (200_000, 64_000, Some(4000), 12_192, 8192),
             (200_000, 64_000, None, 64_000, 8192),
             (200_000, 9000, Some(4000), 9000, 7976),
@@ -141,9 +143,9 @@ mod tests {
             (5000, 64_000, None, 1, 0),
         ] {
             assert_eq!(
-                thinking_allowance(&request(window, model_limit, asked)),
+                thinking_allowance(&request(window, model_limit, requested)),
                 ThinkingAllowance { max_tokens, budget },
-                "{window} {model_limit} {asked:?}"
+                "{window} {model_limit} {requested:?}"
             );
         }
     }

@@ -1,19 +1,20 @@
-//! What the system messages of a transcript add up to.
+//! Evaluates the system messages of a transcript.
 //!
-//! A transcript declares its prompt and tools in system messages: the first is the prompt, later
-//! ones change it. APIs that accept system messages in mid-conversation get them in place; for the
-//! others the replayed state leads and the rest is dropped.
+//! A transcript declares its prompt and tools in system messages: the first is the system prompt,
+//! later ones change it. APIs that accept system messages in mid-conversation receive them in
+//! place; for others, the resulting state is sent as the leading system message and the rest are
+//! dropped.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::content::Content;
+use crate::content::MessageContent;
 use crate::json::JsonObject;
 use crate::message::{Message, SystemMessage};
 use crate::tool_schema::{Tool, ToolReference};
 
-/// Builds the leading system message of a prompt and a tool set; nothing when both are empty.
+/// Builds the leading system message; `None` if both prompt and tools are empty.
 pub fn initial_system_message(system_prompt: &str, tools: Vec<Tool>) -> Option<SystemMessage> {
     if system_prompt.is_empty() && tools.is_empty() {
         return None;
@@ -25,7 +26,6 @@ pub fn initial_system_message(system_prompt: &str, tools: Vec<Tool>) -> Option<S
     })
 }
 
-/// Returns the leading system message.
 pub fn leading_system_message(messages: &[Message]) -> Option<&SystemMessage> {
     messages.first()?.as_system()
 }
@@ -34,14 +34,14 @@ fn system_messages(messages: &[Message]) -> impl Iterator<Item = &SystemMessage>
     messages.iter().filter_map(Message::as_system)
 }
 
-/// Returns the tools in force after every change, in the order of their declaration.
+/// Returns the active tools after all changes, in declaration order.
 pub fn current_tools(messages: &[Message]) -> Vec<Tool> {
-    let tools = tools_in_force(system_messages(messages));
+    let tools = active_tools(system_messages(messages));
     tools.into_iter().cloned().collect()
 }
 
-/// Returns the tools in force after every change, as [`current_tools`] does, without copying them.
-pub fn tools_in_force<'transcript>(
+/// Like [`current_tools`], without cloning.
+pub fn active_tools<'transcript>(
     systems: impl IntoIterator<Item = &'transcript SystemMessage>,
 ) -> Vec<&'transcript Tool> {
     let mut tools = Vec::new();
@@ -50,30 +50,30 @@ pub fn tools_in_force<'transcript>(
             tools.retain(|tool: &&Tool| tool.name != removed.name);
         }
         for added in message.tools_added.iter().flatten() {
-            declare(&mut tools, added);
+            upsert_tool(&mut tools, added);
         }
     }
     tools
 }
 
-/// Returns the newest definition of every tool that was ever declared, in order of first mention.
+/// Returns the latest definition of every tool ever declared, in order of first declaration.
 pub fn declared_tools(messages: &[Message]) -> Vec<Tool> {
     let mut tools = Vec::new();
     for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
-        declare(&mut tools, tool);
+        upsert_tool(&mut tools, tool);
     }
     tools.into_iter().cloned().collect()
 }
 
-fn declare<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript Tool) {
+fn upsert_tool<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript Tool) {
     match tools.iter_mut().find(|tool| tool.name == added.name) {
         Some(known) => *known = added,
         None => tools.push(added),
     }
 }
 
-/// Returns the sections in force after every change.
-pub fn sections_in_force<'transcript>(
+/// Returns the active sections after all changes.
+pub fn active_sections<'transcript>(
     systems: impl IntoIterator<Item = &'transcript SystemMessage>,
 ) -> JsonObject {
     let mut sections = JsonObject::new();
@@ -89,17 +89,17 @@ pub fn sections_in_force<'transcript>(
     sections
 }
 
-/// Replays all system messages into one; nothing when there is neither prompt nor tool.
+/// Replays all system messages into one; `None` if there are none.
 pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
     let timestamp = system_messages(messages).next()?.timestamp;
     let texts: Vec<String> = system_messages(messages)
         .map(|message| message.content.joined_text())
         .filter(|text| !text.is_empty())
         .collect();
-    let sections = sections_in_force(system_messages(messages));
+    let sections = active_sections(system_messages(messages));
     let tools = current_tools(messages);
     Some(SystemMessage {
-        content: Content::Text(texts.join("\n\n")),
+        content: MessageContent::Text(texts.join("\n\n")),
         sections: (!sections.is_empty()).then_some(sections),
         tools_added: (!tools.is_empty()).then_some(tools),
         timestamp,
@@ -107,7 +107,7 @@ pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
     })
 }
 
-/// Renders a system message as a whole prompt: its content, then its sections, parted by blank
+/// Renders a system message as a full prompt: its content, then its sections, separated by blank
 /// lines.
 pub fn system_text(message: &SystemMessage) -> String {
     let mut parts = vec![message.content.joined_text()];
@@ -122,8 +122,8 @@ pub fn system_text(message: &SystemMessage) -> String {
     parts.join("\n\n")
 }
 
-/// Renders a later system message for APIs that take it in place: each changed section is framed
-/// with its name, so that the model can relate it to the prompt.
+/// Renders a later system message for APIs that accept it in place. Each changed section is
+/// introduced with its name, so the model can relate it to the prompt.
 pub fn system_update_text(message: &SystemMessage) -> String {
     let mut parts = vec![message.content.joined_text()];
     for (name, value) in message.sections.iter().flatten() {
@@ -138,8 +138,8 @@ pub fn system_update_text(message: &SystemMessage) -> String {
     parts.join("\n\n")
 }
 
-/// Returns the transcript for an API: as it is where later system messages are accepted in place,
-/// else led by the replayed one.
+/// Returns the transcript for an API: unchanged if it accepts later system messages, otherwise with
+/// a single leading system message.
 pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec<Cow<'_, Message>> {
     let is_replayed = messages
         .iter()
@@ -161,25 +161,24 @@ pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
     left.name == right.name
         && left.description == right.description
         && left.constrained_sampling == right.constrained_sampling
-        && reads_the_same(&left.parameters, &right.parameters)
+        && serialize_identically(&left.parameters, &right.parameters)
 }
 
-/// Compares two values as text would compare: the order of keys is part of what the model sees.
-fn reads_the_same(left: &Value, right: &Value) -> bool {
+/// Compares two values including key order, which the model sees.
+fn serialize_identically(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| left.0 == right.0 && reads_the_same(left.1, right.1))
+                && left.iter().zip(right).all(|(left, right)| {
+                    left.0 == right.0 && serialize_identically(left.1, right.1)
+                })
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
                 && left
                     .iter()
                     .zip(right)
-                    .all(|(left, right)| reads_the_same(left, right))
+                    .all(|(left, right)| serialize_identically(left, right))
         }
         (Value::Number(left), Value::Number(right)) => {
             left == right || left.as_f64().map(f64::to_bits) == right.as_f64().map(f64::to_bits)
@@ -188,19 +187,19 @@ fn reads_the_same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// The difference between two tool sets.
+/// Difference between two tool sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolChanges {
     /// Tools that are new or redefined.
     pub added: Vec<Tool>,
-    /// Tools that are gone or redefined.
+    /// Tools that were removed or redefined.
     pub removed: Vec<ToolReference>,
 }
 
 impl ToolChanges {
-    /// Compares two tool sets; a redefinition is a removal and an addition.
+    /// Compares two tool sets; a redefinition counts as removal and addition.
     pub fn between(previous: &[&Tool], current: &[&Tool]) -> Self {
-        let stands = |tool: &Tool, others: &[&Tool]| {
+        let is_declared = |tool: &Tool, others: &[&Tool]| {
             others
                 .iter()
                 .any(|other| other.name == tool.name && same_declaration(other, tool))
@@ -208,24 +207,23 @@ impl ToolChanges {
         Self {
             added: current
                 .iter()
-                .filter(|tool| !stands(tool, previous))
+                .filter(|tool| !is_declared(tool, previous))
                 .map(|tool| (*tool).clone())
                 .collect(),
             removed: previous
                 .iter()
-                .filter(|tool| !stands(tool, current))
+                .filter(|tool| !is_declared(tool, current))
                 .map(|tool| ToolReference::new(&tool.name))
                 .collect(),
         }
     }
 
-    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
     }
 }
 
-/// Returns whether a tool name was declared twice with different definitions.
+/// Returns whether a tool name was declared more than once with different definitions.
 pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
     let mut declared: Vec<&Tool> = Vec::new();
     for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
@@ -238,7 +236,7 @@ pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
     false
 }
 
-/// Returns whether a tool was removed or declared again, which transports that can only add tools
+/// Returns whether a tool was removed or redeclared, which transports that can only add tools
 /// cannot replay.
 pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
     let mut declared: Vec<&str> = Vec::new();
@@ -256,17 +254,17 @@ pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
     false
 }
 
-/// How a transcript's tools reach the request.
+/// How a transcript's tools are sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestTools {
-    /// Tools for the request's own tool list.
+    /// Tools for the request's tool list.
     pub tools: Vec<Tool>,
-    /// Whether later additions are sent in place, at their system message.
+    /// Whether later additions are sent in place, with their system message.
     pub additions_in_place: bool,
 }
 
 impl RequestTools {
-    /// Splits the tools between the request's list and additions in place.
+    /// Splits the tools between the request's list and in-place additions.
     pub fn resolve(messages: &[Message], accepts_additions_in_place: bool) -> Self {
         let additions_in_place =
             accepts_additions_in_place && !has_non_additive_tool_changes(messages);
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redefined_tool_is_removed_and_added() {
+    fn redefined_tool_is_removed_and_added() {
         let changes = ToolChanges::between(
             &[
                 &tool("same", "1"),

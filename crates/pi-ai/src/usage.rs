@@ -1,4 +1,4 @@
-//! Token counts and what they cost.
+//! Token usage and cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ const TOKENS_PER_PRICE_UNIT: f64 = 1_000_000.0;
 /// Anthropic prices a one-hour cache write at twice the base input rate.
 const ONE_HOUR_WRITE_FACTOR: f64 = 2.0;
 
-/// Tokens a response used, and their cost in US dollars.
+/// Tokens used by a response, and their cost in US dollars.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Input tokens that were neither read from nor written to the cache.
+    /// Input tokens neither read from nor written to the cache.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub input: u64,
-    /// Output tokens, reasoning included.
+    /// Output tokens, including reasoning.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub output: u64,
     /// Input tokens read from the prompt cache.
@@ -26,7 +26,7 @@ pub struct Usage {
     /// Input tokens written to the prompt cache.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub cache_write: u64,
-    /// The part of `cache_write` kept for one hour.
+    /// The part of `cache_write` with one-hour retention.
     #[serde(
         rename = "cacheWrite1h",
         default,
@@ -34,25 +34,24 @@ pub struct Usage {
         skip_serializing_if = "Option::is_none"
     )]
     pub cache_write_1h: Option<u64>,
-    /// The part of `output` spent on thinking, where the provider tells.
+    /// The part of `output` spent on thinking, if the provider reports it.
     #[serde(
         default,
         deserialize_with = "lenient_optional_u64",
         skip_serializing_if = "Option::is_none"
     )]
     pub reasoning: Option<u64>,
-    /// All tokens of the request and its answer.
+    /// All input and output tokens.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub total_tokens: u64,
-    /// What the tokens cost.
     #[serde(default, deserialize_with = "null_as_default")]
     pub cost: Cost,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// Cost in US dollars, split by kind of token. JavaScript writes a cost it could not compute as `null`.
+/// Cost in US dollars by token type. JavaScript writes costs that it could not compute as `null`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
@@ -66,14 +65,14 @@ pub struct Cost {
     pub cache_write: f64,
     #[serde(deserialize_with = "null_as_default")]
     pub total: f64,
-    /// Fields this version does not know.
+    /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
 impl Usage {
-    /// Returns the size of the context this usage describes: the reported total, or the sum of its
-    /// parts where a provider reports none.
+    /// Returns the context size: the reported total, or the sum of the parts if the provider
+    /// reports none.
     pub fn context_tokens(&self) -> u64 {
         if self.total_tokens > 0 {
             self.total_tokens
@@ -82,7 +81,7 @@ impl Usage {
         }
     }
 
-    /// Returns everything that was sent: uncached input, cache reads and cache writes.
+    /// Returns all input tokens: uncached input, cache reads and cache writes.
     pub fn prompt_tokens(&self) -> u64 {
         let cached = self.cache_read.saturating_add(self.cache_write);
         self.input.saturating_add(cached)
@@ -114,7 +113,7 @@ impl Usage {
 }
 
 impl ModelCost {
-    /// Returns the rates for a request of the given size: those of the highest tier it exceeds.
+    /// Returns the rates for a prompt of the given size: those of the highest tier it exceeds.
     pub fn rates_for(&self, prompt_tokens: u64) -> &TokenRates {
         self.tiers
             .iter()
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_priced_by_the_highest_tier_it_exceeds() {
+    fn long_prompt_is_priced_by_the_highest_tier_it_exceeds() {
         let prices = ModelCost {
             rates: rates(1.0),
             tiers: vec![

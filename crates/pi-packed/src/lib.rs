@@ -1,7 +1,8 @@
-//! Texts that travel packed in the binary: build scripts pack them into files for `include_bytes!`, and the
-//! program unpacks them when it first asks.
+//! Compressed text assets embedded in the binary. Build scripts pack them into files for
+//! `include_bytes!`, and the program unpacks them on first use.
 //!
-//! This is for texts that a start does not need; packed they are a third to a fourteenth of their size.
+//! Intended for texts that are not needed at startup; packing shrinks them to between a third and a
+//! fourteenth of their size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -13,26 +14,26 @@ use flate2::Compression;
 use flate2::bufread::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// Packs a text into a file.
+/// Compresses a text into a file.
 pub fn pack(text: &[u8], file: &Path) -> io::Result<()> {
     let mut encoder = DeflateEncoder::new(File::create(file)?, Compression::best());
     encoder.write_all(text)?;
     encoder.finish().map(drop)
 }
 
-/// Packs texts with their names into one file, as a JSON object.
+/// Compresses named texts into one file, as a JSON object.
 pub fn pack_texts(texts: &BTreeMap<String, String>, file: &Path) -> io::Result<()> {
     pack(&serde_json::to_vec(texts)?, file)
 }
 
-/// Returns a text that [`pack`] packed.
+/// Decompresses a text packed by [`pack`].
 pub fn unpack(packed: &[u8]) -> io::Result<String> {
     let mut text = String::new();
     DeflateDecoder::new(packed).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Texts by their names, unpacked together when the first one is asked for.
+/// Named texts, decompressed together on first access.
 #[derive(Debug)]
 pub struct PackedTexts {
     packed: &'static [u8],
@@ -40,7 +41,7 @@ pub struct PackedTexts {
 }
 
 impl PackedTexts {
-    /// Takes what [`pack_texts`] packed.
+    /// Wraps the output of [`pack_texts`].
     pub const fn new(packed: &'static [u8]) -> Self {
         Self {
             packed,
@@ -48,7 +49,7 @@ impl PackedTexts {
         }
     }
 
-    /// Returns a text by its name. Bytes that no build packed hold none.
+    /// Returns a text by name; `None` if the data is invalid.
     pub fn get(&self, name: &str) -> Option<&str> {
         let texts = self
             .texts
@@ -68,9 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_unpacked() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("packed");
+    fn packed_text_round_trips() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("packed");
         let text = "the same again, ".repeat(1000);
         pack(text.as_bytes(), &file).unwrap();
         let packed = std::fs::read(&file).unwrap();
@@ -80,8 +81,8 @@ mod tests {
 
     #[test]
     fn texts_are_found_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("packed");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("packed");
         let texts = [("a", "α\n\"β\""), ("b", "")];
         let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
         pack_texts(&BTreeMap::from(texts), &file).unwrap();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_others_hold_no_text() {
+    fn invalid_data_has_no_texts() {
         assert!(unpack(b"\xff\xff\xff").is_err());
         assert_eq!(PackedTexts::new(b"\xff\xff\xff").get("a"), None);
     }

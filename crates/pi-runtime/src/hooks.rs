@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
 use pi_ai::{
-    AgentMessage, Content, ImageContent, Message, Model, RequestHooks, ThinkingLevel, Usage,
+    AgentMessage, MessageContent, ImageContent, Message, Model, RequestHooks, ThinkingLevel, Usage,
 };
 use pi_session::{
     BranchSummary, CompactionPlan, CompactionReason, CompactionResult, ContextReplacement, Entry,
@@ -271,7 +271,7 @@ pub struct CustomDraft {
     /// The extension's name for this kind of message.
     pub custom_type: String,
     /// What the model sees.
-    pub content: Content,
+    pub content: MessageContent,
     /// Whether the user sees it.
     pub display: bool,
     /// Data for the extension.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_ai::{
-    Model, ModelQuery, ModelQueryError, ModelScope, Models, NetworkUse, RefreshOptions,
+    Model, ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions,
     ScopedModel, ThinkingLevel, builtin_providers, env_vars, resolve_model, resolve_scope,
 };
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
@@ -155,7 +155,7 @@ pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
     let cancel = CancellationToken::new();
     let deadline = cancel.clone().drop_guard();
     let refresh = models.refresh(RefreshOptions {
-        network: NetworkUse::Allowed,
+        network: NetworkAccess::Allowed,
         providers: Some(vec![LOCAL_SERVER.to_owned()]),
         cancel,
         ..RefreshOptions::default()

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_ai::{
-    AgentMessage, Content, Env, ImageContent, InputBlock, Models, ModelsOptions, Registration,
+    AgentMessage, MessageContent, Env, ImageContent, InputBlock, Models, ModelsOptions, Registration,
     UserMessage,
 };
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
@@ -195,8 +195,8 @@ fn prompt_of(message: &AgentMessage) -> Option<Prompt> {
 
 fn said(message: &UserMessage) -> (String, Vec<ImageContent>) {
     match &message.content {
-        Content::Text(text) => (text.clone(), Vec::new()),
-        Content::Blocks(blocks) => {
+        MessageContent::Text(text) => (text.clone(), Vec::new()),
+        MessageContent::Blocks(blocks) => {
             let images = blocks.iter().filter_map(|block| match block {
                 InputBlock::Image(image) => Some(image.clone()),
                 _ => None,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
+use pi_ai::{Model, NetworkAccess, RefreshOptions, ScopedModel, ThinkingLevel};
 use pi_config::{
     ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
     session_directory,
@@ -251,7 +251,7 @@ impl SessionRuntime {
         let cancel = self.0.ended.child_token();
         self.0.background.spawn(async move {
             let refresh = models.refresh(RefreshOptions {
-                network: NetworkUse::Allowed,
+                network: NetworkAccess::Allowed,
                 cancel: cancel.clone(),
                 ..RefreshOptions::default()
             });
@@ -286,7 +286,7 @@ impl SessionRuntime {
         session.dispose().await;
         self.0.background.close();
         self.0.background.wait().await;
-        self.services().models.authenticator().settle().await;
+        self.services().models.authenticator().wait_for_refreshes().await;
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {

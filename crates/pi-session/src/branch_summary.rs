@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Content, InputBlock, Model};
+use pi_ai::{AgentMessage, MessageContent, InputBlock, Model};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::estimate::message_tokens;
@@ -97,10 +97,10 @@ impl NavigationTarget {
     }
 }
 
-fn concatenated(content: &Content) -> String {
+fn concatenated(content: &MessageContent) -> String {
     match content {
-        Content::Text(text) => text.clone(),
-        Content::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
+        MessageContent::Text(text) => text.clone(),
+        MessageContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::slice;
 use std::sync::Arc;
 
 use pi_ai::json::JsonObject;
-use pi_ai::transcript::{current_system_message, sections_in_force};
+use pi_ai::transcript::{current_system_message, active_sections};
 use pi_ai::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
@@ -162,7 +162,7 @@ impl Projection {
 
     /// Returns the prompt sections declared by the context.
     pub fn declared_sections(&self) -> JsonObject {
-        sections_in_force(self.system_messages().map(Arc::as_ref))
+        active_sections(self.system_messages().map(Arc::as_ref))
     }
 
     fn system_messages(&self) -> impl Iterator<Item = &Arc<SystemMessage>> {

@@ -3,7 +3,7 @@
 //! and types from newer versions survive a round trip. Parsing is in [`read`].
 
 use pi_ai::json::{JsonObject, lenient_u64, null_as_default, present};
-use pi_ai::{AgentMessage, Content, SystemMessage, Usage};
+use pi_ai::{AgentMessage, MessageContent, SystemMessage, Usage};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -220,7 +220,7 @@ pub struct CustomMessageEntry {
     /// The extension's name for this kind of message.
     pub custom_type: String,
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     /// Whether the user sees it.
     #[serde(default, deserialize_with = "null_as_default")]
     pub display: bool,

@@ -1,7 +1,7 @@
 //! Converts application messages for the model. Models know four roles; shell commands of the user,
 //! extension messages and summaries become user messages here.
 
-use pi_ai::{AgentMessage, BashExecutionMessage, Content, InputBlock, Message, UserMessage};
+use pi_ai::{AgentMessage, BashExecutionMessage, MessageContent, InputBlock, Message, UserMessage};
 
 const COMPACTION_LEAD: &str = "The conversation before this point was compacted into this summary:";
 const BRANCH_LEAD: &str =
@@ -27,8 +27,8 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
         }
         AgentMessage::Custom(custom) => {
             let content = match &custom.content {
-                Content::Text(text) => Content::Blocks(vec![InputBlock::text(text)]),
-                Content::Blocks(_) => custom.content.clone(),
+                MessageContent::Text(text) => MessageContent::Blocks(vec![InputBlock::text(text)]),
+                MessageContent::Blocks(_) => custom.content.clone(),
             };
             Some(user_message(content, custom.timestamp))
         }
@@ -49,10 +49,10 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
 }
 
 fn user_text(text: String, timestamp: i64) -> Message {
-    user_message(Content::Blocks(vec![InputBlock::text(text)]), timestamp)
+    user_message(MessageContent::Blocks(vec![InputBlock::text(text)]), timestamp)
 }
 
-fn user_message(content: Content, timestamp: i64) -> Message {
+fn user_message(content: MessageContent, timestamp: i64) -> Message {
     Message::from(UserMessage {
         content,
         timestamp,

@@ -5,7 +5,7 @@
 
 use pi_ai::json::JsonObject;
 use pi_ai::transcript::ToolChanges;
-use pi_ai::{Content, SystemMessage, Tool};
+use pi_ai::{MessageContent, SystemMessage, Tool};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -185,7 +185,7 @@ pub fn system_update(
     }
     let ToolChanges { added, removed } = changed_tools;
     Some(SystemMessage {
-        content: Content::Text(String::new()),
+        content: MessageContent::Text(String::new()),
         sections: changed_sections,
         tools_added: (!added.is_empty()).then_some(added),
         tools_removed: (!removed.is_empty()).then_some(removed),

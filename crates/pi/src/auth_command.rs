@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_ai::{
-    AuthKind, AuthOverrides, Credential, Env, ModelQuery, Models, ModelsOptions, NetworkUse,
+    AuthKind, AuthOverrides, Credential, Env, ModelQuery, Models, ModelsOptions, NetworkAccess,
     ProviderConfig, RefreshOptions, Registration, ResolvedAuth, resolve_model,
 };
 use pi_config::{AgentDir, AuthFile, read_models_file};
@@ -259,7 +259,7 @@ async fn check_provider(
 async fn model_provider(request: &AuthRequest, models: &Models) -> Result<String, Failure> {
     // Among several providers, prefer the one with a credential.
     let everything = RefreshOptions {
-        network: NetworkUse::None,
+        network: NetworkAccess::None,
         ..RefreshOptions::default()
     };
     models.refresh(everything).await;
@@ -316,7 +316,7 @@ async fn find_secret(
     };
     let authenticator = models.authenticator();
     let resolved = authenticator.require(&auth, env, &overrides).await;
-    authenticator.settle().await;
+    authenticator.wait_for_refreshes().await;
     secret_of(&resolved?).ok_or_else(|| {
         Failure::new(format!(
             "{provider} has no key or token that can be printed"

@@ -1,8 +1,8 @@
-//! Finds what a request authenticates with.
+//! Resolves the authentication of a request.
 //!
-//! The order: a key given for this run, the stored credential, the key of `models.json`, the
-//! environment. A stored credential owns its provider: when it cannot be used, that is an error,
-//! never a reason to look further.
+//! Sources, in order: a key given for this run, the stored credential, the key in `models.json`,
+//! the environment. A stored credential is authoritative for its provider: if it cannot be used,
+//! that is an error, and the later sources are not tried.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
 use super::credential::{ApiKeyCredential, AuthKind, Credential, OAuthCredential};
-use super::error::{AuthError, Unresolved};
+use super::error::{AuthError, ValueTemplateError};
 use super::provider_auth::{KeyAuth, ProviderAuth};
 use super::refresh::Refresher;
 use super::store::CredentialStore;
@@ -23,7 +23,7 @@ use crate::oauth::{LoginInteraction, OAuthContext, unless_cancelled};
 use crate::options::{HeaderOverrides, set_header};
 use crate::transport::HttpClient;
 
-/// Resolves the authentication of requests from one store; cheap to clone.
+/// Resolves authentication for requests from one store. Cheap to clone.
 #[derive(Clone)]
 pub struct Authenticator {
     store: Arc<dyn CredentialStore>,
@@ -31,61 +31,56 @@ pub struct Authenticator {
     refresher: Arc<Refresher>,
 }
 
-/// What a caller lays over the configured authentication.
+/// Per-call overrides of the configured authentication.
 #[derive(Clone, Default)]
 pub struct AuthOverrides {
-    /// A key for this run; it is taken literally and wins over everything.
+    /// Key for this run; taken literally, overrides all other sources.
     pub api_key: Option<SecretString>,
     pub env: BTreeMap<String, String>,
-    /// How long a token must still live; a renewed one that does not is an error.
+    /// How long a token must remain valid. It is an error if a refreshed token expires sooner.
     pub minimum_validity: Option<Duration>,
 }
 
-/// What one request authenticates with.
+/// Authentication for one request.
 #[derive(Clone)]
 pub struct ResolvedAuth {
-    /// The key or token for the wire API to send; absent where headers or the cloud's own chain of
-    /// credentials do it.
+    /// Key or token for the wire API to send; `None` if headers or the cloud's own credential chain
+    /// authenticate the request.
     pub api_key: Option<SecretString>,
-    /// Headers to add; `None` deletes one.
+    /// Headers to add; `None` deletes a header.
     pub headers: HeaderOverrides,
-    /// The service's address, where the credential decides it.
+    /// Base URL, if the credential determines it.
     pub base_url: Option<String>,
     /// Provider-scoped variables for the wire API.
     pub env: BTreeMap<String, String>,
-    /// Where it came from.
     pub source: AuthSource,
-    /// Whether it is a key or the token of a sign-in.
     pub kind: AuthKind,
 }
 
-/// Where an authentication came from; its text is for status lines and holds no secret.
+/// Source of an authentication. Its `Display` text is for status lines and contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthSource {
     /// Given for this run.
     Explicit,
     /// A key in the credential store.
     Stored,
-    /// A sign-in in the credential store.
+    /// An OAuth credential in the credential store.
     OAuth,
-    /// The `apiKey` of `models.json` or of an extension.
+    /// The `apiKey` from `models.json` or an extension.
     Configured,
     Variable(String),
-    /// Credentials the machine has for the cloud in question.
+    /// Credentials found on this machine for the provider's cloud.
     Ambient(&'static str),
 }
 
-/// What is known about a provider's authentication without using it.
+/// A provider's authentication, determined without using it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthStatus {
-    /// Whether it is a key or a sign-in.
     pub kind: AuthKind,
-    /// Where it comes from.
     pub source: AuthSource,
 }
 
 impl Authenticator {
-    /// Creates an authenticator over a store.
     pub fn new(store: Arc<dyn CredentialStore>, http: HttpClient) -> Self {
         Self {
             store,
@@ -94,20 +89,19 @@ impl Authenticator {
         }
     }
 
-    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn CredentialStore> {
         &self.store
     }
 
-    /// Returns the keys that commands of value templates have printed in this process, for those who
-    /// keep secrets out of a text.
+    /// Returns the keys that value-template commands have printed in this process, so callers can
+    /// redact them.
     pub fn command_outputs(&self) -> Vec<SecretString> {
         self.commands.outputs()
     }
 
-    /// Finds what a request to the provider authenticates with; `None` when nothing is configured.
+    /// Resolves the authentication for a request to the provider; `None` if nothing is configured.
     ///
-    /// Renews a sign-in that is about to expire. May run the commands of value templates.
+    /// Refreshes an OAuth token that is about to expire. May run value-template commands.
     pub async fn resolve(
         &self,
         provider: &ProviderAuth,
@@ -124,7 +118,7 @@ impl Authenticator {
             Some(Credential::OAuth(stored)) => {
                 self.resolve_oauth(provider, stored, &env, overrides).await
             }
-            Some(Credential::ApiKey(stored)) if provider.takes_keys() => {
+            Some(Credential::ApiKey(stored)) if provider.accepts_keys() => {
                 self.resolve_stored_key(provider, stored, &env, overrides)
                     .await
             }
@@ -143,8 +137,8 @@ impl Authenticator {
         }
     }
 
-    /// Resolves like [`Authenticator::resolve`], with nothing configured being an error that names
-    /// the remedy.
+    /// Like [`Authenticator::resolve`], but returns an error with a setup hint if nothing is
+    /// configured.
     pub async fn require(
         &self,
         provider: &ProviderAuth,
@@ -155,12 +149,12 @@ impl Authenticator {
             .await?
             .ok_or_else(|| AuthError::Missing {
                 provider: provider.provider.clone(),
-                remedy: provider.remedy(),
+                hint: provider.setup_hint(),
             })
     }
 
-    /// Says whether the provider is configured, without side effects: nothing is renewed and no
-    /// command is run.
+    /// Returns whether and how the provider is configured, without side effects: refreshes no token
+    /// and runs no command.
     pub async fn check(
         &self,
         provider: &ProviderAuth,
@@ -170,7 +164,7 @@ impl Authenticator {
         Ok(self.check_stored(provider, stored, env).await)
     }
 
-    /// Says whether the provider is configured, given what is stored for it.
+    /// Like [`Authenticator::check`], with the stored credential given.
     pub(crate) async fn check_stored(
         &self,
         provider: &ProviderAuth,
@@ -188,7 +182,7 @@ impl Authenticator {
                     source: AuthSource::OAuth,
                 });
             }
-            Some(Credential::ApiKey(_)) if !provider.takes_keys() => return None,
+            Some(Credential::ApiKey(_)) if !provider.accepts_keys() => return None,
             Some(Credential::ApiKey(stored)) => match stored.key {
                 Some(key) => {
                     let template = ValueTemplate::from(key);
@@ -207,13 +201,12 @@ impl Authenticator {
             },
         };
         let env = with_variables(env, &variables);
-        // What the key is does not matter here, so that its command need not run.
+        // The key's value does not matter here, so its command is not run.
         let key = configured.map(|source| (SecretString::from("-"), source));
         let found = provider.find_key(key, &variables, &env).await;
         found.map(|found| key_status(found.source))
     }
 
-    /// Signs in and stores the result.
     pub async fn sign_in(
         &self,
         provider: &ProviderAuth,
@@ -235,7 +228,7 @@ impl Authenticator {
             }
             AuthKind::ApiKey => {
                 let api_key = provider.api_key.as_ref().ok_or_else(no_sign_in)?;
-                unless_cancelled(cancel, api_key.ask(interaction))
+                unless_cancelled(cancel, api_key.prompt(interaction))
                     .await
                     .map(Credential::ApiKey)
             }
@@ -247,12 +240,12 @@ impl Authenticator {
         self.store.put(&provider.provider, credential).await
     }
 
-    /// Waits until every renewal under way has stored its result.
+    /// Waits until all token refreshes in progress have stored their results.
     ///
-    /// Call it before the process ends: a renewal outlives the request that started it, because a
-    /// one-use refresh token that was sent must not be lost.
-    pub async fn settle(&self) {
-        self.refresher.settle().await;
+    /// Call this before the process exits: a refresh outlives the request that started it, because
+    /// a one-time refresh token that was already sent must not be lost.
+    pub async fn wait_for_refreshes(&self) {
+        self.refresher.wait_for_refreshes().await;
     }
 
     async fn resolve_oauth(
@@ -267,7 +260,7 @@ impl Authenticator {
         };
         let credential = self
             .refresher
-            .fresh(
+            .ensure_fresh(
                 &self.store,
                 flow,
                 &provider.provider,
@@ -316,7 +309,7 @@ impl Authenticator {
         };
         let found = provider.find_key(key, &variables, &env).await;
         let found = found.map(|mut found| {
-            // A profile that is stored is found like one of the environment.
+            // A stored profile is resolved like one from the environment.
             if matches!(&found.source, AuthSource::Variable(name) if variables.contains_key(name)) {
                 found.source = AuthSource::Stored;
             }
@@ -326,7 +319,7 @@ impl Authenticator {
     }
 }
 
-/// Makes the authentication of a request out of a key that was found.
+/// Builds a request's authentication from the resolved key.
 async fn finish_key(
     provider: &ProviderAuth,
     found: Option<KeyAuth>,
@@ -361,7 +354,7 @@ async fn configured_key(
         })
 }
 
-/// Lays the configured headers over the found authentication.
+/// Adds the configured headers to the resolved authentication.
 async fn with_configured(
     provider: &ProviderAuth,
     mut auth: ResolvedAuth,
@@ -384,10 +377,10 @@ async fn with_configured(
     if provider.configured.auth_header {
         let key = auth.api_key.as_ref().ok_or_else(|| AuthError::Unresolved {
             what: format!(
-                "providers.{}.authHeader in models.json, which needs a key",
+                "providers.{}.authHeader in models.json, which requires a key",
                 provider.provider
             ),
-            reason: Unresolved::Empty,
+            reason: ValueTemplateError::Empty,
         })?;
         let bearer = format!("Bearer {}", key.expose_secret());
         set_header(&mut auth.headers, "authorization", Some(bearer));
@@ -402,7 +395,8 @@ fn unsupported(provider: &ProviderAuth, kind: AuthKind) -> AuthError {
     }
 }
 
-/// Lays provider-scoped variables over an environment. An empty one leaves that of the process in force.
+/// Applies provider-scoped variables to an environment. Empty values do not override the process
+/// environment.
 fn with_variables(env: &Env, variables: &BTreeMap<String, String>) -> Env {
     let set = variables
         .iter()
@@ -436,7 +430,7 @@ impl fmt::Debug for AuthOverrides {
 }
 
 impl fmt::Debug for ResolvedAuth {
-    // Header values carry tokens, and variables may.
+    // Header values carry tokens, and variables may, too.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ResolvedAuth")

@@ -1,7 +1,7 @@
-//! One stored credential, in the shapes of `auth.json`.
+//! A stored credential, in the format of `auth.json`.
 //!
 //! Secrets stay inside [`SecretString`]: `Debug` never shows them, and only serialization, which
-//! exists to write the credential file, takes them out. Fields we do not know are kept.
+//! writes the credential file, exposes them. Unknown fields are preserved.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,52 +14,49 @@ use serde_json::Value;
 
 use crate::json::JsonObject;
 
-/// What a user gave us to authenticate with one provider.
+/// A stored credential for one provider.
 #[derive(Debug, Clone)]
 pub enum Credential {
     /// A key, provider-scoped variables, or both.
     ApiKey(ApiKeyCredential),
-    /// The tokens of a sign-in.
+    /// OAuth tokens.
     OAuth(OAuthCredential),
 }
 
-/// The kind of a stored credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthKind {
-    /// A key, provider-scoped variables, or both.
     ApiKey,
-    /// The tokens of a sign-in.
     #[serde(rename = "oauth")]
     OAuth,
 }
 
-/// A stored key. Without `key` the provider's ambient credentials are meant, read with `env`.
+/// A stored key. Without `key`, the provider's ambient credentials apply, resolved with `env`.
 #[derive(Clone, Default)]
 pub struct ApiKeyCredential {
     /// The key, as a [value template](crate::ValueTemplate).
     pub key: Option<SecretString>,
-    /// Provider-scoped variables, such as an account id or a cloud profile.
+    /// Provider-scoped variables, such as an account ID or a cloud profile.
     pub env: BTreeMap<String, String>,
-    /// Fields we do not know.
+    /// Unknown fields, preserved on round trip.
     pub extra: JsonObject,
 }
 
-/// The tokens of a sign-in.
+/// OAuth tokens.
 #[derive(Clone)]
 pub struct OAuthCredential {
-    /// The token that requests carry.
+    /// Token sent with requests.
     pub access: SecretString,
-    /// The token that buys the next access token; empty where access never expires.
+    /// Token for obtaining the next access token; empty if access never expires.
     pub refresh: SecretString,
-    /// When access ends, in milliseconds since the epoch.
+    /// When the access token expires, in milliseconds since the Unix epoch.
     pub expires: i64,
-    /// What else the provider's sign-in keeps (`accountId`, `enterpriseUrl`, ...).
+    /// Provider-specific fields (`accountId`, `enterpriseUrl`, ...).
     pub extra: JsonObject,
 }
 
 impl Credential {
-    /// Creates a key credential.
+    /// Creates an API-key credential.
     pub fn api_key(key: impl Into<SecretString>) -> Self {
         Self::ApiKey(ApiKeyCredential {
             key: Some(key.into()),
@@ -67,7 +64,6 @@ impl Credential {
         })
     }
 
-    /// Returns the kind.
     pub fn kind(&self) -> AuthKind {
         match self {
             Self::ApiKey(_) => AuthKind::ApiKey,
@@ -75,7 +71,7 @@ impl Credential {
         }
     }
 
-    /// Returns the tokens of a sign-in.
+    /// Returns the OAuth tokens, if this is an OAuth credential.
     pub fn as_oauth(&self) -> Option<&OAuthCredential> {
         match self {
             Self::OAuth(credential) => Some(credential),
@@ -83,7 +79,7 @@ impl Credential {
         }
     }
 
-    /// Reads a credential, naming the field that does not fit.
+    /// Parses a credential; the error names the invalid field.
     pub fn from_value(value: Value) -> Result<Self, CredentialShapeError> {
         let Value::Object(mut fields) = value else {
             return Err(CredentialShapeError::new("", "must be an object"));
@@ -120,19 +116,19 @@ impl AuthKind {
 }
 
 impl OAuthCredential {
-    /// Returns whether less than `validity_ms` is left at `now_ms`.
+    /// Returns whether the token expires less than `validity_ms` after `now_ms`.
     pub fn expires_within(&self, validity_ms: i64, now_ms: i64) -> bool {
         now_ms.saturating_add(validity_ms) >= self.expires
     }
 }
 
-/// A stored credential that does not have the shape it should.
+/// A stored credential with an invalid format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", if field.is_empty() { String::new() } else { format!("{field} ") })]
 pub struct CredentialShapeError {
-    /// The field, empty for the entry itself.
+    /// Name of the field; empty for the entry as a whole.
     pub field: String,
-    /// What is wrong with it; never its value.
+    /// What is wrong; never contains the value.
     pub problem: &'static str,
 }
 
@@ -190,10 +186,10 @@ fn take_milliseconds(
     let value = fields
         .shift_remove(name)
         .ok_or_else(|| CredentialShapeError::new(name, "is missing"))?;
-    // JavaScript computes the time in floating point, so a fraction may be there.
+    // JavaScript computes the time in floating point, so it may have a fraction.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "`as` saturates, which is the wanted reading of an out-of-range time"
+        reason = "`as` saturates, which is right for an out-of-range time"
     )]
     value
         .as_i64()
@@ -202,7 +198,7 @@ fn take_milliseconds(
 }
 
 impl Serialize for Credential {
-    /// Writes the credential with its secrets, for the credential file.
+    /// Serializes the credential including its secrets, for the credential file.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", self.kind().as_str())?;
@@ -237,7 +233,7 @@ impl<'de> Deserialize<'de> for Credential {
 }
 
 impl fmt::Debug for ApiKeyCredential {
-    // The variables of a provider may be secrets too.
+    // A provider's variables may be secrets, too.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ApiKeyCredential")
@@ -299,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_shapes_survive_a_round_trip() {
+    fn stored_credentials_round_trip() {
         for stored in [
             json!({"type": "api_key", "key": "sk-1"}),
             json!({"type": "api_key"}),
@@ -313,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_shape_names_the_field() {
+    fn format_error_names_the_field() {
         for (stored, message) in [
             (json!("sk-1"), "must be an object"),
             (json!({}), "type must be \"api_key\" or \"oauth\""),

@@ -1,4 +1,4 @@
-//! What can go wrong with credentials: one error, naming the file, the field and the remedy.
+//! Errors of credential lookup, storage and refresh. Messages name the file, the field and the fix.
 
 use std::fmt;
 use std::io;
@@ -9,88 +9,87 @@ use super::credential::AuthKind;
 use crate::error::{ErrorClass, ProviderError};
 use crate::oauth::OAuthError;
 
-/// Why a credential could not be found, read, stored or renewed.
+/// Why a credential could not be found, read, stored or refreshed.
 ///
-/// It is cheap to clone because one failed refresh answers every request that waited for it.
+/// Cheap to clone, because one failed refresh is returned to every request that waited for it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
-    /// Nothing is configured for the provider.
-    #[error("no credentials for {provider}: {remedy}")]
+    #[error("no credentials for {provider}: {hint}")]
     Missing {
         provider: String,
-        /// What the user can do.
-        remedy: String,
+        /// How to configure one.
+        hint: String,
     },
-    /// A file is not what it should be; it was left as it is.
+    /// A file is malformed; it was left unchanged.
     #[error(
-        "{}{position}: {}{problem}; correct the file by hand, it was left untouched",
+        "{}{position}: {}{problem}; the file was left unchanged, fix it by hand",
         file.display(),
         field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default()
     )]
     Malformed {
         file: PathBuf,
-        /// Where in the file, as far as it is known.
+        /// Position in the file, if known.
         position: FilePosition,
-        /// The path of the field, such as `anthropic.expires`.
+        /// Path of the field, such as `anthropic.expires`.
         field: Option<String>,
-        /// What is wrong; never a value.
+        /// What is wrong; never contains a value.
         problem: String,
     },
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("cannot {action} {}: {source}", file.display())]
     File {
-        /// What was tried: `read`, `write`, `lock`, ...
+        /// Attempted operation: `read`, `write`, `lock`, ...
         action: &'static str,
         file: PathBuf,
         #[source]
         source: Arc<io::Error>,
     },
-    /// Another process holds the lock and does not let go.
+    /// Another process holds the lock and does not release it.
     #[error(
-        "{} is locked by another program; if none is running, remove the directory {}.lock",
+        "{} is locked by another process; if none is running, remove the directory {}.lock",
         file.display(), file.display()
     )]
     Locked { file: PathBuf },
-    /// Our lock was taken over while we worked, and the entry has changed since.
+    /// The lock was taken over by another process, and the entry has changed since.
     #[error(
-        "the entry {provider} of {} was changed by another program meanwhile; try again",
+        "another process changed the entry {provider} in {}; try again",
         file.display()
     )]
     Conflict { file: PathBuf, provider: String },
-    /// The credential that is stored is not of a kind the provider takes.
+    /// The stored credential is of a kind the provider does not accept.
     #[error(
-        "the stored credential of {provider} is of type {}, which this provider does not take; sign in again",
+        "the stored credential for {provider} has type {}, which this provider does not accept; sign in again",
         kind.as_str()
     )]
     Unsupported {
         provider: String,
-        /// The kind that is stored.
+        /// Kind of the stored credential.
         kind: AuthKind,
     },
-    /// A configured value could not be turned into text.
+    /// A configured value could not be resolved.
     #[error("cannot resolve {what}: {reason}")]
     Unresolved {
-        /// Which value, with its place: `anthropic.key in auth.json`.
+        /// The value and its location, such as `anthropic.key in auth.json`.
         what: String,
-        reason: Unresolved,
+        reason: ValueTemplateError,
     },
-    /// The tokens of a sign-in could not be renewed. They are still stored.
-    #[error("cannot renew the sign-in of {provider}: {source}{}", advice(source, *interrupted))]
+    /// The OAuth tokens could not be refreshed. They are still stored.
+    #[error("cannot refresh the OAuth token for {provider}: {source}{}", advice(source, *interrupted))]
     Refresh {
         provider: String,
         #[source]
         source: OAuthError,
-        /// Whether an earlier renewal was cut off before its result could be stored, so that the
-        /// stored refresh token may already be spent.
+        /// Whether an earlier refresh was interrupted before its result was stored, so the stored
+        /// refresh token may already be spent.
         interrupted: bool,
     },
-    /// The renewed token does not live as long as the caller needs.
-    #[error("the renewed token of {provider} expires sooner than asked for")]
+    /// The refreshed token expires sooner than the caller requires.
+    #[error("the refreshed token for {provider} expires too soon")]
     ExpiresTooSoon { provider: String },
-    /// The provider has no sign-in of the kind asked for.
-    #[error("{provider} has no such way to sign in")]
+    /// The provider does not support the requested kind of sign-in.
+    #[error("{provider} does not support this kind of sign-in")]
     NoSignIn { provider: String },
-    /// The sign-in did not complete.
+    /// The sign-in failed.
     #[error("cannot sign in to {provider}: {source}")]
     SignIn {
         provider: String,
@@ -103,22 +102,22 @@ fn advice(source: &OAuthError, interrupted: bool) -> &'static str {
     if !source.is_rejection() {
         ""
     } else if interrupted {
-        "; an earlier renewal was interrupted before its result could be saved, sign in again"
+        "; an earlier refresh was interrupted before its result was saved, sign in again"
     } else {
         "; sign in again"
     }
 }
 
-/// A place in a text file, counted from one; unknown when both are zero.
+/// A position in a text file, starting at 1; unknown if both fields are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilePosition {
     pub line: usize,
-    /// The column, in characters.
+    /// Column, in characters.
     pub column: usize,
 }
 
 impl fmt::Display for FilePosition {
-    /// Writes `:line:column`, or nothing when the place is not known.
+    /// Writes `:line:column`, or nothing if the position is unknown.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line == 0 {
             return Ok(());
@@ -127,24 +126,24 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// Why a value template has no value.
+/// Why a value template could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
-    /// Variables it names are not set.
+pub enum ValueTemplateError {
+    /// Referenced variables are not set.
     #[error("set {}", names.iter().map(|name| format!("${name}")).collect::<Vec<_>>().join(", "))]
     MissingVariables { names: Vec<String> },
-    /// Its command could not be run, failed, printed nothing or too much.
-    #[error("its command {problem}")]
+    /// The command failed to start, failed, printed nothing or printed too much.
+    #[error("the command {problem}")]
     Command {
-        /// What happened; never what the command printed.
+        /// What happened; never contains command output.
         problem: String,
     },
-    #[error("it is empty")]
+    #[error("the value is empty")]
     Empty,
 }
 
 impl AuthError {
-    /// Wraps a refusal of the file system.
+    /// Wraps a file system error.
     pub fn file(action: &'static str, file: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::File {
             action,
@@ -153,7 +152,6 @@ impl AuthError {
         }
     }
 
-    /// Returns whether the user cancelled.
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! What a provider accepts as authentication, and where the environment may offer it.
+//! What a provider accepts for authentication, and which environment variables supply it.
 //!
-//! The values are data of the provider table; reading them needs no network and runs no command.
+//! This is plain data from the provider table; building it uses no network and runs no command.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,29 +17,28 @@ use crate::google_credentials::credentials_file;
 use crate::oauth::OAuthFlow;
 use crate::options::HeaderOverrides;
 
-/// How a provider lets us in.
+/// How requests to a provider authenticate.
 #[derive(Clone)]
 pub struct ProviderAuth {
-    /// The provider's id, which is also its key in `auth.json`.
+    /// Provider ID, also its key in `auth.json`.
     pub provider: String,
-    /// Keys and ambient credentials, unless the provider only knows sign-ins.
+    /// Keys and ambient credentials; `None` if the provider supports only OAuth.
     pub api_key: Option<ApiKeyAuth>,
-    /// The provider's sign-in, if it has one.
     pub oauth: Option<Arc<dyn OAuthFlow>>,
-    /// What `models.json` or an extension says.
+    /// Configuration from `models.json` or an extension.
     pub configured: ConfiguredAuth,
 }
 
-/// The keys a provider takes.
+/// The kind of keys a provider accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKeyAuth {
-    /// What the user is asked for, such as `Anthropic API key`.
+    /// Label for the key prompt, such as `Anthropic API key`.
     pub name: Cow<'static, str>,
-    /// Where a key is looked for when none is stored.
+    /// Where to find a key if none is stored.
     pub source: KeySource,
 }
 
-/// Where a key is looked for when none is stored, and how it is sent.
+/// Where to find a key if none is stored, and how to send it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySource {
     /// The first of these environment variables that is set.
@@ -47,31 +46,32 @@ pub enum KeySource {
     /// `ANTHROPIC_AUTH_TOKEN` as a bearer token, else `ANTHROPIC_OAUTH_TOKEN`, else
     /// `ANTHROPIC_API_KEY`.
     Anthropic,
-    /// A bearer token, or whatever AWS's own chain of credentials finds.
+    /// A bearer token, or the AWS default credential chain.
     Bedrock,
     /// `GOOGLE_CLOUD_API_KEY`, or Google's application default credentials with project and
     /// location.
     Vertex,
     /// `CLOUDFLARE_API_KEY` with `CLOUDFLARE_ACCOUNT_ID`.
     CloudflareWorkersAi,
-    /// `CLOUDFLARE_API_KEY` with account and `CLOUDFLARE_GATEWAY_ID`, in the gateway's own header.
+    /// `CLOUDFLARE_API_KEY` with account ID and `CLOUDFLARE_GATEWAY_ID`, sent in the gateway's
+    /// header.
     CloudflareAiGateway,
-    /// `LLAMA_BASE_URL`, with `LLAMA_API_KEY` where the server wants a key.
+    /// `LLAMA_BASE_URL`, and `LLAMA_API_KEY` if the server requires a key.
     Llama,
 }
 
-/// What `models.json` or an extension says about a provider's authentication.
+/// Authentication settings from `models.json` or an extension.
 #[derive(Debug, Clone, Default)]
 pub struct ConfiguredAuth {
-    /// The key, used when none is stored.
+    /// Key to use if none is stored.
     pub api_key: Option<ValueTemplate>,
-    /// Headers of every request.
+    /// Headers for every request.
     pub headers: BTreeMap<String, ValueTemplate>,
-    /// Sends the key as a bearer token, whatever the wire API would do with it.
+    /// Whether to send the key as a bearer token, regardless of the wire API.
     pub auth_header: bool,
 }
 
-/// What a [`KeySource`] makes of a key and the environment.
+/// A key resolved by a [`KeySource`].
 pub(super) struct KeyAuth {
     pub(super) api_key: Option<SecretString>,
     pub(super) headers: HeaderOverrides,
@@ -80,8 +80,8 @@ pub(super) struct KeyAuth {
 }
 
 impl ProviderAuth {
-    /// Creates the description of a provider that takes plain keys from these variables.
-    pub fn key_from(
+    /// Creates the description of a provider that accepts keys from `source`.
+    pub fn from_key_source(
         provider: impl Into<String>,
         name: impl Into<Cow<'static, str>>,
         source: KeySource,
@@ -97,39 +97,39 @@ impl ProviderAuth {
         }
     }
 
-    /// Says what the user can do when nothing is configured.
-    pub fn remedy(&self) -> String {
-        let mut ways = Vec::new();
+    /// Returns how the user can configure a credential.
+    pub fn setup_hint(&self) -> String {
+        let mut options = Vec::new();
         if let Some(template) = &self.configured.api_key {
             let names = template.variables();
             if !names.is_empty() {
-                ways.push(format!(
-                    "set {} (named by apiKey in models.json)",
+                options.push(format!(
+                    "set {} (referenced by apiKey in models.json)",
                     names.join(", ")
                 ));
             }
         }
         if let Some(api_key) = &self.api_key {
-            ways.extend(api_key.source.hint());
+            options.extend(api_key.source.hint());
         }
-        ways.push(format!("sign in with `/login {}`", self.provider));
+        options.push(format!("run `/login {}`", self.provider));
         if self.api_key.is_some() && self.configured.api_key.is_none() {
-            ways.push(format!(
+            options.push(format!(
                 "set providers.{}.apiKey in models.json",
                 self.provider
             ));
         }
-        ways.join(", or ")
+        options.join(", or ")
     }
 
-    /// Returns whether a plain key is of any use to the provider.
-    pub(super) fn takes_keys(&self) -> bool {
+    /// Returns whether the provider can use a plain key.
+    pub(super) fn accepts_keys(&self) -> bool {
         self.api_key.is_some() || self.configured.api_key.is_some()
     }
 
-    /// Finds a key: the given one, or what the environment offers.
+    /// Resolves a key: the given one, or one from the environment.
     ///
-    /// `env` already contains `variables`, the provider-scoped ones of a stored credential.
+    /// `env` already contains `variables`, the provider-scoped variables of a stored credential.
     pub(super) async fn find_key(
         &self,
         key: Option<(SecretString, AuthSource)>,
@@ -164,13 +164,13 @@ impl KeySource {
             Self::Anthropic => "ANTHROPIC_API_KEY".to_owned(),
             Self::Bedrock => "AWS_BEARER_TOKEN_BEDROCK, AWS_PROFILE or AWS access keys".to_owned(),
             Self::Vertex => "GOOGLE_CLOUD_API_KEY, or GOOGLE_CLOUD_PROJECT and \
-                             GOOGLE_CLOUD_LOCATION beside application default credentials"
+                             GOOGLE_CLOUD_LOCATION with application default credentials"
                 .to_owned(),
             Self::CloudflareWorkersAi => "CLOUDFLARE_API_KEY and CLOUDFLARE_ACCOUNT_ID".to_owned(),
             Self::CloudflareAiGateway => {
                 "CLOUDFLARE_API_KEY, CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_GATEWAY_ID".to_owned()
             }
-            Self::Llama => "LLAMA_BASE_URL to the address of your server".to_owned(),
+            Self::Llama => "LLAMA_BASE_URL to your server's URL".to_owned(),
         };
         Some(format!("set {text}"))
     }
@@ -182,7 +182,7 @@ impl KeySource {
         env: &Env,
     ) -> Option<KeyAuth> {
         let found = match self {
-            // These hand on the variables their addresses are made of, and no others.
+            // These pass on only the variables that their URLs contain.
             Self::CloudflareWorkersAi => return cloudflare_workers_ai(key, env),
             Self::CloudflareAiGateway => return cloudflare_gateway(key, env),
             Self::Llama => return llama(key, env),
@@ -214,7 +214,7 @@ fn with_key((key, source): (SecretString, AuthSource)) -> KeyAuth {
     }
 }
 
-/// Begins an authentication by headers, or by credentials that the wire API finds itself.
+/// Creates an authentication that uses headers, or credentials that the wire API resolves.
 fn without_key(source: AuthSource) -> KeyAuth {
     KeyAuth {
         api_key: None,
@@ -224,7 +224,7 @@ fn without_key(source: AuthSource) -> KeyAuth {
     }
 }
 
-/// Returns a variable that says something; blanks alone do not.
+/// Returns a variable that is set and not blank.
 fn variable(env: &Env, name: &str) -> Option<String> {
     env.var(name).filter(|value| !value.trim().is_empty())
 }
@@ -234,7 +234,7 @@ fn from_env(env: &Env, name: &str) -> Option<(SecretString, AuthSource)> {
     Some((value.into(), AuthSource::Variable(name.to_owned())))
 }
 
-fn keep_variable(variables: &mut BTreeMap<String, String>, env: &Env, name: &str) -> Option<()> {
+fn copy_variable(variables: &mut BTreeMap<String, String>, env: &Env, name: &str) -> Option<()> {
     variables.insert(name.to_owned(), variable(env, name)?);
     Some(())
 }
@@ -288,16 +288,16 @@ async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
 
 fn cloudflare_workers_ai(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
     let mut auth = with_key(key.or_else(|| from_env(env, "CLOUDFLARE_API_KEY"))?);
-    keep_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
+    copy_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
     Some(auth)
 }
 
 fn cloudflare_gateway(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
     let (key, source) = key.or_else(|| from_env(env, "CLOUDFLARE_API_KEY"))?;
     let mut auth = without_key(source);
-    keep_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
-    keep_variable(&mut auth.env, env, "CLOUDFLARE_GATEWAY_ID")?;
-    // The gateway authenticates itself to the vendors behind it; our key must not reach them.
+    copy_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
+    copy_variable(&mut auth.env, env, "CLOUDFLARE_GATEWAY_ID")?;
+    // The gateway authenticates with the upstream vendors; our key must not reach them.
     auth.headers.extend([
         (
             "cf-aig-authorization".to_owned(),
@@ -309,10 +309,11 @@ fn cloudflare_gateway(key: Option<(SecretString, AuthSource)>, env: &Env) -> Opt
     Some(auth)
 }
 
-/// A server of the user's own is known by its address; most want no key, but clients must send one.
+/// A local or self-hosted server is identified by its URL. Most need no key, but clients must send
+/// one.
 fn llama(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
     let mut variables = BTreeMap::new();
-    keep_variable(&mut variables, env, env_vars::LLAMA_BASE_URL)?;
+    copy_variable(&mut variables, env, env_vars::LLAMA_BASE_URL)?;
     let source = AuthSource::Variable(env_vars::LLAMA_BASE_URL.to_owned());
     let key = key.or_else(|| from_env(env, env_vars::LLAMA_API_KEY));
     let mut auth = with_key(key.unwrap_or_else(|| ("local".into(), source)));

@@ -1,25 +1,26 @@
-//! Renews the tokens of a sign-in once, whoever asks.
+//! Refreshes OAuth tokens, once per provider at a time.
 //!
-//! A refresh token may be good for one use only: the moment the service has seen it, the stored
-//! one is worthless and the answer is the only copy of the next. What we guarantee:
+//! A refresh token may be valid for one use only: once the service has seen it, the stored token is
+//! worthless and the response holds the only copy of the next one. Guarantees:
 //!
-//! - **One renewal at a time.** Requests of this process share one task per provider; other
-//!   processes wait at the store's lock, look again under it, and adopt what they find.
-//! - **Nothing cuts a renewal short.** It runs in a task of its own. A request that is cancelled
-//!   stops waiting; the renewal goes on and stores its result. [`Refresher::settle`] waits for it.
-//! - **Stored before used.** The answer is written, durably, before anybody sees the new token and
-//!   before any further request.
-//! - **The store is proven writable first.** Before the token is sent, the entry is written with
-//!   [`STARTED`] set. A full disk or a read-only file is found out while the token is still good.
-//! - **A crash is told apart from a revocation.** No client can store an answer it never saw: if
-//!   the process dies between the service's decision and our write, the token is gone. But the mark
-//!   is still in the entry, so the next renewal, which is tried with the old token all the same
-//!   (the request may never have arrived), can say why it was refused.
-//! - **Nothing is deleted.** Whatever fails, the stored credential stays. An answer that could not
-//!   be written is kept in memory and written at the next occasion.
+//! - **One refresh at a time.** Requests in this process share one task per provider. Other
+//!   processes wait for the store's lock, re-read the entry under it, and adopt what they find.
+//! - **A refresh is never cut short.** It runs in its own task. A canceled request stops waiting;
+//!   the refresh continues and stores its result. [`Refresher::wait_for_refreshes`] waits for it.
+//! - **Stored before used.** The response is written durably before the new token is returned and
+//!   before any further request is sent.
+//! - **The store is known to be writable.** Before the token is sent, the entry is written with
+//!   [`REFRESH_STARTED`] set. A full disk or a read-only file is detected while the token is still
+//!   valid.
+//! - **A crash is distinguishable from a revocation.** No client can store a response it never
+//!   received: if the process dies between the service's decision and our write, the token is lost.
+//!   The mark is still in the entry, though, so if the next refresh is rejected, the error can
+//!   explain why. (It is attempted with the old token, because the request may never have arrived.)
+//! - **Nothing is deleted.** On any failure the stored credential is kept. A response that could not
+//!   be written stays in memory and is written at the next opportunity.
 //!
-//! The mark is an extra field of the entry; the TypeScript pi ignores it, and its own renewal
-//! drops it.
+//! The mark is an extra field of the entry. The TypeScript version of pi ignores it, and drops it
+//! when it refreshes the token.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,45 +38,45 @@ use crate::env::Env;
 use crate::oauth::{OAuthContext, OAuthError, OAuthFlow};
 use crate::transport::HttpClient;
 
-/// Set in a stored sign-in while its refresh token is on its way, to the time it was sent.
-pub(crate) const STARTED: &str = "refreshStartedAt";
+/// Field of a stored credential: when its refresh token was sent, set while the refresh is in
+/// progress.
+pub(crate) const REFRESH_STARTED: &str = "refreshStartedAt";
 
-const MINIMUM_VALIDITY: Duration = Duration::from_mins(5);
-const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// What a sign-in looks up after a renewal may take this long before requests go on without it.
-const ENRICH_LIMIT: Duration = Duration::from_secs(5);
+const DEFAULT_VALIDITY: Duration = Duration::from_mins(5);
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the flow may take to look up account details after a refresh before requests proceed
+/// without them.
+const ENRICH_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Outcome = Result<Option<OAuthCredential>, AuthError>;
-type SharedOutcome = Shared<BoxFuture<'static, Outcome>>;
+type RefreshOutcome = Result<Option<OAuthCredential>, AuthError>;
+type SharedRefreshOutcome = Shared<BoxFuture<'static, RefreshOutcome>>;
 
-/// Renews sign-ins.
 pub(super) struct Refresher {
     http: HttpClient,
     tasks: TaskTracker,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RefresherState>>,
 }
 
 #[derive(Default)]
-struct State {
-    under_way: HashMap<String, SharedOutcome>,
-    unsaved: HashMap<String, Unsaved>,
+struct RefresherState {
+    in_flight: HashMap<String, SharedRefreshOutcome>,
+    unsaved: HashMap<String, UnsavedTokens>,
 }
 
-/// An answer that could not be written yet.
+/// Refreshed tokens that could not be written yet.
 #[derive(Clone)]
-struct Unsaved {
+struct UnsavedTokens {
     spent: SecretString,
     credential: OAuthCredential,
 }
 
-/// One renewal.
-struct Renewal {
+struct RefreshTask {
     store: Arc<dyn CredentialStore>,
     flow: Arc<dyn OAuthFlow>,
     provider: String,
     context: OAuthContext,
     validity_ms: i64,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<RefresherState>>,
 }
 
 impl Refresher {
@@ -91,27 +92,29 @@ impl Refresher {
         &self.http
     }
 
-    /// Returns the stored sign-in, renewed if it is about to expire; `None` when it is gone.
-    pub(super) async fn fresh(
+    /// Returns the stored credential, refreshed if it is about to expire; `None` if it was removed.
+    pub(super) async fn ensure_fresh(
         &self,
         store: &Arc<dyn CredentialStore>,
         flow: &Arc<dyn OAuthFlow>,
         provider: &str,
         stored: OAuthCredential,
         env: &Env,
-        asked: Option<Duration>,
-    ) -> Outcome {
-        let validity = asked.map_or(MINIMUM_VALIDITY, |asked| asked.max(MINIMUM_VALIDITY));
+        min_validity: Option<Duration>,
+    ) -> RefreshOutcome {
+        let validity =
+            min_validity.map_or(DEFAULT_VALIDITY, |validity| validity.max(DEFAULT_VALIDITY));
         let validity_ms = i64::try_from(validity.as_millis()).unwrap_or(i64::MAX);
         let expires_soon =
             |credential: &OAuthCredential| credential.expires_within(validity_ms, env.now_ms());
         let mut credential = stored;
-        // A renewal somebody else started may aim for a shorter validity than ours: then once more.
+        // A refresh that another request started may aim for a shorter validity than ours; then try
+        // once more.
         for _attempt in 0..2 {
             if !expires_soon(&credential) {
                 return Ok(Some(credential));
             }
-            let renewal = Renewal {
+            let task = RefreshTask {
                 store: Arc::clone(store),
                 flow: Arc::clone(flow),
                 provider: provider.to_owned(),
@@ -119,17 +122,17 @@ impl Refresher {
                 validity_ms,
                 state: Arc::clone(&self.state),
             };
-            let (outcome, joined) = self.join_or_start(renewal);
+            let (outcome, joined) = self.join_or_start(task);
             match outcome.await? {
-                Some(renewed) => credential = renewed,
+                Some(refreshed) => credential = refreshed,
                 None => return Ok(None),
             }
             if !joined {
                 break;
             }
         }
-        // Five minutes are our wish, not the service's promise; what the caller asked for is.
-        if asked.is_some() && expires_soon(&credential) {
+        // The default validity is only a preference, but the caller's minimum is a requirement.
+        if min_validity.is_some() && expires_soon(&credential) {
             return Err(AuthError::ExpiresTooSoon {
                 provider: provider.to_owned(),
             });
@@ -137,23 +140,23 @@ impl Refresher {
         Ok(Some(credential))
     }
 
-    pub(super) async fn settle(&self) {
-        let under_way: Vec<_> = lock(&self.state).under_way.values().cloned().collect();
-        for outcome in under_way {
+    pub(super) async fn wait_for_refreshes(&self) {
+        let in_flight: Vec<_> = lock(&self.state).in_flight.values().cloned().collect();
+        for outcome in in_flight {
             if let Err(error) = outcome.await {
-                tracing::warn!(%error, "a renewal failed while the program was ending");
+                tracing::warn!(%error, "token refresh failed during shutdown");
             }
         }
     }
 
-    /// Returns the renewal under way, and whether somebody else started it.
-    fn join_or_start(&self, renewal: Renewal) -> (SharedOutcome, bool) {
+    /// Returns the refresh in progress, and whether another request started it.
+    fn join_or_start(&self, task: RefreshTask) -> (SharedRefreshOutcome, bool) {
         let mut state = lock(&self.state);
-        if let Some(outcome) = state.under_way.get(&renewal.provider) {
+        if let Some(outcome) = state.in_flight.get(&task.provider) {
             return (outcome.clone(), true);
         }
-        let provider = renewal.provider.clone();
-        let task = self.tasks.spawn(renewal.run());
+        let provider = task.provider.clone();
+        let task = self.tasks.spawn(task.run());
         let lost = provider.clone();
         let outcome = async move {
             task.await.unwrap_or_else(|error| {
@@ -166,18 +169,18 @@ impl Refresher {
         }
         .boxed()
         .shared();
-        state.under_way.insert(provider, outcome.clone());
+        state.in_flight.insert(provider, outcome.clone());
         (outcome, false)
     }
 }
 
-impl Renewal {
-    async fn run(self) -> Outcome {
-        let _listed = UnderWay(&self);
-        self.renew().await
+impl RefreshTask {
+    async fn run(self) -> RefreshOutcome {
+        let _listed = InFlightGuard(&self);
+        self.refresh().await
     }
 
-    async fn renew(&self) -> Outcome {
+    async fn refresh(&self) -> RefreshOutcome {
         let mut entry = self.store.lock(&self.provider).await?;
         let Some(current) = entry.current().and_then(Credential::as_oauth).cloned() else {
             return Ok(None);
@@ -185,23 +188,27 @@ impl Renewal {
         if !current.expires_within(self.validity_ms, self.context.env.now_ms()) {
             return Ok(Some(current));
         }
-        if let Some(kept) = self.unsaved_answer(&current) {
-            return self.store_answer(entry, &current, kept).await.map(Some);
+        if let Some(unsaved) = self.unsaved_tokens(&current) {
+            return self.store_tokens(entry, &current, unsaved).await.map(Some);
         }
-        let interrupted = current.extra.contains_key(STARTED);
+        let interrupted = current.extra.contains_key(REFRESH_STARTED);
         if self.flow.rotates_refresh_token() {
             let mut marked = current.clone();
             let now = self.context.env.now_ms();
-            marked.extra.insert(STARTED.to_owned(), Value::from(now));
+            marked
+                .extra
+                .insert(REFRESH_STARTED.to_owned(), Value::from(now));
             entry.save(Some(Credential::OAuth(marked))).await?;
         }
         match self.exchange(&current).await {
-            Ok(mut renewed) => {
-                renewed.extra.shift_remove(STARTED);
-                self.store_answer(entry, &current, renewed).await.map(Some)
+            Ok(mut refreshed) => {
+                refreshed.extra.shift_remove(REFRESH_STARTED);
+                self.store_tokens(entry, &current, refreshed)
+                    .await
+                    .map(Some)
             }
             Err(source) => {
-                self.unmark(entry.as_mut(), current, &source).await;
+                self.clear_mark(entry.as_mut(), current, &source).await;
                 Err(AuthError::Refresh {
                     provider: self.provider.clone(),
                     source,
@@ -213,102 +220,102 @@ impl Renewal {
 
     async fn exchange(&self, current: &OAuthCredential) -> Result<OAuthCredential, OAuthError> {
         let exchange = self.flow.refresh(current, &self.context);
-        tokio::time::timeout(TIME_LIMIT, exchange)
+        tokio::time::timeout(REFRESH_TIMEOUT, exchange)
             .await
             .unwrap_or_else(|_elapsed| {
                 Err(OAuthError::TimedOut {
-                    what: "the renewal",
-                    limit: TIME_LIMIT,
+                    what: "token refresh",
+                    limit: REFRESH_TIMEOUT,
                 })
             })
     }
 
-    /// Writes the answer, then lets the sign-in add what it looks up with the new token.
-    async fn store_answer(
+    /// Stores the new tokens, then lets the flow add account details.
+    async fn store_tokens(
         &self,
         mut entry: Box<dyn LockedCredential>,
         spent: &OAuthCredential,
-        renewed: OAuthCredential,
+        refreshed: OAuthCredential,
     ) -> Result<OAuthCredential, AuthError> {
-        match entry.save(Some(Credential::OAuth(renewed.clone()))).await {
+        match entry.save(Some(Credential::OAuth(refreshed.clone()))).await {
             Ok(()) => {
                 lock(&self.state).unsaved.remove(&self.provider);
             }
             Err(AuthError::Conflict { .. }) => {
-                // Somebody took our lock over and got further than we did; theirs is the truth.
+                // Another process took over the lock and stored its own tokens; use those.
                 drop(entry);
                 return match self.store.read(&self.provider).await? {
-                    Some(Credential::OAuth(theirs)) => Ok(theirs),
-                    Some(Credential::ApiKey(_)) | None => Ok(renewed),
+                    Some(Credential::OAuth(current)) => Ok(current),
+                    Some(Credential::ApiKey(_)) | None => Ok(refreshed),
                 };
             }
             Err(error) => {
-                let kept = Unsaved {
+                let unsaved = UnsavedTokens {
                     spent: spent.refresh.clone(),
-                    credential: renewed,
+                    credential: refreshed,
                 };
                 lock(&self.state)
                     .unsaved
-                    .insert(self.provider.clone(), kept);
+                    .insert(self.provider.clone(), unsaved);
                 return Err(error);
             }
         }
-        let enriched = self.flow.enrich(&renewed, &self.context);
-        match tokio::time::timeout(ENRICH_LIMIT, enriched).await {
+        let enriched = self.flow.enrich(&refreshed, &self.context);
+        match tokio::time::timeout(ENRICH_TIMEOUT, enriched).await {
             Ok(Ok(Some(enriched))) => {
                 entry
                     .save(Some(Credential::OAuth(enriched.clone())))
                     .await?;
                 Ok(enriched)
             }
-            Ok(Ok(None)) => Ok(renewed),
+            Ok(Ok(None)) => Ok(refreshed),
             Ok(Err(error)) => {
-                tracing::warn!(provider = self.provider, %error, "the account's details are unknown");
-                Ok(renewed)
+                tracing::warn!(provider = self.provider, %error, "cannot look up account details");
+                Ok(refreshed)
             }
             Err(_elapsed) => {
                 tracing::warn!(
                     provider = self.provider,
-                    "the account's details came too late"
+                    "account lookup exceeded its time limit"
                 );
-                Ok(renewed)
+                Ok(refreshed)
             }
         }
     }
 
-    fn unsaved_answer(&self, current: &OAuthCredential) -> Option<OAuthCredential> {
+    fn unsaved_tokens(&self, current: &OAuthCredential) -> Option<OAuthCredential> {
         let state = lock(&self.state);
         let unsaved = state.unsaved.get(&self.provider)?;
         (unsaved.spent.expose_secret() == current.refresh.expose_secret())
             .then(|| unsaved.credential.clone())
     }
 
-    /// Takes our mark away again when it is known what became of the token.
-    async fn unmark(
+    /// Removes the mark if the refresh token is known to be unspent.
+    async fn clear_mark(
         &self,
         entry: &mut dyn LockedCredential,
         before: OAuthCredential,
         failure: &OAuthError,
     ) {
-        if !self.flow.rotates_refresh_token() || !failure.settles_the_token() {
+        if !self.flow.rotates_refresh_token() || !failure.proves_token_unspent() {
             return;
         }
         if let Err(error) = entry.save(Some(Credential::OAuth(before))).await {
-            tracing::warn!(provider = self.provider, %error, "the mark of a renewal stays");
+            tracing::warn!(provider = self.provider, %error, "cannot remove the refresh mark");
         }
     }
 }
 
-/// Takes a renewal off the list when it ends, however it ends.
-struct UnderWay<'a>(&'a Renewal);
+/// Removes a refresh from the in-flight map when it ends, on success or failure.
+struct InFlightGuard<'a>(&'a RefreshTask);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.0.state).under_way.remove(&self.0.provider);
+        lock(&self.0.state).in_flight.remove(&self.0.provider);
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<RefresherState>) -> MutexGuard<'_, RefresherState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! Where credentials live: one per provider, read freely, changed only under a lock.
+//! Credential storage: one credential per provider, read freely, changed only under a lock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,26 +9,25 @@ use tokio::sync::OwnedMutexGuard;
 use super::credential::{AuthKind, Credential};
 use super::error::AuthError;
 
-/// What may be told about a stored credential without reading its secrets.
+/// Metadata of a stored credential, available without reading its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialInfo {
-    /// The provider it belongs to.
     pub provider: String,
     pub kind: AuthKind,
 }
 
-/// Credentials by provider, those that cannot be understood as what is wrong with them.
+/// Credentials by provider. Malformed entries are errors.
 pub type AllCredentials = BTreeMap<String, Result<Credential, AuthError>>;
 
-/// A place for credentials, one per provider.
+/// Stores one credential per provider.
 pub trait CredentialStore: Send + Sync {
-    /// Returns the stored credential as it is, possibly expired, its templates unresolved.
+    /// Returns the stored credential unchanged: possibly expired, with unresolved templates.
     fn read<'a>(
         &'a self,
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<Credential>, AuthError>>;
 
-    /// Reads all stored credentials at once, as [`CredentialStore::read`] does each.
+    /// Reads all credentials at once, each as by [`CredentialStore::read`].
     fn read_all(&self) -> BoxFuture<'_, Result<AllCredentials, AuthError>> {
         async move {
             let mut all = AllCredentials::new();
@@ -42,17 +41,17 @@ pub trait CredentialStore: Send + Sync {
         .boxed()
     }
 
-    /// Lists what is stored. Shows no secret and runs no command.
+    /// Lists the stored credentials. Exposes no secret and runs no command.
     fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>>;
 
-    /// Takes the lock, waiting for other holders in this process and in others, and reads the
-    /// credential under it. Dropping the guard releases the lock.
+    /// Acquires the lock, waiting for holders in this and other processes, and reads the credential
+    /// under it. Dropping the guard releases the lock.
     fn lock<'a>(
         &'a self,
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Box<dyn LockedCredential>, AuthError>>;
 
-    /// Stores a credential, replacing the one that was there.
+    /// Stores a credential, replacing any existing one.
     fn put<'a>(
         &'a self,
         provider: &'a str,
@@ -61,33 +60,31 @@ pub trait CredentialStore: Send + Sync {
         async move { self.lock(provider).await?.save(Some(credential)).await }.boxed()
     }
 
-    /// Removes a credential.
     fn delete<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<(), AuthError>> {
         async move { self.lock(provider).await?.save(None).await }.boxed()
     }
 }
 
-/// A credential nobody else can change while this guard lives.
+/// Exclusive access to a provider's credential while the guard lives.
 pub trait LockedCredential: Send {
-    /// Returns the credential as it was read under the lock, or as it was last saved.
+    /// Returns the credential as read under the lock or as last saved.
     fn current(&self) -> Option<&Credential>;
 
-    /// Stores the credential, or removes it. When this returns, the change is durable.
+    /// Stores the credential, or removes it if `None`. The change is durable when this returns.
     ///
-    /// May be called several times under one lock. Fails with [`AuthError::Conflict`] when the lock
-    /// was lost and the entry is no longer what this guard last saw.
+    /// May be called several times under one lock. Fails with [`AuthError::Conflict`] if the lock
+    /// was lost and the entry no longer matches what this guard last saw.
     fn save(&mut self, credential: Option<Credential>) -> BoxFuture<'_, Result<(), AuthError>>;
 }
 
-/// Credentials that live as long as the process.
+/// Credentials kept in memory for the lifetime of the process.
 #[derive(Default, Clone)]
-pub struct InMemoryCredentials {
+pub struct InMemoryCredentialStore {
     entries: Arc<RwLock<BTreeMap<String, Credential>>>,
     writer: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl InMemoryCredentials {
-    /// Creates a store of these credentials.
+impl InMemoryCredentialStore {
     pub fn new(entries: impl IntoIterator<Item = (String, Credential)>) -> Self {
         Self {
             entries: Arc::new(RwLock::new(entries.into_iter().collect())),
@@ -101,7 +98,7 @@ impl InMemoryCredentials {
     }
 }
 
-impl CredentialStore for InMemoryCredentials {
+impl CredentialStore for InMemoryCredentialStore {
     fn read<'a>(
         &'a self,
         provider: &'a str,
@@ -141,7 +138,7 @@ impl CredentialStore for InMemoryCredentials {
 struct LockedEntry {
     current: Option<Credential>,
     provider: String,
-    store: InMemoryCredentials,
+    store: InMemoryCredentialStore,
     _guard: OwnedMutexGuard<()>,
 }
 

@@ -1,4 +1,4 @@
-//! A sign-in for the tests of this folder: a service with one-use refresh tokens, in memory.
+//! Test support: an in-memory OAuth service with one-time refresh tokens.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,23 +12,23 @@ use super::credential::OAuthCredential;
 use crate::json::JsonObject;
 use crate::oauth::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 
-/// The time at which all these tests take place.
+/// The current time in these tests.
 pub(super) const NOW: i64 = 1_000_000_000_000;
 pub(super) const HOUR: i64 = 3_600_000;
 
-/// A service that accepts refresh token `r1`, then `r2`, and so on, each once.
+/// A service that accepts the refresh tokens `r1`, `r2`, and so on, each once.
 #[derive(Default)]
 pub(super) struct FakeService {
-    state: Mutex<State>,
-    /// Set to hold every renewal until a permit is added.
+    state: Mutex<FakeServiceState>,
+    /// If set, every refresh waits for a permit.
     pub(super) gate: Option<Semaphore>,
     pub(super) rotates: bool,
 }
 
 #[derive(Default)]
-struct State {
+struct FakeServiceState {
     used: usize,
-    seen: Vec<String>,
+    received: Vec<String>,
     failures: VecDeque<OAuthError>,
 }
 
@@ -40,21 +40,21 @@ impl FakeService {
         }
     }
 
-    /// Fails the next renewals like this.
+    /// Fails the next refreshes with these errors.
     pub(super) fn failing(failures: impl IntoIterator<Item = OAuthError>) -> Self {
         let service = Self::new();
         service.state.lock().unwrap().failures = failures.into_iter().collect();
         service
     }
 
-    /// Returns the refresh tokens it was sent.
-    pub(super) fn seen(&self) -> Vec<String> {
-        self.state.lock().unwrap().seen.clone()
+    /// Returns the refresh tokens received so far.
+    pub(super) fn received(&self) -> Vec<String> {
+        self.state.lock().unwrap().received.clone()
     }
 
-    fn renew(&self, refresh: &str) -> Result<usize, OAuthError> {
+    fn accept_refresh(&self, refresh: &str) -> Result<usize, OAuthError> {
         let mut state = self.state.lock().unwrap();
-        state.seen.push(refresh.to_owned());
+        state.received.push(refresh.to_owned());
         if let Some(failure) = state.failures.pop_front() {
             return Err(failure);
         }
@@ -68,7 +68,7 @@ impl FakeService {
 
 pub(super) fn rejected() -> OAuthError {
     OAuthError::Rejected {
-        what: "the token renewal",
+        what: "token refresh",
         status: 400,
         description: Some("invalid_grant".to_owned()),
     }
@@ -76,7 +76,7 @@ pub(super) fn rejected() -> OAuthError {
 
 pub(super) fn unreachable(sent: bool) -> OAuthError {
     OAuthError::Network {
-        what: "the token renewal",
+        what: "token refresh",
         problem: "connection failed".to_owned(),
         sent,
     }
@@ -119,10 +119,10 @@ impl OAuthFlow for Arc<FakeService> {
             if let Some(gate) = &self.gate {
                 gate.acquire().await.unwrap().forget();
             }
-            let number = self.renew(current.refresh.expose_secret())?;
-            let mut renewed = credential(number, NOW + HOUR);
-            renewed.extra = current.extra.clone();
-            Ok(renewed)
+            let number = self.accept_refresh(current.refresh.expose_secret())?;
+            let mut refreshed = credential(number, NOW + HOUR);
+            refreshed.extra = current.extra.clone();
+            Ok(refreshed)
         }
         .boxed()
     }

@@ -1,7 +1,7 @@
-//! Values of `auth.json` and `models.json` that say where to find the value.
+//! Values in `auth.json` and `models.json` that refer to environment variables or commands.
 //!
-//! A leading `!` runs the rest in a shell and takes what it prints. Anything else is text in which
-//! `$NAME` and `${NAME}` stand for environment variables, `$$` for `$` and `$!` for `!`.
+//! A leading `!` runs the rest as a shell command and uses its output. Anything else is text in
+//! which `$NAME` and `${NAME}` expand to environment variables, `$$` to `$` and `$!` to `!`.
 
 mod command;
 
@@ -13,14 +13,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::OnceCell;
 
-use super::error::Unresolved;
+use super::error::ValueTemplateError;
 use crate::env::Env;
 
-/// A value as the user wrote it. It may be the secret itself, so `Debug` does not show it.
+/// A value as written by the user. It may be the secret itself, so `Debug` does not show it.
 #[derive(Clone)]
 pub struct ValueTemplate(SecretString);
 
-/// Whether a command's earlier answer will do.
+/// Whether a command's earlier output may be reused.
 #[derive(Debug, Clone, Copy)]
 pub enum CommandReuse<'a> {
     /// Runs the command every time.
@@ -29,28 +29,27 @@ pub enum CommandReuse<'a> {
     Cached(&'a CommandCache),
 }
 
-/// What the commands of value templates have printed in this process; cheap to clone.
+/// Outputs of value-template commands in this process. Cheap to clone.
 ///
-/// A failure is not kept: a locked key ring may be open at the next request. Requests that want
-/// the same command at the same time share one run of it.
+/// Failures are not cached: a locked keyring may be unlocked by the next request. Concurrent
+/// requests for the same command share one run.
 #[derive(Clone, Default)]
 pub struct CommandCache(Arc<Mutex<HashMap<String, CachedOutput>>>);
 
 type CachedOutput = Arc<OnceCell<SecretString>>;
 
 #[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum TemplatePart<'a> {
     Text(&'a str),
     Variable(&'a str),
 }
 
 impl ValueTemplate {
-    /// Turns the template into its value.
     pub async fn resolve(
         &self,
         env: &Env,
         reuse: CommandReuse<'_>,
-    ) -> Result<SecretString, Unresolved> {
+    ) -> Result<SecretString, ValueTemplateError> {
         if let Some(script) = self.command() {
             return match reuse {
                 CommandReuse::Fresh => command::run(script).await,
@@ -64,8 +63,8 @@ impl ValueTemplate {
         let mut value = String::new();
         for part in parse(self.0.expose_secret()) {
             match part {
-                Part::Text(text) => value.push_str(text),
-                Part::Variable(name) => match env.var(name) {
+                TemplatePart::Text(text) => value.push_str(text),
+                TemplatePart::Variable(name) => match env.var(name) {
                     Some(text) => value.push_str(&text),
                     None if missing.iter().any(|known| known == name) => {}
                     None => missing.push(name.to_owned()),
@@ -73,15 +72,15 @@ impl ValueTemplate {
             }
         }
         if !missing.is_empty() {
-            return Err(Unresolved::MissingVariables { names: missing });
+            return Err(ValueTemplateError::MissingVariables { names: missing });
         }
         if value.is_empty() {
-            return Err(Unresolved::Empty);
+            return Err(ValueTemplateError::Empty);
         }
         Ok(value.into())
     }
 
-    /// Returns whether the template can be expected to have a value; a command is taken on trust.
+    /// Returns whether the template is expected to resolve. Commands are assumed to succeed.
     pub fn is_configured(&self, env: &Env) -> bool {
         if self.command().is_some() {
             return true;
@@ -90,14 +89,14 @@ impl ValueTemplate {
             && self.variables().iter().all(|name| env.var(name).is_some())
     }
 
-    /// Returns the variables the template names, each once.
+    /// Returns the variables that the template references, each once.
     pub fn variables(&self) -> Vec<String> {
         if self.command().is_some() {
             return Vec::new();
         }
         let mut names = Vec::new();
         for part in parse(self.0.expose_secret()) {
-            if let Part::Variable(name) = part
+            if let TemplatePart::Variable(name) = part
                 && !names.iter().any(|known| known == name)
             {
                 names.push(name.to_owned());
@@ -106,7 +105,6 @@ impl ValueTemplate {
         names
     }
 
-    /// Returns whether the value is what a command prints.
     pub fn is_command(&self) -> bool {
         self.command().is_some()
     }
@@ -117,7 +115,7 @@ impl ValueTemplate {
 }
 
 impl CommandCache {
-    /// Returns what commands have printed so far.
+    /// Returns the outputs of all commands run so far.
     pub(super) fn outputs(&self) -> Vec<SecretString> {
         let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         cells
@@ -132,7 +130,7 @@ impl CommandCache {
     }
 }
 
-fn parse(template: &str) -> Vec<Part<'_>> {
+fn parse(template: &str) -> Vec<TemplatePart<'_>> {
     let mut parts = Vec::new();
     let mut rest = template;
     while let Some((text, after)) = rest.split_once('$') {
@@ -145,7 +143,7 @@ fn parse(template: &str) -> Vec<Part<'_>> {
             .and_then(|braced| braced.split_once('}'))
         {
             if name_length(name) == name.len() && !name.is_empty() {
-                parts.push(Part::Variable(name));
+                parts.push(TemplatePart::Variable(name));
             } else {
                 push_text(&mut parts, "${");
                 push_text(&mut parts, name);
@@ -155,7 +153,7 @@ fn parse(template: &str) -> Vec<Part<'_>> {
         } else if let Some((name, tail)) = after.split_at_checked(name_length(after))
             && !name.is_empty()
         {
-            parts.push(Part::Variable(name));
+            parts.push(TemplatePart::Variable(name));
             rest = tail;
         } else {
             push_text(&mut parts, "$");
@@ -166,13 +164,13 @@ fn parse(template: &str) -> Vec<Part<'_>> {
     parts
 }
 
-fn push_text<'a>(parts: &mut Vec<Part<'a>>, text: &'a str) {
+fn push_text<'a>(parts: &mut Vec<TemplatePart<'a>>, text: &'a str) {
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(TemplatePart::Text(text));
     }
 }
 
-/// Returns how many leading bytes form a variable name.
+/// Returns the length in bytes of the variable name at the start of `text`.
 fn name_length(text: &str) -> usize {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return 0;
@@ -224,7 +222,7 @@ impl<'de> Deserialize<'de> for ValueTemplate {
 }
 
 impl Serialize for ValueTemplate {
-    /// Writes the template as the user wrote it, for configuration files.
+    /// Serializes the template as written, for configuration files.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.expose_secret())
     }

@@ -1,25 +1,25 @@
-//! The demonstration model: it repeats what it is told, so that a newcomer without a key sees an
-//! answer stream.
+//! The demo model, which repeats the user's message, so new users without an API key can see a
+//! streamed response.
 
-use super::answer::{FauxAnswer, FauxCall};
+use super::response::{FauxCall, FauxResponse};
 use crate::content::join_text;
 use crate::message::Message;
 
 pub(super) const MODEL_ID: &str = "echo";
 
-/// Answers from the last message alone.
-pub(super) fn answer(call: &FauxCall) -> FauxAnswer {
-    let heard = call.request.messages.iter().rev().find_map(heard_text);
-    FauxAnswer::text(match heard {
+/// Responds to the last user message or tool result.
+pub(super) fn respond(call: &FauxCall) -> FauxResponse {
+    let message = call.request.messages.iter().rev().find_map(message_text);
+    FauxResponse::text(match message {
         Some(text) => format!(
-            "You said: {text}\n\nI am the built-in echo model. I repeat what I hear and know nothing; \
-             choose a model of a provider you have a key for to get real answers."
+            "You said: {text}\n\nI am the built-in echo model and only repeat your messages; \
+             choose a model from a provider you have configured to get real responses."
         ),
-        None => "I am the built-in echo model, and nobody has said anything yet.".to_owned(),
+        None => "I am the built-in echo model. There is no message to repeat yet.".to_owned(),
     })
 }
 
-fn heard_text(message: &Message) -> Option<String> {
+fn message_text(message: &Message) -> Option<String> {
     let text = match message {
         Message::User(message) => message.content.joined_text(),
         Message::ToolResult(message) => join_text(&message.content),

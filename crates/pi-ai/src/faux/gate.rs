@@ -1,11 +1,11 @@
-//! A gate in a scripted answer, so that tests decide what happens first instead of sleeping.
+//! A gate in a scripted response, so tests control ordering without sleeping.
 
 use tokio_util::sync::CancellationToken;
 
-/// A gate that an answer waits at until the test opens it. Clones are the same gate.
+/// A gate at which a response waits until the test opens it. Clones share the same gate.
 ///
-/// A stream plays its answer only while it is polled: await [`FauxGate::reached`] in another task, or
-/// beside the stream.
+/// A stream makes progress only while it is polled: await [`FauxGate::reached`] in another task, or
+/// concurrently with the stream.
 #[derive(Debug, Clone, Default)]
 pub struct FauxGate {
     reached: CancellationToken,
@@ -13,27 +13,26 @@ pub struct FauxGate {
 }
 
 impl FauxGate {
-    /// Creates a closed gate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Opens the gate for good.
+    /// Opens the gate permanently.
     pub fn open(&self) {
         self.opened.cancel();
     }
 
-    /// Waits until an answer has arrived at the gate.
+    /// Waits until a response has reached the gate.
     pub async fn reached(&self) {
         self.reached.cancelled().await;
     }
 
-    /// Returns whether an answer has arrived at the gate.
+    /// Returns whether a response has reached the gate.
     pub fn is_reached(&self) -> bool {
         self.reached.is_cancelled()
     }
 
-    /// Arrives at the gate and waits until it is open.
+    /// Marks the gate as reached and waits until it is open.
     pub(super) async fn pass(&self) {
         self.reached.cancel();
         self.opened.cancelled().await;

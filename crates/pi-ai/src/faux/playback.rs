@@ -1,4 +1,5 @@
-//! Plays a scripted answer: blocks in chunks of random size, at a speed, until the end or a fault.
+//! Streams a scripted response: blocks in chunks of random size, at a given speed, until it ends or
+//! fails.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::FauxProvider;
-use super::answer::{Ending, FauxAnswer, FauxCall, Step};
+use super::response::{FauxCall, FauxResponse, ResponseEnd, ResponseStep};
 use super::usage::with_output;
 use crate::content::{AssistantBlock, ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
@@ -17,16 +18,16 @@ use crate::stop_reason::StopReason;
 use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
 use crate::usage::Usage;
 
-/// How fast and in what pieces an answer is told.
+/// Speed and chunk size of a response.
 #[derive(Debug, Clone)]
-pub(super) struct Pace {
-    /// Characters of a delta.
+pub(super) struct PlaybackSpeed {
+    /// Characters per delta.
     pub chunk_size: RangeInclusive<usize>,
     pub seed: u64,
     pub tokens_per_second: Option<f64>,
 }
 
-impl Default for Pace {
+impl Default for PlaybackSpeed {
     fn default() -> Self {
         Self {
             chunk_size: 12..=20,
@@ -36,27 +37,26 @@ impl Default for Pace {
     }
 }
 
-/// Creates the stream that plays an answer.
 pub(super) fn stream(
-    answer: Option<FauxAnswer>,
+    response: Option<FauxResponse>,
     call: FauxCall,
-    pace: Pace,
+    speed: PlaybackSpeed,
     provider: FauxProvider,
 ) -> AssistantStream {
     let model = call.request.model.clone();
     let timestamp = call.request.env.now_ms();
     AssistantStream::produce(&model, timestamp, |mut writer| async move {
         let cancel = call.request.options.cancel.clone();
-        let mut player = Player {
+        let mut player = ResponsePlayer {
             writer: &mut writer,
-            random: StdRng::seed_from_u64(pace.seed.wrapping_add(call.number as u64)),
-            pace,
+            random: StdRng::seed_from_u64(speed.seed.wrapping_add(call.number as u64)),
+            speed,
             usage: Usage::default(),
             open: None,
             call,
         };
         let outcome = cancel
-            .run_until_cancelled(player.play(answer, &provider))
+            .run_until_cancelled(player.play(response, &provider))
             .await;
         match outcome {
             Some(Ok(())) => writer.complete().await,
@@ -66,7 +66,7 @@ pub(super) fn stream(
     })
 }
 
-/// A block that has begun and not ended.
+/// A block that was started but not ended.
 #[derive(Clone, Copy)]
 enum OpenBlock {
     Text(usize),
@@ -74,20 +74,20 @@ enum OpenBlock {
     ToolCall(usize),
 }
 
-struct Player<'stream> {
+struct ResponsePlayer<'stream> {
     writer: &'stream mut StreamWriter,
     call: FauxCall,
-    pace: Pace,
+    speed: PlaybackSpeed,
     random: StdRng,
-    /// What the prompt used.
+    /// Usage of the prompt.
     usage: Usage,
     open: Option<OpenBlock>,
 }
 
-impl Player<'_> {
+impl ResponsePlayer<'_> {
     async fn play(
         &mut self,
-        answer: Option<FauxAnswer>,
+        response: Option<FauxResponse>,
         provider: &FauxProvider,
     ) -> Result<(), ProviderError> {
         self.usage = provider.state().prompts.prompt_usage(&self.call.request);
@@ -99,41 +99,41 @@ impl Player<'_> {
             hooks.on_response(&head, &self.call.request.model).await;
         }
         self.count_output();
-        let Some(mut answer) = answer else {
+        let Some(mut response) = response else {
             return Err(ProviderError::invalid(format!(
-                "The script of the faux provider has no answer for call {}",
+                "The faux provider has no scripted response for call {}",
                 self.call.number
             )));
         };
         self.writer.set_phase(StreamPhase::Receiving);
-        let mut steps = std::mem::take(&mut answer.steps).into_iter();
+        let mut steps = std::mem::take(&mut response.steps).into_iter();
         while let Some(step) = steps.next() {
             if let Some(made) = self.take(step).await? {
-                answer = made;
-                steps = std::mem::take(&mut answer.steps).into_iter();
+                response = made;
+                steps = std::mem::take(&mut response.steps).into_iter();
             }
         }
         self.close_block();
-        self.end(answer.ending)
+        self.end(response.end)
     }
 
-    /// Performs a step. What a factory makes takes the place of the rest of the answer.
-    async fn take(&mut self, step: Step) -> Result<Option<FauxAnswer>, ProviderError> {
+    /// Executes a step. A factory's response replaces the rest of the current one.
+    async fn take(&mut self, step: ResponseStep) -> Result<Option<FauxResponse>, ProviderError> {
         match step {
-            Step::Start => {
+            ResponseStep::Start => {
                 self.writer.message().start();
                 self.writer.flush().await;
             }
-            Step::Block(block) => self.tell_block(block).await,
-            Step::Wait(gate) => gate.pass().await,
-            Step::Fail(error) => return Err(error),
-            Step::Stall => std::future::pending().await,
-            Step::Factory(make) => return Ok(Some(make(self.call.clone()).await)),
+            ResponseStep::Block(block) => self.emit_block(block).await,
+            ResponseStep::Wait(gate) => gate.pass().await,
+            ResponseStep::Fail(error) => return Err(error),
+            ResponseStep::Stall => std::future::pending().await,
+            ResponseStep::ResponseFactory(make) => return Ok(Some(make(self.call.clone()).await)),
         }
         Ok(None)
     }
 
-    async fn tell_block(&mut self, block: AssistantBlock) {
+    async fn emit_block(&mut self, block: AssistantBlock) {
         self.close_block();
         match block {
             AssistantBlock::Text(block) => {
@@ -141,7 +141,7 @@ impl Player<'_> {
                 self.writer.message().with_text(index, |open| {
                     open.text_signature = block.text_signature;
                 });
-                self.tell_chunks(OpenBlock::Text(index), &block.text).await;
+                self.emit_chunks(OpenBlock::Text(index), &block.text).await;
             }
             AssistantBlock::Thinking(block) => {
                 let text = block.thinking;
@@ -149,12 +149,12 @@ impl Player<'_> {
                     thinking: String::new(),
                     ..block
                 });
-                self.tell_chunks(OpenBlock::Thinking(index), &text).await;
+                self.emit_chunks(OpenBlock::Thinking(index), &text).await;
             }
             AssistantBlock::ToolCall(call) => {
                 let text = crate::json::to_string(&call.arguments).unwrap_or_default();
                 let index = self.open_tool_call(call);
-                self.tell_chunks(OpenBlock::ToolCall(index), &text).await;
+                self.emit_chunks(OpenBlock::ToolCall(index), &text).await;
             }
             AssistantBlock::Unknown(_) => {}
         }
@@ -162,9 +162,9 @@ impl Player<'_> {
     }
 
     fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
-        let place = self.writer.message().read(|message| message.content.len());
+        let index = self.writer.message().read(|message| message.content.len());
         if call.id.is_empty() {
-            call.id = format!("faux_{}_{place}", self.call.number);
+            call.id = format!("faux_{}_{index}", self.call.number);
         }
         self.writer.message().open_tool_call(ToolCall {
             arguments: crate::json::JsonObject::new(),
@@ -172,7 +172,7 @@ impl Player<'_> {
         })
     }
 
-    async fn tell_chunks(&mut self, block: OpenBlock, text: &str) {
+    async fn emit_chunks(&mut self, block: OpenBlock, text: &str) {
         self.open = Some(block);
         self.writer.flush().await;
         let mut rest = text;
@@ -191,7 +191,7 @@ impl Player<'_> {
     }
 
     fn next_chunk<'text>(&mut self, text: &'text str) -> &'text str {
-        let (least, most) = self.pace.chunk_size.clone().into_inner();
+        let (least, most) = self.speed.chunk_size.clone().into_inner();
         let least = least.max(1);
         let size = self.random.random_range(least..=most.max(least));
         let end = text.char_indices().nth(size).map(|(end, _)| end);
@@ -199,7 +199,7 @@ impl Player<'_> {
     }
 
     async fn pause_for(&self, chunk: &str) {
-        let Some(speed) = self.pace.tokens_per_second.filter(|speed| *speed > 0.0) else {
+        let Some(speed) = self.speed.tokens_per_second.filter(|speed| *speed > 0.0) else {
             return;
         };
         #[expect(
@@ -228,26 +228,26 @@ impl Player<'_> {
         message.set_usage(usage);
     }
 
-    fn end(&mut self, ending: Ending) -> Result<(), ProviderError> {
+    fn end(&mut self, end: ResponseEnd) -> Result<(), ProviderError> {
         self.count_output();
         let message = self.writer.message();
         message.update(|message| {
-            message.response_id = ending.response_id;
-            message.deferred = ending.deferred;
+            message.response_id = end.response_id;
+            message.deferred = end.deferred;
         });
         let natural = if message.has_tool_calls() {
             StopReason::ToolUse
         } else {
             StopReason::Stop
         };
-        match ending.stop_reason.unwrap_or(natural) {
+        match end.stop_reason.unwrap_or(natural) {
             StopReason::Aborted => Err(ProviderError::aborted()),
             StopReason::Error => Err(ProviderError::new(
                 ErrorClass::Refused,
-                "The scripted answer ends in an error",
+                "The scripted response ends in an error",
             )),
             StopReason::Pending => Err(ProviderError::protocol(
-                "The scripted answer ended without a stop reason",
+                "The scripted response ended without a stop reason",
             )),
             reason @ (StopReason::Stop
             | StopReason::Length

@@ -1,4 +1,4 @@
-//! What scripted answers look like from outside.
+//! Scripted responses as seen by a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +34,12 @@ fn request(faux: &FauxProvider, messages: Vec<Message>, options: StreamOptions) 
     }
 }
 
-fn ask(faux: &FauxProvider) -> AssistantStream {
+fn send(faux: &FauxProvider) -> AssistantStream {
     faux.stream(request(faux, vec![user("hi")], StreamOptions::default()))
 }
 
-async fn answer(faux: &FauxProvider) -> Arc<AssistantMessage> {
-    ask(faux).result().await
+async fn respond(faux: &FauxProvider) -> Arc<AssistantMessage> {
+    send(faux).result().await
 }
 
 async fn events(stream: AssistantStream) -> Vec<Value> {
@@ -50,15 +50,15 @@ async fn events(stream: AssistantStream) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_answer_streams_block_by_block() {
+async fn response_streams_block_by_block() {
     let faux = FauxProvider::new().with_chunk_size(8..=8);
     faux.push(
-        FauxAnswer::thinking("hm")
+        FauxResponse::thinking("hm")
             .then_text("a text of some length")
             .then_tool_call("bash", json!({"command": "ls"}))
             .response_id("r1"),
     );
-    assert_snapshot!(lines(&events(ask(&faux)).await), @r#"
+    assert_snapshot!(lines(&events(send(&faux)).await), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
     {"type":"thinking_delta","contentIndex":0,"delta":"hm"}
@@ -77,13 +77,13 @@ async fn an_answer_streams_block_by_block() {
 }
 
 #[tokio::test]
-async fn the_script_is_played_in_order_and_requests_are_recorded() {
+async fn script_is_played_in_order_and_requests_are_recorded() {
     let faux = FauxProvider::new();
     faux.push("one");
-    faux.extend([FauxAnswer::text("two").stop(StopReason::Length)]);
+    faux.extend([FauxResponse::text("two").stop(StopReason::Length)]);
     assert_eq!(faux.pending(), 2);
-    assert_eq!(answer(&faux).await.text(), "one");
-    let second = answer(&faux).await;
+    assert_eq!(respond(&faux).await.text(), "one");
+    let second = respond(&faux).await;
     assert_eq!(
         (second.text().as_str(), second.stop_reason),
         ("two", StopReason::Length)
@@ -91,29 +91,29 @@ async fn the_script_is_played_in_order_and_requests_are_recorded() {
     assert_eq!((faux.pending(), faux.call_count()), (0, 2));
     assert_eq!(faux.requests()[1].messages.as_ref(), [user("hi")]);
 
-    let beyond = answer(&faux).await;
+    let beyond = respond(&faux).await;
     assert_eq!(beyond.stop_reason, StopReason::Error);
     assert_eq!(
         beyond.error_message.as_deref(),
-        Some("The script of the faux provider has no answer for call 3")
+        Some("The faux provider has no scripted response for call 3")
     );
     faux.push("dropped");
-    faux.set_script([FauxAnswer::text("three")]);
-    assert_eq!(answer(&faux).await.text(), "three");
+    faux.set_script([FauxResponse::text("three")]);
+    assert_eq!(respond(&faux).await.text(), "three");
 }
 
 #[tokio::test]
-async fn factories_see_the_request() {
+async fn factories_receive_the_request() {
     let faux = FauxProvider::new();
-    faux.push(FauxAnswer::from_fn(|call| {
+    faux.push(FauxResponse::from_fn(|call| {
         let count = call.request.messages.len();
-        FauxAnswer::text(format!("{} {count} {}", call.number, call.request.model.id))
+        FauxResponse::text(format!("{} {count} {}", call.number, call.request.model.id))
     }));
-    faux.push(FauxAnswer::from_async_fn(|call| async move {
+    faux.push(FauxResponse::from_async_fn(|call| async move {
         tokio::task::yield_now().await;
-        FauxAnswer::text(format!("{:?}", call.request.options.temperature))
+        FauxResponse::text(format!("{:?}", call.request.options.temperature))
     }));
-    assert_eq!(answer(&faux).await.text(), "1 1 faux-1");
+    assert_eq!(respond(&faux).await.text(), "1 1 faux-1");
     let options = StreamOptions {
         temperature: Some(0.5),
         ..StreamOptions::default()
@@ -127,8 +127,8 @@ async fn chunk_sizes_are_random_within_bounds_and_repeatable() {
     let text = "füñf ".repeat(40);
     let deltas = async |seed| {
         let faux = FauxProvider::new().with_seed(seed).with_chunk_size(2..=7);
-        faux.push(FauxAnswer::text(&text));
-        let deltas: Vec<String> = ask(&faux)
+        faux.push(FauxResponse::text(&text));
+        let deltas: Vec<String> = send(&faux)
             .filter_map(|event| async {
                 match event {
                     AssistantMessageEvent::TextDelta { delta, .. } => Some(delta),
@@ -142,27 +142,33 @@ async fn chunk_sizes_are_random_within_bounds_and_repeatable() {
     };
     let first = deltas(1).await;
     let sizes: Vec<usize> = first.iter().map(|delta| delta.chars().count()).collect();
-    let (_, whole) = sizes.split_last().unwrap();
-    assert!(whole.iter().all(|size| (2..=7).contains(size)), "{sizes:?}");
-    assert!(whole.iter().any(|size| *size != whole[0]), "{sizes:?}");
+    let (_, full_chunks) = sizes.split_last().unwrap();
+    assert!(
+        full_chunks.iter().all(|size| (2..=7).contains(size)),
+        "{sizes:?}"
+    );
+    assert!(
+        full_chunks.iter().any(|size| *size != full_chunks[0]),
+        "{sizes:?}"
+    );
     assert_eq!(first, deltas(1).await);
     assert_ne!(first, deltas(2).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_speed_spreads_the_answer_over_time() {
+async fn speed_limit_spreads_the_response_over_time() {
     let faux = FauxProvider::new()
         .with_chunk_size(4..=4)
         .with_tokens_per_second(10.0);
-    faux.push(FauxAnswer::text("x".repeat(40)));
-    let begun = tokio::time::Instant::now();
-    answer(&faux).await;
-    assert_eq!(begun.elapsed(), Duration::from_secs(1));
+    faux.push(FauxResponse::text("x".repeat(40)));
+    let started = tokio::time::Instant::now();
+    respond(&faux).await;
+    assert_eq!(started.elapsed(), Duration::from_secs(1));
 }
 
 #[tokio::test]
-async fn the_prompt_cache_is_kept_per_session() {
-    let faux = FauxProvider::new().with_fallback(|_| FauxAnswer::text("12345"));
+async fn prompt_cache_is_per_session() {
+    let faux = FauxProvider::new().with_fallback(|_| FauxResponse::text("12345"));
     let usage = async |messages: Vec<Message>, session: Option<&str>, retention| {
         let options = StreamOptions {
             session_id: session.map(str::to_owned),
@@ -204,49 +210,53 @@ async fn the_prompt_cache_is_kept_per_session() {
 }
 
 #[tokio::test]
-async fn faults_end_the_stream_where_they_stand() {
+async fn failures_end_the_stream_where_they_occur() {
     let refused = ProviderError::auth("no key");
     let cases = [
-        (FauxAnswer::error(refused.clone()), vec!["error"], "no key"),
         (
-            FauxAnswer::started().then_fail(refused),
+            FauxResponse::error(refused.clone()),
+            vec!["error"],
+            "no key",
+        ),
+        (
+            FauxResponse::started().then_fail(refused),
             vec!["start", "error"],
             "no key",
         ),
         (
-            FauxAnswer::text("par").then_cut(),
+            FauxResponse::text("par").then_disconnect(),
             vec!["start", "text_start", "text_delta", "error"],
             "The connection was lost",
         ),
         (
-            FauxAnswer::text("all").stop(StopReason::Error),
+            FauxResponse::text("all").stop(StopReason::Error),
             vec!["start", "text_start", "text_delta", "text_end", "error"],
-            "The scripted answer ends in an error",
+            "The scripted response ends in an error",
         ),
     ];
     for (fault, kinds, message) in cases {
         let faux = FauxProvider::new();
         faux.push(fault);
-        let events = events(ask(&faux)).await;
-        let told: Vec<&str> = events
+        let events = events(send(&faux)).await;
+        let emitted: Vec<&str> = events
             .iter()
             .map(|event| event["type"].as_str().unwrap())
             .collect();
-        assert_eq!(told, kinds);
+        assert_eq!(emitted, kinds);
         assert_eq!(events.last().unwrap()["error"]["errorMessage"], message);
     }
 }
 
 #[tokio::test]
-async fn a_cancelled_request_ends_in_aborted_with_what_had_arrived() {
+async fn canceled_request_ends_in_aborted_with_partial_content() {
     let faux = FauxProvider::new();
     let gate = FauxGate::new();
     faux.push(
-        FauxAnswer::text("partial")
+        FauxResponse::text("partial")
             .wait_for(&gate)
             .then_text("never"),
     );
-    faux.push(FauxAnswer::stall());
+    faux.push(FauxResponse::stall());
     for expected in ["partial", ""] {
         let options = StreamOptions::default();
         let cancel = options.cancel.clone();
@@ -269,11 +279,11 @@ async fn a_cancelled_request_ends_in_aborted_with_what_had_arrived() {
 }
 
 #[tokio::test]
-async fn a_gate_holds_the_answer_until_it_is_opened() {
+async fn gate_blocks_the_response_until_it_is_opened() {
     let faux = FauxProvider::new();
     let gate = FauxGate::new();
-    faux.push(FauxAnswer::after(&gate).then_text("late"));
-    let (message, ()) = tokio::join!(answer(&faux), async {
+    faux.push(FauxResponse::after(&gate).then_text("late"));
+    let (message, ()) = tokio::join!(respond(&faux), async {
         gate.reached().await;
         gate.open();
     });
@@ -281,26 +291,26 @@ async fn a_gate_holds_the_answer_until_it_is_opened() {
 }
 
 #[tokio::test]
-async fn an_answer_can_be_promised_for_later() {
+async fn response_can_be_deferred() {
     let faux = FauxProvider::new();
     let handle = DeferredHandle {
         id: "later".into(),
         ..DeferredHandle::default()
     };
-    faux.push(FauxAnswer::deferred(handle.clone()));
-    let message = answer(&faux).await;
+    faux.push(FauxResponse::deferred(handle.clone()));
+    let message = respond(&faux).await;
     assert_eq!(message.stop_reason, StopReason::Deferred);
     assert_eq!(message.deferred.as_ref(), Some(&handle));
 }
 
 #[tokio::test]
-async fn a_refusal_keeps_its_class() {
+async fn refusal_keeps_its_error_class() {
     let faux = FauxProvider::new();
-    faux.push(FauxAnswer::error(ProviderError::new(
+    faux.push(FauxResponse::error(ProviderError::new(
         ErrorClass::Overloaded,
         "busy",
     )));
-    let event = ask(&faux).next().await.unwrap();
+    let event = send(&faux).next().await.unwrap();
     let AssistantMessageEvent::Error { cause, .. } = event else {
         panic!("{event:?}");
     };
@@ -308,7 +318,7 @@ async fn a_refusal_keeps_its_class() {
 }
 
 #[tokio::test]
-async fn the_echo_model_repeats_the_last_message() {
+async fn echo_model_repeats_the_last_message() {
     let faux = FauxProvider::echo();
     let model = faux.model();
     assert_eq!(

@@ -1,8 +1,8 @@
-//! The usage a scripted answer claims: estimated from the text, with a prompt cache per session.
+//! Simulated usage of scripted responses: estimated from the text, with a prompt cache per session.
 
 use std::collections::HashMap;
 
-use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::content::{AssistantBlock, InputBlock, MessageContent};
 use crate::estimate::{character_tokens, text_tokens};
 use crate::json::{to_string, utf16_length};
 use crate::message::{Message, SystemMessage, ToolResultMessage};
@@ -10,15 +10,15 @@ use crate::options::{CacheRetention, ModelRequest};
 use crate::transcript::system_text;
 use crate::usage::Usage;
 
-/// The last prompt of every session.
+/// The last prompt of each session.
 #[derive(Debug, Default)]
 pub(super) struct PromptCache(HashMap<String, String>);
 
 impl PromptCache {
-    /// Returns the usage of a request before its answer, and keeps the prompt for the next one.
+    /// Returns the prompt usage of a request and remembers the prompt for the next request.
     ///
-    /// A session's first prompt is written whole; after that, what it shares with the prompt before
-    /// is read and the rest is written.
+    /// A session's first prompt is entirely a cache write. After that, the prefix shared with the
+    /// previous prompt is a cache read and the rest a cache write.
     pub(super) fn prompt_usage(&mut self, request: &ModelRequest) -> Usage {
         let prompt = prompt_text(&request.messages);
         let prompt_tokens = text_tokens(&prompt);
@@ -46,14 +46,14 @@ impl PromptCache {
     }
 }
 
-/// Adds the tokens of the answer so far and the total.
+/// Adds the tokens generated so far and the total.
 pub(super) fn with_output(mut usage: Usage, content: &[AssistantBlock]) -> Usage {
-    usage.output = text_tokens(&answer_text(content));
+    usage.output = text_tokens(&assistant_text(content));
     usage.total_tokens = usage.prompt_tokens() + usage.output;
     usage
 }
 
-/// Counts the UTF-16 units at which two texts agree.
+/// Returns the length of the common prefix in UTF-16 code units.
 fn shared_length(left: &str, right: &str) -> usize {
     left.chars()
         .zip(right.chars())
@@ -68,7 +68,9 @@ fn prompt_text(messages: &[Message]) -> String {
         .map(|message| match message {
             Message::System(message) => format!("system:{}", system_message_text(message)),
             Message::User(message) => format!("user:{}", content_text(&message.content)),
-            Message::Assistant(message) => format!("assistant:{}", answer_text(&message.content)),
+            Message::Assistant(message) => {
+                format!("assistant:{}", assistant_text(&message.content))
+            }
             Message::ToolResult(message) => format!("toolResult:{}", result_text(message)),
         })
         .collect();
@@ -85,10 +87,12 @@ fn system_message_text(message: &SystemMessage) -> String {
     parts.join("\n")
 }
 
-fn content_text(content: &Content) -> String {
+fn content_text(content: &MessageContent) -> String {
     match content {
-        Content::Text(text) => text.clone(),
-        Content::Blocks(blocks) => blocks.iter().map(input_text).collect::<Vec<_>>().join("\n"),
+        MessageContent::Text(text) => text.clone(),
+        MessageContent::Blocks(blocks) => {
+            blocks.iter().map(input_text).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
@@ -106,7 +110,7 @@ fn result_text(message: &ToolResultMessage) -> String {
     parts.join("\n")
 }
 
-fn answer_text(content: &[AssistantBlock]) -> String {
+fn assistant_text(content: &[AssistantBlock]) -> String {
     let texts: Vec<String> = content
         .iter()
         .map(|block| match block {

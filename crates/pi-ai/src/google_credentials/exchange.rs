@@ -1,5 +1,5 @@
-//! Trades a credential for an access token: a signed assertion, a refresh token, or a question to
-//! the metadata server.
+//! Exchanges a credential for an access token: with a signed assertion, a refresh token or a
+//! request to the metadata server.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::CachedToken;
-use super::source::{AuthorizedUser, FileKey, REMEDY, ServiceAccount, Source, no_credentials};
+use super::source::{
+    AuthorizedUser, FileKey, GoogleCredentialSource, SETUP_HINT, ServiceAccount, no_credentials,
+};
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
@@ -30,14 +32,14 @@ const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ASSERTION_LIFETIME_SECONDS: i64 = 3600;
 const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 
-/// On a machine outside Google's cloud nothing answers at the metadata address; the user should not
-/// wait long to learn that.
+/// Short, because outside Google Cloud nothing responds at the metadata address and users
+/// should not wait long to find out.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(3);
 
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct GoogleTokenResponse {
     access_token: String,
     #[serde(default)]
     expires_in: i64,
@@ -45,19 +47,18 @@ struct TokenAnswer {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct RefusalBody {
+struct TokenErrorBody {
     error: Option<Value>,
     error_description: Option<String>,
 }
 
-/// Fetches a fresh token.
 pub(super) async fn fetch_token(
-    source: &Source,
+    source: &GoogleCredentialSource,
     http: &HttpClient,
     env: &Env,
 ) -> Result<CachedToken, ProviderError> {
     match source {
-        Source::File { path, key, .. } => {
+        GoogleCredentialSource::File { path, key, .. } => {
             let (token_uri, form) = match key {
                 FileKey::ServiceAccount(account) => account.token_form(path, env)?,
                 FileKey::AuthorizedUser(user) => user.token_form(),
@@ -70,16 +71,16 @@ pub(super) async fn fetch_token(
                 .header("content-type", "application/x-www-form-urlencoded")
                 .body(encode_form(&form))
                 .timeout(TOKEN_TIMEOUT);
-            let answer = request.send().await.map_err(|error| {
+            let response = request.send().await.map_err(|error| {
                 ProviderError::network(format!(
-                    "No access token could be fetched from {token_uri}: {}",
+                    "cannot fetch an access token from {token_uri}: {}",
                     innermost(&error.without_url())
                 ))
             })?;
             let origin = format!("the credentials in {}", path.display());
-            read_token(answer, &route, &origin, env).await
+            read_token(response, &route, &origin, env).await
         }
-        Source::Metadata { base_url } => {
+        GoogleCredentialSource::Metadata { base_url } => {
             let query = encode_form(&[("scopes", SCOPE)]);
             let target = target_url(&format!("{base_url}/{METADATA_PATH}?{query}"))?;
             let (client, route) = http.client_and_route(&target, &without_proxy(env))?;
@@ -88,33 +89,29 @@ pub(super) async fn fetch_token(
                 .header("user-agent", user_agent())
                 .header("metadata-flavor", "Google")
                 .timeout(METADATA_TIMEOUT);
-            let answer = request.send().await.map_err(|error| {
+            let response = request.send().await.map_err(|error| {
                 no_credentials(format_args!(
-                    "there is no credentials file, and no metadata server answers at {base_url}: {}",
+                    "no credentials file, and no metadata server responds at {base_url}: {}",
                     innermost(&error.without_url())
                 ))
             })?;
             let origin = format!("the metadata server at {base_url}");
-            read_token(answer, &route, &origin, env).await
+            read_token(response, &route, &origin, env).await
         }
     }
 }
 
-fn target_url(address: &str) -> Result<Url, ProviderError> {
-    Url::parse(address).map_err(|error| {
-        ProviderError::auth(format!(
-            "{address} is not an address to fetch a token from: {error}"
-        ))
-    })
+fn target_url(url: &str) -> Result<Url, ProviderError> {
+    Url::parse(url)
+        .map_err(|error| ProviderError::auth(format!("invalid token URL {url}: {error}")))
 }
 
-/// The metadata server belongs to the machine; a proxy would ask that of its own.
+/// The metadata server is local to the machine; a proxy would query its own.
 fn without_proxy(env: &Env) -> Env {
     let everything = (env_vars::NO_PROXY.to_ascii_lowercase(), "*".to_owned());
     env.with_overrides(&BTreeMap::from([everything]))
 }
 
-/// The fields of a token request.
 type Form<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
 impl ServiceAccount {
@@ -123,7 +120,7 @@ impl ServiceAccount {
             .signed_assertion(env.now_ms() / 1000)
             .map_err(|problem| {
                 ProviderError::auth(format!(
-                    "The private key in the Google credentials file {} cannot be used: {problem}",
+                    "cannot use the private key in the Google credentials file {}: {problem}",
                     path.display()
                 ))
             })?;
@@ -134,7 +131,7 @@ impl ServiceAccount {
         Ok((&self.token_uri, form))
     }
 
-    /// Signs the claim that this account wants a token (RFC 7523, RS256).
+    /// Creates the signed assertion for a token request (RFC 7523, RS256).
     fn signed_assertion(&self, now_seconds: i64) -> Result<String, String> {
         let mut header = json!({"alg": "RS256", "typ": "JWT"});
         if let Some(id) = &self.private_key_id {
@@ -169,13 +166,13 @@ impl AuthorizedUser {
 
 fn sign(private_key: &SecretString, text: &[u8]) -> Result<Vec<u8>, String> {
     let key = PrivateKeyDer::from_pem_slice(private_key.expose_secret().as_bytes())
-        .map_err(|error| format!("it is not in PEM form ({error})"))?;
+        .map_err(|error| format!("not in PEM format ({error})"))?;
     let pair = match &key {
         PrivateKeyDer::Pkcs8(key) => KeyPair::from_pkcs8(key.secret_pkcs8_der()),
         PrivateKeyDer::Pkcs1(key) => KeyPair::from_der(key.secret_pkcs1_der()),
-        _ => return Err("it is not an RSA key".to_owned()),
+        _ => return Err("not an RSA key".to_owned()),
     }
-    .map_err(|error| format!("it is not an RSA key ({error})"))?;
+    .map_err(|error| format!("not an RSA key ({error})"))?;
     let mut signature = vec![0; pair.public_modulus_len()];
     pair.sign(
         &RSA_PKCS1_SHA256,
@@ -187,7 +184,7 @@ fn sign(private_key: &SecretString, text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(signature)
 }
 
-/// Encodes a form, or a query, which shares its encoding.
+/// Encodes a form or a query string, which use the same encoding.
 fn encode_form<Value: AsRef<str>>(fields: &[(&str, Value)]) -> String {
     let mut encoded = url::form_urlencoded::Serializer::new(String::new());
     encoded.extend_pairs(fields);
@@ -195,28 +192,28 @@ fn encode_form<Value: AsRef<str>>(fields: &[(&str, Value)]) -> String {
 }
 
 async fn read_token(
-    answer: reqwest::Response,
+    response: reqwest::Response,
     route: &Route,
     origin: &str,
     env: &Env,
 ) -> Result<CachedToken, ProviderError> {
-    let status = answer.status().as_u16();
-    let is_success = answer.status().is_success();
-    let body = read_whole(answer, route)
+    let status = response.status().as_u16();
+    let is_success = response.status().is_success();
+    let body = read_whole(response, route)
         .await
         .map_err(|error| ProviderError {
             message: format!(
-                "The access token for {origin} did not arrive: {}",
+                "cannot read the access token for {origin}: {}",
                 error.message
             ),
             ..error
         })?;
     if !is_success {
-        return Err(refusal(status, &body, origin));
+        return Err(token_error(status, &body, origin));
     }
-    let token: TokenAnswer = serde_json::from_slice(&body).map_err(|error| {
+    let token: GoogleTokenResponse = serde_json::from_slice(&body).map_err(|error| {
         ProviderError::protocol(format!(
-            "The answer to the token request with {origin} has no token: {error}"
+            "the token response for {origin} has no token: {error}"
         ))
     })?;
     Ok(CachedToken {
@@ -227,22 +224,23 @@ async fn read_token(
     })
 }
 
-fn refusal(status: u16, body: &[u8], origin: &str) -> ProviderError {
+fn token_error(status: u16, body: &[u8], origin: &str) -> ProviderError {
     let class = match status {
         408 | 429 | 500..=599 => ErrorClass::Overloaded,
         _ => ErrorClass::Auth,
     };
-    let said: RefusalBody = serde_json::from_slice(body).unwrap_or_default();
-    let reason = match (said.error, said.error_description) {
+    let parsed: TokenErrorBody = serde_json::from_slice(body).unwrap_or_default();
+    let reason = match (parsed.error, parsed.error_description) {
         (Some(Value::String(error)), Some(description)) => format!("{error}, {description}"),
         (Some(Value::String(reason)), None) | (None, Some(reason)) => reason,
         _ => "no reason given".to_owned(),
     };
-    let remedy = match class {
-        ErrorClass::Auth => format!("; {REMEDY}"),
+    let hint = match class {
+        ErrorClass::Auth => format!("; {SETUP_HINT}"),
         _ => String::new(),
     };
-    let message =
-        format!("Google gave no access token for {origin}: HTTP {status}, {reason}{remedy}");
+    let message = format!(
+        "Google rejected the access token request for {origin}: HTTP {status}, {reason}{hint}"
+    );
     ProviderError::new(class, message).with_status(status)
 }

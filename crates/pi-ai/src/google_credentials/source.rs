@@ -1,5 +1,5 @@
-//! Where a Google credential comes from: a file the user names, gcloud's own file, or the metadata
-//! server of the machine.
+//! Locates the Google credential: a configured file, gcloud's file, or the machine's metadata
+//! server.
 
 use std::fmt::Display;
 use std::io;
@@ -17,41 +17,41 @@ const DEFAULT_TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 const DEFAULT_METADATA_HOST: &str = "169.254.169.254";
 const GCLOUD_FILE: &str = "application_default_credentials.json";
 
-/// What the user can do when a credential is missing or of no use.
-pub(super) const REMEDY: &str = "set GOOGLE_CLOUD_API_KEY, point GOOGLE_APPLICATION_CREDENTIALS to a service account key, \
+/// What to do when a credential is missing or unusable.
+pub(super) const SETUP_HINT: &str = "set GOOGLE_CLOUD_API_KEY, point GOOGLE_APPLICATION_CREDENTIALS to a service account key, \
      or run `gcloud auth application-default login`";
 
-/// Tells one credential from another without keeping its secrets.
+/// Identifies a credential without storing its secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Fingerprint([u8; 32]);
+pub(super) struct CredentialFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl CredentialFingerprint {
     fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 }
 
-/// A credential, ready to be traded for a token.
+/// A credential that can be exchanged for a token.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum GoogleCredentialSource {
     File {
         path: PathBuf,
-        fingerprint: Fingerprint,
+        fingerprint: CredentialFingerprint,
         key: FileKey,
         quota_project: Option<String>,
     },
-    /// From the metadata server at this base URL.
+    /// The metadata server at this base URL.
     Metadata { base_url: String },
 }
 
-/// What a credentials file holds.
+/// Contents of a credentials file.
 #[derive(Debug)]
 pub(super) enum FileKey {
     ServiceAccount(ServiceAccount),
     AuthorizedUser(AuthorizedUser),
 }
 
-/// A service account; it signs its own assertions.
+/// A service account, which signs its own assertions.
 #[derive(Debug)]
 pub(super) struct ServiceAccount {
     pub client_email: String,
@@ -60,7 +60,7 @@ pub(super) struct ServiceAccount {
     pub token_uri: String,
 }
 
-/// A user who signed in with gcloud.
+/// A user signed in with gcloud.
 #[derive(Debug)]
 pub(super) struct AuthorizedUser {
     pub client_id: String,
@@ -69,7 +69,7 @@ pub(super) struct AuthorizedUser {
     pub token_uri: String,
 }
 
-/// The fields of all file types; which of them must be there depends on `type`.
+/// The fields of all file types; `type` determines which are required.
 #[derive(Deserialize)]
 struct CredentialsFile {
     #[serde(rename = "type")]
@@ -84,14 +84,14 @@ struct CredentialsFile {
     quota_project_id: Option<String>,
 }
 
-impl Source {
-    /// Finds the credential: a named file, gcloud's file, the metadata server.
+impl GoogleCredentialSource {
+    /// Locates the credential: the configured file, gcloud's file, or the metadata server.
     pub(super) async fn find(env: &Env) -> Result<Self, ProviderError> {
         if let Some(named) = env.var(env_vars::GOOGLE_APPLICATION_CREDENTIALS) {
             let path = PathBuf::from(named);
             let bytes = tokio::fs::read(&path).await.map_err(|error| {
                 ProviderError::auth(format!(
-                    "The Google credentials file {} (from {}) cannot be read: {error}",
+                    "cannot read the Google credentials file {} (from {}): {error}",
                     path.display(),
                     env_vars::GOOGLE_APPLICATION_CREDENTIALS
                 ))
@@ -104,7 +104,7 @@ impl Source {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     return Err(ProviderError::auth(format!(
-                        "The Google credentials file {} cannot be read: {error}",
+                        "cannot read the Google credentials file {}: {error}",
                         path.display()
                     )));
                 }
@@ -119,7 +119,7 @@ impl Source {
         let quota_project = file.quota_project_id.clone();
         Ok(Self::File {
             key: file.key(&path)?,
-            fingerprint: Fingerprint::of(bytes),
+            fingerprint: CredentialFingerprint::of(bytes),
             quota_project,
             path,
         })
@@ -128,7 +128,7 @@ impl Source {
     fn metadata_server(env: &Env) -> Result<Self, ProviderError> {
         let detection = env.var(env_vars::METADATA_SERVER_DETECTION);
         if detection.is_some_and(|value| value.trim().eq_ignore_ascii_case("none")) {
-            return Err(no_credentials("the metadata server is switched off"));
+            return Err(no_credentials("the metadata server is disabled"));
         }
         let host = env
             .var(env_vars::GCE_METADATA_IP)
@@ -144,14 +144,14 @@ impl Source {
         })
     }
 
-    pub(super) fn fingerprint(&self) -> Fingerprint {
+    pub(super) fn fingerprint(&self) -> CredentialFingerprint {
         match self {
             Self::File { fingerprint, .. } => *fingerprint,
-            Self::Metadata { base_url } => Fingerprint::of(base_url.as_bytes()),
+            Self::Metadata { base_url } => CredentialFingerprint::of(base_url.as_bytes()),
         }
     }
 
-    /// Returns the project to bill: the environment's, else the file's.
+    /// Returns the project to bill, from the environment or the file.
     pub(super) fn quota_project(&self, env: &Env) -> Option<String> {
         let of_file = match self {
             Self::File { quota_project, .. } => quota_project.clone(),
@@ -166,7 +166,7 @@ impl CredentialsFile {
         let token_uri = self
             .token_uri
             .unwrap_or_else(|| DEFAULT_TOKEN_URI.to_owned());
-        let missing = |field: &'static str| malformed(path, &format!("it has no \"{field}\""));
+        let missing = |field: &'static str| malformed(path, &format!("missing \"{field}\""));
         let secret = |value: Option<String>, field| {
             value.map(SecretString::from).ok_or_else(|| missing(field))
         };
@@ -184,8 +184,8 @@ impl CredentialsFile {
                 token_uri,
             })),
             Some(other) => Err(ProviderError::auth(format!(
-                "The Google credentials file {} has the type \"{other}\", and only service_account and authorized_user \
-                 can be used; {REMEDY}",
+                "the Google credentials file {} has the unsupported type \"{other}\" (supported: service_account, \
+                 authorized_user); {SETUP_HINT}",
                 path.display()
             ))),
             None => Err(missing("type")),
@@ -193,8 +193,8 @@ impl CredentialsFile {
     }
 }
 
-/// Returns the file that holds application-default credentials, the named one or gcloud's;
-/// it need not exist.
+/// Returns the path of the application default credentials: the configured file or gcloud's. The
+/// file may not exist.
 pub(crate) fn credentials_file(env: &Env) -> Option<PathBuf> {
     env.var(env_vars::GOOGLE_APPLICATION_CREDENTIALS)
         .map(PathBuf::from)
@@ -212,13 +212,13 @@ fn gcloud_file(env: &Env) -> Option<PathBuf> {
 
 fn malformed(path: &Path, problem: &impl Display) -> ProviderError {
     ProviderError::auth(format!(
-        "The Google credentials file {} is malformed: {problem}",
+        "the Google credentials file {} is malformed: {problem}",
         path.display()
     ))
 }
 
 pub(super) fn no_credentials(detail: impl Display) -> ProviderError {
     ProviderError::auth(format!(
-        "No Google credentials were found ({detail}); {REMEDY}"
+        "no Google credentials found ({detail}); {SETUP_HINT}"
     ))
 }

@@ -1,4 +1,4 @@
-//! Credentials against a loopback server that stands for Google.
+//! Credential tests against a loopback server that impersonates Google.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::error::ErrorClass;
 const NOW: i64 = 1_700_000_000_000;
 
 fn token(name: &str, expires_in: i64) -> Reply {
-    let answer = json!({"access_token": name, "expires_in": expires_in, "token_type": "Bearer"});
-    Reply::whole(200, &[], answer.to_string())
+    let response = json!({"access_token": name, "expires_in": expires_in, "token_type": "Bearer"});
+    Reply::whole(200, &[], response.to_string())
 }
 
-fn refusal(status: u16, body: &Value) -> Reply {
+fn token_error(status: u16, body: &Value) -> Reply {
     Reply::whole(status, &[], body.to_string())
 }
 
@@ -33,13 +33,13 @@ fn token_uri(google: &GatedServer) -> String {
     format!("{}/token", google.url())
 }
 
-struct Setup {
+struct GoogleTest {
     home: TempHome,
     clock: Arc<AtomicI64>,
     credentials: GoogleCredentials,
 }
 
-impl Setup {
+impl GoogleTest {
     fn new() -> Self {
         Self {
             home: TempHome::new(),
@@ -80,20 +80,20 @@ fn user_file(token_uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_user_token_is_kept_until_shortly_before_it_expires() {
+async fn user_token_is_cached_until_shortly_before_expiry() {
     let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
-    let setup = Setup::new();
-    setup.write(
+    let test = GoogleTest::new();
+    test.write(
         ".config/gcloud/application_default_credentials.json",
         &user_file(&token_uri(&google)),
     );
-    let env = setup.env(&[]);
-    assert_eq!(setup.token(&env).await, "one");
-    setup.advance_seconds(3600 - 226);
-    assert_eq!(setup.token(&env).await, "one");
-    setup.advance_seconds(1);
-    assert_eq!(setup.token(&env).await, "two");
-    assert_eq!(setup.token(&env).await, "two");
+    let env = test.env(&[]);
+    assert_eq!(test.token(&env).await, "one");
+    test.advance_seconds(3600 - 226);
+    assert_eq!(test.token(&env).await, "one");
+    test.advance_seconds(1);
+    assert_eq!(test.token(&env).await, "two");
+    assert_eq!(test.token(&env).await, "two");
 
     let requests = google.requests();
     assert_eq!(requests.len(), 2);
@@ -112,52 +112,49 @@ async fn a_user_token_is_kept_until_shortly_before_it_expires() {
 async fn tokens_are_fetched_through_the_proxy() {
     let google = GatedServer::start([token("one", 3600)]).await;
     let proxy = RecordingProxy::start(google.address()).await;
-    let setup = Setup::new();
-    let file = setup.write("user.json", &user_file("http://oauth.test/token"));
-    let env = setup.env(&[
+    let test = GoogleTest::new();
+    let file = test.write("user.json", &user_file("http://oauth.test/token"));
+    let env = test.env(&[
         ("GOOGLE_APPLICATION_CREDENTIALS", &file),
         ("HTTP_PROXY", &proxy.url()),
     ]);
-    assert_eq!(setup.token(&env).await, "one");
+    assert_eq!(test.token(&env).await, "one");
     assert_eq!(proxy.requests()[0].target, "http://oauth.test/token");
 }
 
 #[tokio::test]
-async fn requests_at_the_same_time_share_one_fetch() {
+async fn concurrent_requests_share_one_fetch() {
     let google = GatedServer::start([token("one", 3600)]).await;
-    let setup = Setup::new();
-    let file = setup.write("user.json", &user_file(&token_uri(&google)));
-    let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
-    let (left, right) = tokio::join!(setup.token(&env), setup.token(&env));
+    let test = GoogleTest::new();
+    let file = test.write("user.json", &user_file(&token_uri(&google)));
+    let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
+    let (left, right) = tokio::join!(test.token(&env), test.token(&env));
     assert_eq!((left.as_str(), right.as_str()), ("one", "one"));
     assert_eq!(google.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_replaced_file_is_another_credential() {
+async fn replaced_file_is_a_new_credential() {
     let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
-    let setup = Setup::new();
+    let test = GoogleTest::new();
     let mut content = user_file(&token_uri(&google));
-    let file = setup.write("user.json", &content);
-    let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
-    assert_eq!(setup.token(&env).await, "one");
+    let file = test.write("user.json", &content);
+    let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
+    assert_eq!(test.token(&env).await, "one");
     content["refresh_token"] = "another".into();
-    setup.write("user.json", &content);
-    assert_eq!(setup.token(&env).await, "two");
+    test.write("user.json", &content);
+    assert_eq!(test.token(&env).await, "two");
 }
 
 #[tokio::test]
-async fn the_billed_project_comes_from_the_environment_then_the_file() {
+async fn billed_project_comes_from_the_environment_then_the_file() {
     let google = GatedServer::start([token("one", 3600)]).await;
-    let setup = Setup::new();
-    let file = setup.write("user.json", &user_file(&token_uri(&google)));
+    let test = GoogleTest::new();
+    let file = test.write("user.json", &user_file(&token_uri(&google)));
     let named = ("GOOGLE_APPLICATION_CREDENTIALS", file.as_str());
-    let project = async |env: Env| setup.credentials.token(&env).await.unwrap().quota_project;
-    assert_eq!(
-        project(setup.env(&[named])).await.as_deref(),
-        Some("billed")
-    );
-    let other = setup.env(&[named, ("GOOGLE_CLOUD_QUOTA_PROJECT", "mine")]);
+    let project = async |env: Env| test.credentials.token(&env).await.unwrap().quota_project;
+    assert_eq!(project(test.env(&[named])).await.as_deref(), Some("billed"));
+    let other = test.env(&[named, ("GOOGLE_CLOUD_QUOTA_PROJECT", "mine")]);
     assert_eq!(project(other).await.as_deref(), Some("mine"));
 }
 
@@ -173,18 +170,18 @@ fn decoded_part(part: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_service_account_signs_its_assertion() {
+async fn service_account_signs_its_assertion() {
     let google = GatedServer::start([token("sa", 3600)]).await;
-    let setup = Setup::new();
+    let test = GoogleTest::new();
     let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&key).unwrap();
-    let file = setup.write(
+    let file = test.write(
         "account.json",
         &json!({"type": "service_account", "client_email": "robot@project", "private_key_id": "k1",
             "private_key": pem(der.as_ref()), "token_uri": token_uri(&google)}),
     );
-    let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
-    assert_eq!(setup.token(&env).await, "sa");
+    let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
+    assert_eq!(test.token(&env).await, "sa");
 
     let requests = google.requests();
     let form = String::from_utf8_lossy(&requests[0].body);
@@ -210,12 +207,12 @@ async fn a_service_account_signs_its_assertion() {
 }
 
 #[tokio::test]
-async fn the_metadata_server_is_asked_when_there_is_no_file() {
+async fn metadata_server_is_used_without_a_file() {
     let google = GatedServer::start([token("machine", 3600)]).await;
-    let setup = Setup::new();
-    let env = setup.env(&[("GCE_METADATA_HOST", &google.address().to_string())]);
-    assert_eq!(setup.token(&env).await, "machine");
-    assert_eq!(setup.token(&env).await, "machine");
+    let test = GoogleTest::new();
+    let env = test.env(&[("GCE_METADATA_HOST", &google.address().to_string())]);
+    assert_eq!(test.token(&env).await, "machine");
+    assert_eq!(test.token(&env).await, "machine");
     let requests = google.requests();
     assert_eq!(requests.len(), 1);
     assert_eq!(
@@ -227,7 +224,7 @@ async fn the_metadata_server_is_asked_when_there_is_no_file() {
 }
 
 #[test]
-fn gcloud_keeps_its_file_where_it_is_told_to() {
+fn gcloud_file_location_follows_the_environment() {
     let home = ("HOME", "/home/me");
     let file = |variables: &[(&str, &str)]| {
         credentials_file(&Env::fixed(variables.iter().copied())).unwrap()
@@ -246,47 +243,47 @@ fn gcloud_keeps_its_file_where_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn files_of_no_use_are_named_with_the_remedy() {
-    let setup = Setup::new();
+async fn unusable_files_are_named_with_a_setup_hint() {
+    let test = GoogleTest::new();
     let cases = [
         (
             json!({"type": "external_account"}),
-            "has the type \"external_account\"",
+            "has the unsupported type \"external_account\"",
         ),
-        (json!({"client_id": "x"}), "it has no \"type\""),
+        (json!({"client_id": "x"}), "missing \"type\""),
         (
             json!({"type": "service_account"}),
-            "it has no \"client_email\"",
+            "missing \"client_email\"",
         ),
         (
             json!({"type": "service_account", "client_email": "e"}),
-            "it has no \"private_key\"",
+            "missing \"private_key\"",
         ),
         (
             json!({"type": "service_account", "client_email": "e", "private_key": "nonsense"}),
-            "it is not in PEM form",
+            "not in PEM format",
         ),
         (
             json!({"type": "service_account", "client_email": "e", "private_key": pem(b"junk")}),
-            "it is not an RSA key",
+            "not an RSA key",
         ),
         (
             json!({"type": "authorized_user", "client_id": "c", "client_secret": "s"}),
-            "it has no \"refresh_token\"",
+            "missing \"refresh_token\"",
         ),
         (json!([]), "is malformed"),
     ];
     for (content, problem) in cases {
-        let file = setup.write("key.json", &content);
-        let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
-        let error = setup.error(&env).await;
+        let file = test.write("key.json", &content);
+        let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
+        let error = test.error(&env).await;
         assert_eq!(error.class, ErrorClass::Auth);
         assert!(error.message.contains(&file), "{error}");
         assert!(error.message.contains(problem), "{error}");
     }
-    let external = setup.write("key.json", &json!({"type": "external_account"}));
-    let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &external)]);
-    let error = setup.error(&env).await;
+    let external = test.write("key.json", &json!({"type": "external_account"}));
+    let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &external)]);
+    let error = test.error(&env).await;
     assert!(
         error
             .message
@@ -294,8 +291,8 @@ async fn files_of_no_use_are_named_with_the_remedy() {
         "{error}"
     );
 
-    let missing = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")]);
-    let error = setup.error(&missing).await;
+    let missing = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")]);
+    let error = test.error(&missing).await;
     assert!(error.message.contains("/nowhere/key.json"), "{error}");
     assert!(
         error.message.contains("GOOGLE_APPLICATION_CREDENTIALS"),
@@ -304,21 +301,21 @@ async fn files_of_no_use_are_named_with_the_remedy() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_not_kept_and_shows_no_secret() {
+async fn rejected_token_is_not_cached_and_leaks_no_secret() {
     let google = GatedServer::start([
-        refusal(
+        token_error(
             400,
             &json!({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}),
         ),
-        refusal(503, &json!({"error": {"code": 503}})),
-        refusal(200, &json!({"id_token": "x"})),
+        token_error(503, &json!({"error": {"code": 503}})),
+        token_error(200, &json!({"id_token": "x"})),
         token("ya29.renewed", 3600),
     ])
     .await;
-    let setup = Setup::new();
-    let file = setup.write("user.json", &user_file(&token_uri(&google)));
-    let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
-    let refused = setup.error(&env).await;
+    let test = GoogleTest::new();
+    let file = test.write("user.json", &user_file(&token_uri(&google)));
+    let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
+    let refused = test.error(&env).await;
     assert_eq!(
         (refused.class, refused.status),
         (ErrorClass::Auth, Some(400))
@@ -326,15 +323,15 @@ async fn a_refused_token_is_not_kept_and_shows_no_secret() {
     assert_eq!(
         refused.message,
         format!(
-            "Google gave no access token for the credentials in {file}: HTTP 400, invalid_grant, Token has been \
+            "Google rejected the access token request for the credentials in {file}: HTTP 400, invalid_grant, Token has been \
              expired or revoked.; set GOOGLE_CLOUD_API_KEY, point GOOGLE_APPLICATION_CREDENTIALS to a service account \
              key, or run `gcloud auth application-default login`"
         )
     );
-    assert_eq!(setup.error(&env).await.class, ErrorClass::Overloaded);
-    assert_eq!(setup.error(&env).await.class, ErrorClass::Protocol);
-    assert_eq!(setup.token(&env).await, "ya29.renewed");
-    let debug = format!("{:?}", setup.credentials);
+    assert_eq!(test.error(&env).await.class, ErrorClass::Overloaded);
+    assert_eq!(test.error(&env).await.class, ErrorClass::Protocol);
+    assert_eq!(test.token(&env).await, "ya29.renewed");
+    let debug = format!("{:?}", test.credentials);
     assert!(
         !debug.contains("ya29") && !debug.contains("hush"),
         "{debug}"
@@ -342,20 +339,18 @@ async fn a_refused_token_is_not_kept_and_shows_no_secret() {
 }
 
 #[tokio::test]
-async fn silence_everywhere_is_told_with_the_remedy() {
-    let setup = Setup::new();
+async fn missing_credentials_include_a_setup_hint() {
+    let test = GoogleTest::new();
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = unused.local_addr().unwrap().to_string();
+    let host = unused.local_addr().unwrap().to_string();
     drop(unused);
-    let nobody = setup.env(&[("GCE_METADATA_HOST", &address)]);
-    let switched_off = setup.env(&[("METADATA_SERVER_DETECTION", "none")]);
-    for env in [nobody, switched_off] {
-        let error = setup.error(&env).await;
+    let unreachable = test.env(&[("GCE_METADATA_HOST", &host)]);
+    let switched_off = test.env(&[("METADATA_SERVER_DETECTION", "none")]);
+    for env in [unreachable, switched_off] {
+        let error = test.error(&env).await;
         assert_eq!(error.class, ErrorClass::Auth);
         assert!(
-            error
-                .message
-                .starts_with("No Google credentials were found"),
+            error.message.starts_with("no Google credentials found"),
             "{error}"
         );
         assert!(error.message.contains("GOOGLE_CLOUD_API_KEY"), "{error}");

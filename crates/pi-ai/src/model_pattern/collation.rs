@@ -1,13 +1,13 @@
-//! The order in which people expect ids: punctuation, then digits, then letters whatever their
-//! case, and lower case first between ids that are equal otherwise. It is the root collation of
-//! Unicode for the characters ids are made of, and the order of code points for the rest.
+//! Natural ordering of IDs: punctuation, then digits, then letters regardless of case, with
+//! lowercase first among otherwise equal IDs. This matches the Unicode root collation for
+//! characters used in IDs, and code point order for all others.
 
 use std::cmp::Ordering;
 
-/// Punctuation in its collation order.
+/// Punctuation in collation order.
 const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Compares two ids of providers or models in the order people expect.
+/// Compares two provider or model IDs in natural order.
 pub fn compare_ids(left: &str, right: &str) -> Ordering {
     let primary = left.chars().map(weight).cmp(right.chars().map(weight));
     primary.then_with(|| {
@@ -17,8 +17,8 @@ pub fn compare_ids(left: &str, right: &str) -> Ordering {
 }
 
 fn weight(character: char) -> (u8, u32) {
-    if let Some(place) = PUNCTUATION.chars().position(|mark| mark == character) {
-        return (0, u32::try_from(place).unwrap_or(u32::MAX));
+    if let Some(index) = PUNCTUATION.chars().position(|mark| mark == character) {
+        return (0, u32::try_from(index).unwrap_or(u32::MAX));
     }
     if character.is_ascii_digit() {
         return (1, u32::from(character));

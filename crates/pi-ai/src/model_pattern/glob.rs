@@ -1,25 +1,25 @@
-//! Globs over model ids: `*` and `?` stay within a part between slashes, `**` as a whole part
-//! crosses them, `[a-c]` and `[!a-c]` are classes, `{a,b}` alternatives, a leading `!` negates.
-//! Case does not matter. Not a path matcher: ids have no dot files and no roots.
+//! Globs over model IDs: `*` and `?` match within a slash-separated segment, `**` as a full segment
+//! matches any number of segments, `[a-c]` and `[!a-c]` are classes, `{a,b}` alternatives, and a
+//! leading `!` negates. Matching ignores case. This is not a path matcher: IDs have no dotfiles and
+//! no roots.
 
-/// Alternatives one pattern may expand to through its braces.
+/// Maximum number of alternatives after brace expansion.
 const MAX_ALTERNATIVES: usize = 256;
-/// The longest pattern that is looked at.
+/// Longer patterns match nothing.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-/// A compiled pattern.
 pub(super) struct Glob {
-    alternatives: Vec<Vec<Part>>,
+    alternatives: Vec<Vec<GlobSegment>>,
     negated: bool,
 }
 
-/// What stands between two slashes.
-enum Part {
-    AnyParts,
-    Tokens(Vec<Token>),
+/// A segment between two slashes.
+enum GlobSegment {
+    AnySegments,
+    Tokens(Vec<GlobToken>),
 }
 
-enum Token {
+enum GlobToken {
     Literal(char),
     AnyCharacter,
     AnyCharacters,
@@ -30,7 +30,7 @@ enum Token {
 }
 
 impl Glob {
-    /// Compiles a pattern; one that asks too much matches nothing.
+    /// Compiles a pattern; one that exceeds the limits matches nothing.
     pub(super) fn new(pattern: &str) -> Self {
         let pattern = pattern.to_lowercase();
         let body = pattern.trim_start_matches('!');
@@ -44,24 +44,27 @@ impl Glob {
             negated: marks % 2 == 1 && !alternatives.is_empty(),
             alternatives: alternatives
                 .iter()
-                .map(|alternative| alternative.split('/').map(parse_part).collect())
+                .map(|alternative| alternative.split('/').map(parse_segment).collect())
                 .collect(),
         }
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
-        let parts: Vec<Vec<char>> = text.split('/').map(|part| part.chars().collect()).collect();
+        let segments: Vec<Vec<char>> = text
+            .split('/')
+            .map(|segment| segment.chars().collect())
+            .collect();
         let matched = self
             .alternatives
             .iter()
-            .any(|pattern| match_parts(pattern, &parts));
+            .any(|pattern| match_segments(pattern, &segments));
         matched != self.negated
     }
 }
 
-/// Expands `a{b,c}d` to `abd` and `acd`; braces without a comma or an end stand for themselves. A
-/// pattern with more than [`MAX_ALTERNATIVES`] has none.
+/// Expands `a{b,c}d` to `abd` and `acd`; braces without a comma or a closing brace are literal.
+/// Returns nothing if there are more than [`MAX_ALTERNATIVES`].
 fn expand_braces(pattern: &str) -> Vec<String> {
     let mut open = vec![pattern.to_owned()];
     let mut done = Vec::new();
@@ -80,7 +83,7 @@ fn expand_braces(pattern: &str) -> Vec<String> {
     done
 }
 
-/// Finds the first braces with a comma: the text before, the choices, the text after.
+/// Finds the first braces with a comma: the text before, the alternatives, the text after.
 fn find_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
     for (open, _) in pattern.match_indices('{') {
         let (before, rest) = pattern.split_at_checked(open)?;
@@ -88,19 +91,19 @@ fn find_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
         let mut depth = 0_usize;
         let mut choices = Vec::new();
         let mut choice_start = 0;
-        for (place, character) in inside.char_indices() {
+        for (offset, character) in inside.char_indices() {
             match character {
                 '{' => depth += 1,
                 ',' if depth == 0 => {
-                    choices.push(inside.get(choice_start..place)?);
-                    choice_start = place + 1;
+                    choices.push(inside.get(choice_start..offset)?);
+                    choice_start = offset + 1;
                 }
                 '}' if depth == 0 => {
                     if choices.is_empty() {
                         break;
                     }
-                    choices.push(inside.get(choice_start..place)?);
-                    return Some((before, choices, inside.get(place + 1..)?));
+                    choices.push(inside.get(choice_start..offset)?);
+                    return Some((before, choices, inside.get(offset + 1..)?));
                 }
                 '}' => depth -= 1,
                 _ => {}
@@ -110,42 +113,42 @@ fn find_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
     None
 }
 
-fn parse_part(part: &str) -> Part {
-    if part == "**" {
-        return Part::AnyParts;
+fn parse_segment(segment: &str) -> GlobSegment {
+    if segment == "**" {
+        return GlobSegment::AnySegments;
     }
     let mut tokens = Vec::new();
-    let mut rest = part.chars();
+    let mut rest = segment.chars();
     while let Some(character) = rest.next() {
         tokens.push(match character {
-            '*' if matches!(tokens.last(), Some(Token::AnyCharacters)) => continue,
-            '*' => Token::AnyCharacters,
-            '?' => Token::AnyCharacter,
-            '\\' => Token::Literal(rest.next().unwrap_or('\\')),
+            '*' if matches!(tokens.last(), Some(GlobToken::AnyCharacters)) => continue,
+            '*' => GlobToken::AnyCharacters,
+            '?' => GlobToken::AnyCharacter,
+            '\\' => GlobToken::Literal(rest.next().unwrap_or('\\')),
             '[' => match parse_class(rest.as_str()) {
                 Some((class, after)) => {
                     rest = after.chars();
                     class
                 }
-                None => Token::Literal('['),
+                None => GlobToken::Literal('['),
             },
-            other => Token::Literal(other),
+            other => GlobToken::Literal(other),
         });
     }
-    Part::Tokens(tokens)
+    GlobSegment::Tokens(tokens)
 }
 
-/// Reads a class after its bracket; `None` if it does not end.
-fn parse_class(text: &str) -> Option<(Token, &str)> {
+/// Parses a class after its opening bracket; `None` if it is not closed.
+fn parse_class(text: &str) -> Option<(GlobToken, &str)> {
     let body = text.strip_prefix(['!', '^']);
     let negated = body.is_some();
     let body = body.unwrap_or(text);
     let mut ranges = Vec::new();
     let mut characters = body.char_indices().peekable();
-    while let Some((place, first)) = characters.next() {
-        if first == ']' && place > 0 {
-            let after = body.get(place + 1..)?;
-            return Some((Token::Class { ranges, negated }, after));
+    while let Some((offset, first)) = characters.next() {
+        if first == ']' && offset > 0 {
+            let after = body.get(offset + 1..)?;
+            return Some((GlobToken::Class { ranges, negated }, after));
         }
         let mut ahead = characters.clone();
         let range_end = match (ahead.next(), ahead.next()) {
@@ -162,22 +165,23 @@ fn parse_class(text: &str) -> Option<(Token, &str)> {
     None
 }
 
-/// Matches all parts: `reached` tells which numbers of parts the pattern so far can match.
-fn match_parts(pattern: &[Part], parts: &[Vec<char>]) -> bool {
+/// Matches all segments: `reached[n]` is whether the pattern so far can match the first `n`
+/// segments.
+fn match_segments(pattern: &[GlobSegment], segments: &[Vec<char>]) -> bool {
     let mut reached = vec![true];
-    reached.resize(parts.len() + 1, false);
-    for wanted in pattern {
-        match wanted {
-            Part::AnyParts => {
+    reached.resize(segments.len() + 1, false);
+    for expected in pattern {
+        match expected {
+            GlobSegment::AnySegments => {
                 let mut before = false;
                 for here in &mut reached {
                     before |= *here;
                     *here = before;
                 }
             }
-            Part::Tokens(tokens) => {
-                let steps = reached.iter().zip(parts);
-                let stepped = steps.map(|(from, part)| *from && match_tokens(tokens, part));
+            GlobSegment::Tokens(tokens) => {
+                let steps = reached.iter().zip(segments);
+                let stepped = steps.map(|(from, segment)| *from && match_tokens(tokens, segment));
                 reached = [false].into_iter().chain(stepped).collect();
             }
         }
@@ -185,21 +189,22 @@ fn match_parts(pattern: &[Part], parts: &[Vec<char>]) -> bool {
     reached.last().copied().unwrap_or(false)
 }
 
-/// Matches one part. The last `*` alone is retried, so the time is at most pattern times text.
-fn match_tokens(tokens: &[Token], text: &[char]) -> bool {
-    let (mut token, mut place) = (0, 0);
+/// Matches one segment. Only the last `*` is retried, so the time is at most pattern length times
+/// text length.
+fn match_tokens(tokens: &[GlobToken], text: &[char]) -> bool {
+    let (mut token, mut position) = (0, 0);
     let mut retry = None;
     loop {
-        match (tokens.get(token), text.get(place)) {
+        match (tokens.get(token), text.get(position)) {
             (None, None) => return true,
-            (Some(Token::AnyCharacters), _) => {
-                retry = Some((token + 1, place));
+            (Some(GlobToken::AnyCharacters), _) => {
+                retry = Some((token + 1, position));
                 token += 1;
                 continue;
             }
-            (Some(wanted), Some(character)) if wanted.accepts(*character) => {
+            (Some(expected), Some(character)) if expected.accepts(*character) => {
                 token += 1;
-                place += 1;
+                position += 1;
                 continue;
             }
             _ => {}
@@ -207,14 +212,14 @@ fn match_tokens(tokens: &[Token], text: &[char]) -> bool {
         match retry {
             Some((after, from)) if from < text.len() => {
                 retry = Some((after, from + 1));
-                (token, place) = (after, from + 1);
+                (token, position) = (after, from + 1);
             }
             _ => return false,
         }
     }
 }
 
-impl Token {
+impl GlobToken {
     fn accepts(&self, character: char) -> bool {
         match self {
             Self::Literal(literal) => *literal == character,

@@ -5,12 +5,12 @@ use super::*;
 use crate::wire::testing;
 
 /// Models by `provider/id` or `provider/id (name)`, and the providers with a credential.
-struct Pool {
+struct TestPool {
     models: Vec<Arc<Model>>,
     authenticated: Vec<&'static str>,
 }
 
-impl ModelPool for Pool {
+impl ModelPool for TestPool {
     fn provider_ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = Vec::new();
         for model in &self.models {
@@ -21,7 +21,7 @@ impl ModelPool for Pool {
         ids
     }
 
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>> {
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
         let models = self.models.iter();
         models
             .filter(|model| model.provider == provider)
@@ -45,7 +45,7 @@ fn model(reference: &str) -> Arc<Model> {
     Arc::new(testing::model("openai-completions", fields))
 }
 
-fn pool(authenticated: &[&'static str]) -> Pool {
+fn pool(authenticated: &[&'static str]) -> TestPool {
     let models = [
         "anthropic/claude-sonnet-4-5 (Claude Sonnet 4.5 (latest))",
         "anthropic/claude-sonnet-4-5-20250929 (Claude Sonnet 4.5)",
@@ -64,13 +64,13 @@ fn pool(authenticated: &[&'static str]) -> Pool {
         "zai/glm-5.3",
         "acme/[draft]-one",
     ];
-    Pool {
+    TestPool {
         models: models.into_iter().map(model).collect(),
         authenticated: authenticated.to_vec(),
     }
 }
 
-fn told(result: Result<ResolvedModel, ModelQueryError>) -> String {
+fn describe(result: Result<ResolvedModel, ModelQueryError>) -> String {
     match result {
         Ok(found) => {
             let level = found
@@ -86,9 +86,9 @@ fn told(result: Result<ResolvedModel, ModelQueryError>) -> String {
 }
 
 #[test]
-fn a_command_line_names_a_model() {
+fn command_line_resolves_to_a_model() {
     let cases: &[(&str, Option<&str>, &[&'static str], &str)] = &[
-        // Exact, whatever the case.
+        // Exact, ignoring case.
         (
             "anthropic/claude-opus-4-8",
             None,
@@ -109,7 +109,7 @@ fn a_command_line_names_a_model() {
             &[],
             "openai/gpt-5.5-mini",
         ),
-        // An id that several providers have goes to the one with a credential.
+        // An ambiguous ID resolves to the provider with a credential.
         (
             "gpt-5.5",
             None,
@@ -120,23 +120,23 @@ fn a_command_line_names_a_model() {
             "gpt-5.5",
             None,
             &[],
-            "Several providers have \"gpt-5.5\": github-copilot/gpt-5.5, openai/gpt-5.5. None of \
-             them has a credential. Name one with --provider or as provider/model",
+            "\"gpt-5.5\" is ambiguous: github-copilot/gpt-5.5, openai/gpt-5.5. None of these providers \
+             has a credential. Use --provider or provider/model to choose one",
         ),
         (
             "GPT-5.5",
             None,
             &["openai", "github-copilot"],
-            "Several providers have \"GPT-5.5\": github-copilot/gpt-5.5, openai/gpt-5.5. More \
-             than one of them has a credential. Name one with --provider or as provider/model",
+            "\"GPT-5.5\" is ambiguous: github-copilot/gpt-5.5, openai/gpt-5.5. Several of these \
+             providers have credentials. Use --provider or provider/model to choose one",
         ),
-        // Parts: aliases before dates, then the highest.
+        // Partial names: aliases before dated versions, then the highest ID.
         ("sonnet-4-5", None, &[], "anthropic/claude-sonnet-4-5"),
         ("opus 4.1", None, &[], "anthropic/claude-opus-4-1-20250805"),
         ("opus", None, &[], "anthropic/claude-opus-4-8"),
         ("o1-", None, &[], "openai/o1-20250101"),
         ("anthropic/sonnet", None, &[], "anthropic/claude-sonnet-4-5"),
-        // Levels, and colons that are part of an id.
+        // Levels, and colons that are part of an ID.
         ("opus:high", None, &[], "anthropic/claude-opus-4-8 :high"),
         ("openai/gpt-5.5:max", None, &[], "openai/gpt-5.5 :max"),
         (
@@ -161,9 +161,9 @@ fn a_command_line_names_a_model() {
             "opus:enormous",
             None,
             &[],
-            "No model matches \"opus:enormous\"; --list-models shows those with a credential",
+            "No model matches \"opus:enormous\"; run `pi --list-models` to list available models",
         ),
-        // A provider before the slash wins, unless only the other can be used.
+        // A provider before the slash takes precedence, unless only the other is usable.
         ("zai/glm-5", None, &[], "zai/glm-5"),
         ("zai/glm-5", None, &["zai", "openrouter"], "zai/glm-5"),
         ("zai/glm-5", None, &["openrouter"], "openrouter/zai/glm-5"),
@@ -174,36 +174,36 @@ fn a_command_line_names_a_model() {
             &[],
             "openrouter/anthropic/claude-sonnet-4.5",
         ),
-        // A model nobody lists.
+        // An unlisted model.
         (
             "zai/glm-9",
             None,
             &[],
-            "zai/glm-9 ! zai lists no model \"glm-9\"; sending the id as it is",
+            "zai/glm-9 ! zai does not list a model \"glm-9\"; using the ID as given",
         ),
         (
             "glm-9:high",
             Some("zai"),
             &[],
-            "zai/glm-9 :high ! zai lists no model \"glm-9\"; sending the id as it is",
+            "zai/glm-9 :high ! zai does not list a model \"glm-9\"; using the ID as given",
         ),
         (
             "glm-9:huge",
             Some("zai"),
             &[],
-            "zai/glm-9:huge ! zai lists no model \"glm-9:huge\"; sending the id as it is",
+            "zai/glm-9:huge ! zai does not list a model \"glm-9:huge\"; using the ID as given",
         ),
         (
             "nothing-like-it",
             None,
             &[],
-            "No model matches \"nothing-like-it\"; --list-models shows those with a credential",
+            "No model matches \"nothing-like-it\"; run `pi --list-models` to list available models",
         ),
         (
             "gpt-5.5",
-            Some("nobody"),
+            Some("nowhere"),
             &[],
-            "Unknown provider \"nobody\"; `pi docs providers` lists those there are",
+            "Unknown provider \"nowhere\"; run `pi docs providers` for a list",
         ),
     ];
     for (pattern, provider, authenticated, expected) in cases {
@@ -213,24 +213,24 @@ fn a_command_line_names_a_model() {
             thinking: None,
         };
         let result = resolve_model(query, &pool(authenticated));
-        assert_eq!(told(result), *expected, "{provider:?} {pattern}");
+        assert_eq!(describe(result), *expected, "{provider:?} {pattern}");
     }
 }
 
 #[test]
-fn an_unlisted_model_is_made_after_the_first_one_of_its_provider() {
+fn unlisted_model_is_based_on_the_default_model() {
     let query = |pattern, thinking| ModelQuery {
         provider: Some("zai"),
         pattern,
         thinking,
     };
     let mut pool = pool(&[]);
-    let usual = Model {
+    let default_model = Model {
         context_window: 77,
         ..Model::clone(&model("zai/glm-5.3"))
     };
     pool.models.retain(|model| model.id != "glm-5.3");
-    pool.models.push(Arc::new(usual));
+    pool.models.push(Arc::new(default_model));
     let found = resolve_model(query("glm-9", None), &pool).unwrap();
     let expected = Model {
         id: "glm-9".to_owned(),
@@ -239,7 +239,7 @@ fn an_unlisted_model_is_made_after_the_first_one_of_its_provider() {
         ..Model::clone(&model("zai/glm-5.3"))
     };
     assert_eq!(*found.model, expected);
-    // Asking for thinking takes the service at its word; "off" asks for none.
+    // Requesting a thinking level marks the model as a reasoning model; "off" does not.
     for (pattern, thinking, id, reasoning) in [
         ("glm-9:high", None, "glm-9", true),
         ("glm-9:off", None, "glm-9", false),
@@ -255,8 +255,8 @@ fn an_unlisted_model_is_made_after_the_first_one_of_its_provider() {
 }
 
 #[test]
-fn an_empty_pool_says_so() {
-    let empty = Pool {
+fn empty_pool_is_an_error() {
+    let empty = TestPool {
         models: Vec::new(),
         authenticated: Vec::new(),
     };
@@ -280,7 +280,7 @@ fn scoped(patterns: &[&str]) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_scope_is_a_list_of_patterns() {
+fn scope_resolves_a_list_of_patterns() {
     let cases: &[(&[&str], &[&str], &[&str])] = &[
         (
             &["zai/*"],
@@ -311,17 +311,17 @@ fn a_scope_is_a_list_of_patterns() {
             ],
             &[],
         ),
-        // Brackets that are part of an id.
+        // Brackets that are part of an ID.
         (&["[draft]-one:low"], &["acme/[draft]-one :low"], &[]),
         (
             &["opus:huge"],
             &["anthropic/claude-opus-4-8"],
-            &["\"huge\" in \"opus:huge\" is no thinking level; using the default"],
+            &["\"huge\" in \"opus:huge\" is not a thinking level; using the default"],
         ),
         (
             &["opus:huge:low"],
             &["anthropic/claude-opus-4-8"],
-            &["\"huge\" in \"opus:huge\" is no thinking level; using the default"],
+            &["\"huge\" in \"opus:huge\" is not a thinking level; using the default"],
         ),
         (
             &["nope", "nope/*:low"],
@@ -342,7 +342,7 @@ fn a_scope_is_a_list_of_patterns() {
 }
 
 #[test]
-fn globs_match_as_shells_do() {
+fn globs_match_like_shells() {
     for (pattern, text, expected) in [
         ("a*c", "abc", true),
         ("a*c", "a/c", false),
@@ -376,7 +376,7 @@ fn globs_match_as_shells_do() {
 }
 
 #[test]
-fn a_pattern_that_asks_for_everything_takes_no_time() {
+fn pathological_patterns_are_fast() {
     let braces = "{a,b}".repeat(40);
     assert!(!Glob::new(&format!("{braces}*")).matches(&"a".repeat(40)));
     assert!(!Glob::new(&format!("!{braces}")).matches("a"), "too much");
@@ -389,7 +389,7 @@ fn a_pattern_that_asks_for_everything_takes_no_time() {
 }
 
 #[test]
-fn ids_are_compared_as_people_expect() {
+fn ids_are_in_natural_order() {
     let mut ids = [
         "gpt-5",
         "GPT-5",

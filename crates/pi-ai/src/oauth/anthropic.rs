@@ -1,4 +1,4 @@
-//! The sign-in of Claude Pro and Max: a browser, with the proof key doubling as state.
+//! Claude Pro/Max sign-in: browser flow in which the PKCE verifier doubles as the state.
 
 use std::time::Duration;
 
@@ -7,35 +7,33 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectAddress, with_query};
+use super::authorization_code::{Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::TokenRequest;
 use super::pkce::Pkce;
-use super::token::TokenRules;
+use super::token::TokenPolicy;
 use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
 const CLIENT_ID: &str = "9d1c250a-e61b-44d9-88ed-5944d1962f5e";
 const SCOPES: &str = "org:create_api_key user:profile user:inference \
                       user:sessions:claude_code user:mcp_servers user:file_upload";
-const LOGIN_LIMIT: Duration = Duration::from_mins(15);
-const TOKENS: TokenRules = TokenRules {
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(15);
+const TOKENS: TokenPolicy = TokenPolicy {
     skew: Duration::from_mins(5),
     default_lifetime: None,
 };
 
-/// Signs in to Claude Pro or Max.
 #[derive(Debug, Clone)]
-pub struct AnthropicSignIn {
-    /// The page that asks the person.
+pub struct AnthropicOAuth {
     pub authorize_url: String,
-    /// Where codes and refresh tokens are exchanged.
+    /// Endpoint that exchanges codes and refresh tokens.
     pub token_url: String,
-    /// The port the browser is sent back to; the service knows only this one.
+    /// Callback port; the service accepts only this one.
     pub callback_port: u16,
 }
 
-impl Default for AnthropicSignIn {
+impl Default for AnthropicOAuth {
     fn default() -> Self {
         Self {
             authorize_url: "https://claude.ai/oauth/authorize".to_owned(),
@@ -45,7 +43,7 @@ impl Default for AnthropicSignIn {
     }
 }
 
-impl AnthropicSignIn {
+impl AnthropicOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -54,12 +52,12 @@ impl AnthropicSignIn {
     ) -> Result<OAuthCredential, OAuthError> {
         let pkce = Pkce::generate();
         let redirect = Redirect::listen(
-            RedirectAddress {
+            RedirectConfig {
                 host: Some("localhost"),
                 port: self.callback_port,
                 route: CallbackRoute {
                     path: "/callback".to_owned(),
-                    // The token endpoint wants the state again and compares it with the verifier.
+                    // The token endpoint expects the state again and compares it with the verifier.
                     state: Some(pkce.verifier.clone()),
                 },
             },
@@ -81,9 +79,9 @@ impl AnthropicSignIn {
             ],
         )?;
         let code = redirect
-            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
+            .obtain_code(url, LOGIN_TIMEOUT, interaction, cancel)
             .await?;
-        interaction.notify(LoginEvent::progress("Exchanging the code for tokens"));
+        interaction.notify(LoginEvent::progress("Exchanging code for tokens"));
         let body = json!({
             "grant_type": "authorization_code",
             "client_id": CLIENT_ID,
@@ -92,14 +90,14 @@ impl AnthropicSignIn {
             "redirect_uri": redirect_uri,
             "code_verifier": pkce.verifier,
         });
-        let answer = TokenRequest::json("the code exchange", &self.token_url, &body)
-            .send_unless(context, cancel)
+        let response = TokenRequest::json("code exchange", &self.token_url, &body)
+            .send_cancellable(context, cancel)
             .await?
             .ok()?;
-        TOKENS.credential(&answer, None, &context.env)
+        TOKENS.credential(&response, None, &context.env)
     }
 
-    async fn renew(
+    async fn refresh_tokens(
         &self,
         credential: &OAuthCredential,
         context: &OAuthContext,
@@ -109,15 +107,15 @@ impl AnthropicSignIn {
             "client_id": CLIENT_ID,
             "refresh_token": credential.refresh.expose_secret(),
         });
-        let answer = TokenRequest::json("the token renewal", &self.token_url, &body)
+        let response = TokenRequest::json("token refresh", &self.token_url, &body)
             .send(context)
             .await?
             .ok()?;
-        TOKENS.credential(&answer, Some(credential), &context.env)
+        TOKENS.credential(&response, Some(credential), &context.env)
     }
 }
 
-impl OAuthFlow for AnthropicSignIn {
+impl OAuthFlow for AnthropicOAuth {
     fn name(&self) -> &'static str {
         "Anthropic (Claude Pro/Max)"
     }
@@ -140,6 +138,6 @@ impl OAuthFlow for AnthropicSignIn {
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        self.renew(credential, context).boxed()
+        self.refresh_tokens(credential, context).boxed()
     }
 }

@@ -1,5 +1,5 @@
-//! The sign-in through a browser: ask there, take the code from the loopback server or from what
-//! the person pastes, whichever comes first.
+//! Authorization-code flow: takes the code from the loopback callback server or from text the user
+//! pastes, whichever comes first.
 
 use std::time::Duration;
 
@@ -16,42 +16,40 @@ use crate::env_vars;
 
 const LOOPBACK: &str = "127.0.0.1";
 
-/// A place for the browser to come back to.
+/// The redirect URI and the server behind it.
 pub(super) struct Redirect {
-    /// Listens, unless the port is taken: then only pasting is left.
+    /// `None` if the port is in use; then the user has to paste the code.
     server: Option<CallbackServer>,
     state: Option<String>,
-    /// Where the browser is sent back to.
     pub(super) uri: String,
 }
 
-/// How a redirect address is made.
-pub(super) struct RedirectAddress<'a> {
-    /// The host in the address; `None` names the host listened on.
+/// Configuration of the redirect URI.
+pub(super) struct RedirectConfig<'a> {
+    /// Host in the URI; `None` uses the listening host.
     pub(super) host: Option<&'a str>,
-    /// The port; zero takes any free one.
+    /// Port; 0 picks a free one.
     pub(super) port: u16,
-    /// What the answer must look like.
     pub(super) route: CallbackRoute,
 }
 
 impl Redirect {
-    /// Starts to listen where `PI_OAUTH_CALLBACK_HOST` says, on the loopback interface otherwise.
-    pub(super) async fn listen(address: RedirectAddress<'_>, env: &Env) -> Self {
+    /// Listens on `PI_OAUTH_CALLBACK_HOST`, or on the loopback interface by default.
+    pub(super) async fn listen(config: RedirectConfig<'_>, env: &Env) -> Self {
         let listen_host = env
             .var(env_vars::OAUTH_CALLBACK_HOST)
             .unwrap_or_else(|| LOOPBACK.to_owned());
-        let path = address.route.path.clone();
-        let state = address.route.state.clone();
-        let bound = CallbackServer::bind(&listen_host, address.port, address.route).await;
+        let path = config.route.path.clone();
+        let state = config.route.state.clone();
+        let bound = CallbackServer::bind(&listen_host, config.port, config.route).await;
         let (server, port) = match bound.and_then(|server| Ok((server.port()?, server))) {
             Ok((port, server)) => (Some(server), port),
             Err(error) => {
-                tracing::info!(%error, "no callback server; the sign-in waits for a pasted code");
-                (None, address.port)
+                tracing::info!(%error, "cannot start the callback server; waiting for a pasted code");
+                (None, config.port)
             }
         };
-        let host = address.host.unwrap_or(&listen_host);
+        let host = config.host.unwrap_or(&listen_host);
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {
@@ -64,7 +62,7 @@ impl Redirect {
         }
     }
 
-    /// Sends the person to the address and waits for the code.
+    /// Sends the user to the URL and waits for the code.
     pub(super) async fn obtain_code(
         self,
         authorize_url: String,
@@ -74,15 +72,15 @@ impl Redirect {
     ) -> Result<String, OAuthError> {
         let (instructions, message) = if self.server.is_some() {
             (
-                "Finish signing in in your browser. If it runs on another machine, paste the \
-                 address it ends up at.",
-                "Waiting for the browser; or paste the code or the final address here:",
+                "Complete the sign-in in your browser. If the browser runs on another machine, paste \
+                 the final URL.",
+                "Waiting for the browser. Or paste the code or final URL here:",
             )
         } else {
             (
-                "Finish signing in in your browser, then paste the address it ends up at. \
-                 (The port it is sent back to is taken on this machine.)",
-                "Paste the code or the final address here:",
+                "Complete the sign-in in your browser, then paste the final URL. \
+                 (The callback port is already in use on this machine.)",
+                "Paste the code or final URL here:",
             )
         };
         interaction.notify(LoginEvent::AuthUrl {
@@ -97,25 +95,24 @@ impl Redirect {
             Some(server) => Either::Left(server.wait()),
             None => Either::Right(pending()),
         };
-        let answer = async {
+        let response = async {
             tokio::select! {
                 code = from_browser => code,
                 pasted = pasted => parse_pasted(&pasted?, self.state.as_deref()),
             }
         };
-        let answer_in_time = async {
-            let answer = tokio::time::timeout(limit, answer).await;
-            answer.unwrap_or(Err(OAuthError::TimedOut {
-                what: "the sign-in in the browser",
+        let response_in_time = async {
+            let response = tokio::time::timeout(limit, response).await;
+            response.unwrap_or(Err(OAuthError::TimedOut {
+                what: "browser sign-in",
                 limit,
             }))
         };
-        unless_cancelled(cancel, answer_in_time).await
+        unless_cancelled(cancel, response_in_time).await
     }
 }
 
-/// Takes the code out of what a person pastes: the whole address, its query, `code#state`, or the
-/// bare code.
+/// Extracts the code from pasted text: the full URL, its query, `code#state`, or the code itself.
 fn parse_pasted(text: &str, state: Option<&str>) -> Result<String, OAuthError> {
     let text = text.trim();
     let pairs = |query: &str| -> Vec<(String, String)> {
@@ -160,19 +157,22 @@ fn parse_pasted(text: &str, state: Option<&str>) -> Result<String, OAuthError> {
     find("code").ok_or(OAuthError::MissingCode)
 }
 
-/// Builds an address with a query.
-pub(super) fn with_query(address: &str, parameters: &[(&str, &str)]) -> Result<String, OAuthError> {
-    let mut url = web_address(address).ok_or_else(|| OAuthError::Protocol {
-        what: "the sign-in",
-        problem: "names no address for a browser".to_owned(),
+/// Builds a URL with a query.
+pub(super) fn with_query(
+    url_text: &str,
+    parameters: &[(&str, &str)],
+) -> Result<String, OAuthError> {
+    let mut url = parse_web_url(url_text).ok_or_else(|| OAuthError::Protocol {
+        what: "sign-in",
+        problem: "has no valid authorization URL".to_owned(),
     })?;
     url.query_pairs_mut().extend_pairs(parameters);
     Ok(url.into())
 }
 
-/// Reads an address that may be handed to a browser. Anything but the web is refused: opening a
-/// `file:` address or a program's own scheme could run something.
-pub(super) fn web_address(text: &str) -> Option<Url> {
+/// Parses a URL that may be opened in a browser. Only `http` and `https` are accepted: opening a
+/// `file:` URL or an application's own scheme could run something.
+pub(super) fn parse_web_url(text: &str) -> Option<Url> {
     Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_web_addresses_reach_the_browser() {
+    fn only_web_urls_are_accepted() {
         for refused in [
             "file:///etc/passwd",
             "javascript:alert(1)",
@@ -229,8 +229,8 @@ mod tests {
             "https://",
             "",
         ] {
-            assert_eq!(web_address(refused), None, "{refused:?}");
+            assert_eq!(parse_web_url(refused), None, "{refused:?}");
         }
-        assert!(web_address("https://example.com/device?code=1").is_some());
+        assert!(parse_web_url("https://example.com/device?code=1").is_some());
     }
 }

@@ -1,42 +1,40 @@
-//! A sign-in in a browser as most services have it: a page, a code with a proof key, an exchange.
+//! The common browser flow: authorization page, code with PKCE, token exchange.
 //!
-//! What differs between them is data. Waiting for the code is [`super::authorization_code`]'s.
+//! Provider differences are data. Waiting for the code is in [`super::authorization_code`].
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectAddress, with_query};
+use super::authorization_code::{Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
-use super::http::{TokenAnswer, TokenRequest};
+use super::http::{TokenRequest, TokenResponse};
 use super::pkce::{Pkce, random_state};
 use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError};
 
-/// A sign-in in a browser with a proof key, as data.
+/// Configuration of a browser flow with PKCE.
 #[derive(Debug)]
 pub(super) struct BrowserFlow<'a> {
-    /// The page to open.
     pub(super) authorize_url: String,
-    /// Where the code is exchanged.
     pub(super) token_url: String,
     pub(super) client_id: &'a str,
     pub(super) scope: &'a str,
-    /// What the page wants to know beside that.
+    /// Additional query parameters for the authorization page.
     pub(super) parameters: &'a [(&'a str, &'a str)],
-    /// The host, port and path the browser is sent back to.
+    /// Host, port and path of the callback URL.
     pub(super) callback: (&'static str, u16, &'static str),
-    /// How long somebody may take.
+    /// How long the user may take.
     pub(super) limit: Duration,
 }
 
 impl BrowserFlow<'_> {
-    /// Sends the user to the page, waits for the code and exchanges it.
+    /// Sends the user to the authorization page, waits for the code and exchanges it.
     pub(super) async fn sign_in(
         &self,
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         let pkce = Pkce::generate();
         let state = random_state();
         let (host, port, path) = self.callback;
@@ -44,14 +42,14 @@ impl BrowserFlow<'_> {
             path: path.to_owned(),
             state: Some(state.clone()),
         };
-        let address = RedirectAddress {
+        let config = RedirectConfig {
             host: Some(host),
             port,
             route,
         };
-        let redirect = Redirect::listen(address, &context.env).await;
+        let redirect = Redirect::listen(config, &context.env).await;
         let redirect_uri = redirect.uri.clone();
-        let usual = [
+        let standard = [
             ("response_type", "code"),
             ("client_id", self.client_id),
             ("redirect_uri", &redirect_uri),
@@ -60,11 +58,11 @@ impl BrowserFlow<'_> {
             ("code_challenge_method", "S256"),
             ("state", &state),
         ];
-        let url = with_query(&self.authorize_url, &[&usual, self.parameters].concat())?;
+        let url = with_query(&self.authorize_url, &[&standard, self.parameters].concat())?;
         let code = redirect
             .obtain_code(url, self.limit, interaction, cancel)
             .await?;
-        interaction.notify(LoginEvent::progress("Exchanging the code for tokens"));
+        interaction.notify(LoginEvent::progress("Exchanging code for tokens"));
         let exchange = CodeExchange {
             token_url: &self.token_url,
             client_id: self.client_id,
@@ -76,7 +74,7 @@ impl BrowserFlow<'_> {
     }
 }
 
-/// A code on its way to become tokens.
+/// An authorization code to exchange for tokens.
 #[derive(Debug)]
 pub(super) struct CodeExchange<'a> {
     pub(super) token_url: &'a str,
@@ -87,12 +85,11 @@ pub(super) struct CodeExchange<'a> {
 }
 
 impl CodeExchange<'_> {
-    /// Exchanges the code.
     pub(super) async fn send(
         &self,
         context: &OAuthContext,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("client_id", self.client_id),
@@ -100,8 +97,8 @@ impl CodeExchange<'_> {
             ("code_verifier", self.verifier),
             ("redirect_uri", self.redirect_uri),
         ];
-        TokenRequest::form("the code exchange", self.token_url, &fields)
-            .send_unless(context, cancel)
+        TokenRequest::form("code exchange", self.token_url, &fields)
+            .send_cancellable(context, cancel)
             .await?
             .ok()
     }

@@ -1,8 +1,8 @@
-//! The loopback server a browser is sent back to after a sign-in.
+//! Loopback server that receives the browser's redirect after a sign-in.
 //!
-//! It takes one answer: the first request to the right path with the right state. Everything else,
-//! such as a request for an icon, a forged answer or a connection that says nothing, gets a page and
-//! changes nothing.
+//! It accepts one callback: the first request to the right path with the right state. Anything
+//! else, such as a favicon request, a forged callback or an idle connection, gets an error page and
+//! has no effect.
 
 use std::io;
 use std::time::Duration;
@@ -14,59 +14,57 @@ use url::Url;
 
 use super::error::OAuthError;
 
-/// A browser sends a few hundred bytes; more than this is not a browser.
-const REQUEST_LIMIT: usize = 16 * 1024;
-const REQUEST_TIME_LIMIT: Duration = Duration::from_secs(10);
-/// A listener that fails, as one out of descriptors does, fails again at once: without a pause the
-/// wait would keep a processor busy.
+/// A browser sends a few hundred bytes; a larger request does not come from one.
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// A failing listener, for example one without file descriptors, fails again immediately. Without a
+/// pause the loop would be busy-waiting.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the browser's answer must look like.
+/// Path and state that a valid callback must have.
 #[derive(Debug, Clone)]
 pub(super) struct CallbackRoute {
-    /// The path it is sent to.
     pub(super) path: String,
-    /// The state it must carry; `None` where the path itself cannot be guessed.
+    /// Required state; `None` if the path is unguessable.
     pub(super) state: Option<String>,
 }
 
-/// A server waiting for one answer.
+/// A server that waits for one callback.
 #[derive(Debug)]
 pub(super) struct CallbackServer {
     listener: TcpListener,
     route: CallbackRoute,
 }
 
-/// What one request amounts to.
+/// Result of one request.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum CallbackOutcome {
     Code(String),
     Denied(String),
-    Ignored(Page),
+    Rejected(ResultPage),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Page {
+struct ResultPage {
     status: &'static str,
     title: &'static str,
     text: String,
 }
 
 impl CallbackServer {
-    /// Starts to listen. Port zero takes any free one.
+    /// Starts listening. Port 0 picks a free one.
     pub(super) async fn bind(host: &str, port: u16, route: CallbackRoute) -> io::Result<Self> {
         let listener = TcpListener::bind((host, port)).await?;
         Ok(Self { listener, route })
     }
 
-    /// Returns the port listened on.
     pub(super) fn port(&self) -> io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Waits for the answer and returns its code.
+    /// Waits for the callback and returns its code.
     ///
-    /// Connections are served side by side: browsers open spare ones and leave them silent.
+    /// Connections are served concurrently: browsers open spare ones and leave them idle.
     pub(super) async fn wait(self) -> Result<String, OAuthError> {
         let mut connections = JoinSet::new();
         loop {
@@ -75,63 +73,61 @@ impl CallbackServer {
                     Ok((stream, _peer)) => {
                         connections.spawn(serve(stream, self.route.clone()));
                     }
-                    // A connection that broke while it was accepted; the listener is still good.
+                    // The connection broke while it was accepted; the listener still works.
                     Err(error) => {
-                        tracing::debug!(%error, "a sign-in callback was not accepted");
+                        tracing::debug!(%error, "cannot accept a sign-in callback");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(served) = connections.join_next() => match served {
-                    Ok(Some(Answer::Code(code))) => return Ok(code),
-                    Ok(Some(Answer::Denied(description))) => {
+                    Ok(Some(CallbackOutcome::Code(code))) => return Ok(code),
+                    Ok(Some(CallbackOutcome::Denied(description))) => {
                         return Err(OAuthError::Denied { description: Some(description) });
                     }
-                    Ok(Some(Answer::Ignored(_)) | None) => {}
-                    Err(error) => tracing::warn!(%error, "a sign-in callback failed"),
+                    Ok(Some(CallbackOutcome::Rejected(_)) | None) => {}
+                    Err(error) => tracing::warn!(%error, "sign-in callback failed"),
                 },
             }
         }
     }
 }
 
-/// Serves one connection; `None` when it did not make a request.
-async fn serve(mut stream: TcpStream, route: CallbackRoute) -> Option<Answer> {
-    let request = tokio::time::timeout(REQUEST_TIME_LIMIT, read_request(&mut stream)).await;
+/// Serves one connection; `None` if it sent no complete request.
+async fn serve(mut stream: TcpStream, route: CallbackRoute) -> Option<CallbackOutcome> {
+    let request = tokio::time::timeout(REQUEST_TIMEOUT, read_request(&mut stream)).await;
     let head = match request {
         Ok(Ok(head)) => head?,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a sign-in callback could not be read");
+            tracing::debug!(%error, "cannot read a sign-in callback");
             return None;
         }
         Err(_elapsed) => return None,
     };
-    let answer = judge(&head, &route);
-    let page = match &answer {
-        Answer::Code(_) => Page {
+    let outcome = parse_callback(&head, &route);
+    let page = match &outcome {
+        CallbackOutcome::Code(_) => ResultPage {
             status: "200 OK",
             title: "Signed in",
-            text: "pi has what it needs. You can close this page and go back to the terminal."
-                .to_owned(),
+            text: "You can close this page and return to the terminal.".to_owned(),
         },
-        Answer::Denied(description) => Page {
+        CallbackOutcome::Denied(description) => ResultPage {
             status: "400 Bad Request",
-            title: "Not signed in",
-            text: format!("The service did not grant access: {description}"),
+            title: "Sign-in failed",
+            text: format!("Access denied: {description}"),
         },
-        Answer::Ignored(page) => page.clone(),
+        CallbackOutcome::Rejected(page) => page.clone(),
     };
-    // Whether the browser still listens does not change what it has told us.
+    // The callback is valid even if the browser no longer reads the page.
     if let Err(error) = write_page(&mut stream, &page).await {
-        tracing::debug!(%error, "the page after a sign-in could not be sent");
+        tracing::debug!(%error, "cannot send the sign-in result page");
     }
-    Some(answer)
+    Some(outcome)
 }
 
-/// Reads the request line and headers.
 async fn read_request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let mut bytes = Vec::with_capacity(1024);
     loop {
-        if stream.read_buf(&mut bytes).await? == 0 || bytes.len() > REQUEST_LIMIT {
+        if stream.read_buf(&mut bytes).await? == 0 || bytes.len() > MAX_REQUEST_BYTES {
             return Ok(None);
         }
         if bytes.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -140,14 +136,14 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     }
 }
 
-fn judge(head: &str, route: &CallbackRoute) -> Answer {
+fn parse_callback(head: &str, route: &CallbackRoute) -> CallbackOutcome {
     let mut words = head.split_whitespace();
     let (method, target) = (words.next(), words.next());
     let url = Url::parse("http://localhost")
         .ok()
         .and_then(|base| base.join(target?).ok());
     let Some(url) = url.filter(|url| method == Some("GET") && url.path() == route.path) else {
-        return ignored("404 Not Found", "There is nothing at this address.");
+        return reject("404 Not Found", "Page not found.");
     };
     let parameter = |name: &str| {
         url.query_pairs()
@@ -155,29 +151,29 @@ fn judge(head: &str, route: &CallbackRoute) -> Answer {
             .map(|(_, value)| value.into_owned())
     };
     if route.state.is_some() && parameter("state") != route.state {
-        return ignored(
+        return reject(
             "400 Bad Request",
-            "This answer does not belong to the sign-in that is waiting. Start it again from pi.",
+            "This callback does not belong to the current sign-in. Start again from pi.",
         );
     }
     if let Some(error) = parameter("error") {
-        return Answer::Denied(parameter("error_description").unwrap_or(error));
+        return CallbackOutcome::Denied(parameter("error_description").unwrap_or(error));
     }
     match parameter("code") {
-        Some(code) => Answer::Code(code),
-        None => ignored("400 Bad Request", "The answer carries no code."),
+        Some(code) => CallbackOutcome::Code(code),
+        None => reject("400 Bad Request", "The callback has no authorization code."),
     }
 }
 
-fn ignored(status: &'static str, text: &str) -> Answer {
-    Answer::Ignored(Page {
+fn reject(status: &'static str, text: &str) -> CallbackOutcome {
+    CallbackOutcome::Rejected(ResultPage {
         status,
-        title: "Not signed in",
+        title: "Sign-in failed",
         text: text.to_owned(),
     })
 }
 
-async fn write_page(stream: &mut TcpStream, page: &Page) -> io::Result<()> {
+async fn write_page(stream: &mut TcpStream, page: &ResultPage) -> io::Result<()> {
     let body = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>pi: {title}</title>\

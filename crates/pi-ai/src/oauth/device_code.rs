@@ -1,33 +1,32 @@
-//! The sign-in on another device (RFC 8628): show a code, then ask until it has been used.
+//! Device-code flow (RFC 8628): shows a code, then polls until it has been used.
 //!
-//! [`Pace`] decides when to ask next and when to give up, without a clock of its own; [`poll`] does
-//! the waiting.
+//! [`PollSchedule`] decides when to poll next and when the code has expired, based on the time it is
+//! given; [`poll`] does the waiting.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::web_address;
+use super::authorization_code::parse_web_url;
 use super::error::OAuthError;
-use super::http::{TokenAnswer, TokenRequest};
+use super::http::{TokenRequest, TokenResponse};
 use super::interaction::{LoginEvent, LoginInteraction};
 use super::{OAuthContext, unless_cancelled};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 const MINIMUM_INTERVAL: Duration = Duration::from_secs(1);
 const SLOW_DOWN_STEP: Duration = Duration::from_secs(5);
-/// The standard requires the service to say how long a code lives; this is for those that do not.
+/// Fallback for services that omit `expires_in`, which the RFC requires.
 const DEFAULT_LIFETIME: Duration = Duration::from_mins(15);
-/// A laptop that changes networks must not end the sign-in.
-const TOLERATED_FAILURES: u32 = 3;
+/// Tolerated so that a laptop that changes networks does not abort the sign-in.
+const MAX_FAILURES: u32 = 3;
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// What the service gave us to show and to ask with.
+/// Response of the device authorization endpoint.
 #[derive(Debug)]
 struct DeviceAuthorization {
-    /// What we ask with.
     device_code: String,
     user_code: String,
     verification_uri: String,
@@ -35,57 +34,55 @@ struct DeviceAuthorization {
     expires_in_seconds: Option<f64>,
 }
 
-/// What the service says when asked.
+/// Status of a device-code request.
 #[derive(Debug, PartialEq)]
-pub(super) enum PollAnswer<T> {
+pub(super) enum PollStatus<T> {
     Pending,
-    /// Not yet, and less often please.
+    /// Still pending; poll less often.
     SlowDown {
-        /// The new interval, if the service names one.
+        /// New interval, if the service specifies one.
         interval_seconds: Option<f64>,
     },
     Complete(T),
 }
 
-/// When to ask next.
+/// When to poll next.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct PollSchedule {
     interval: Duration,
     deadline: Instant,
     slowed_down: bool,
     failures: u32,
 }
 
-/// Whether the code is asked about at once or after the first interval.
+/// Whether to poll immediately or after the first interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstPoll {
     Immediate,
-    /// Nobody types that fast.
+    /// No user enters a code that fast.
     Delayed,
 }
 
 impl DeviceAuthorization {
-    /// Reads the service's answer. The address is prefilled with the code where the service can.
-    fn from_answer(answer: &TokenAnswer) -> Result<Self, OAuthError> {
-        let complete = answer
+    /// Parses the response. Prefers the URL that includes the code, if the service provides one.
+    fn from_response(response: &TokenResponse) -> Result<Self, OAuthError> {
+        let complete = response
             .string("verification_uri_complete")
-            .and_then(web_address);
-        let address = match complete {
-            Some(address) => address,
-            None => web_address(answer.require("verification_uri")?).ok_or_else(|| {
-                answer.protocol("has a \"verification_uri\" that is no web address")
-            })?,
+            .and_then(parse_web_url);
+        let url = match complete {
+            Some(url) => url,
+            None => parse_web_url(response.require("verification_uri")?)
+                .ok_or_else(|| response.protocol("has an invalid \"verification_uri\""))?,
         };
         Ok(Self {
-            device_code: answer.require("device_code")?.to_owned(),
-            user_code: answer.require("user_code")?.to_owned(),
-            verification_uri: address.into(),
-            interval_seconds: answer.number("interval"),
-            expires_in_seconds: answer.number("expires_in"),
+            device_code: response.require("device_code")?.to_owned(),
+            user_code: response.require("user_code")?.to_owned(),
+            verification_uri: url.into(),
+            interval_seconds: response.number("interval"),
+            expires_in_seconds: response.number("expires_in"),
         })
     }
 
-    /// Returns what to show.
     fn event(&self) -> LoginEvent {
         LoginEvent::DeviceCode {
             user_code: self.user_code.clone(),
@@ -95,9 +92,8 @@ impl DeviceAuthorization {
         }
     }
 
-    /// Returns how to ask.
-    fn pace(&self) -> Pace {
-        Pace::new(
+    fn schedule(&self) -> PollSchedule {
+        PollSchedule::new(
             self.interval_seconds,
             self.expires_in_seconds,
             Instant::now(),
@@ -105,7 +101,7 @@ impl DeviceAuthorization {
     }
 }
 
-impl Pace {
+impl PollSchedule {
     pub(super) fn new(
         interval_seconds: Option<f64>,
         expires_in_seconds: Option<f64>,
@@ -127,30 +123,30 @@ impl Pace {
         }
     }
 
-    /// Takes note of an answer that was not the last.
-    fn note<T>(&mut self, answer: &PollAnswer<T>) {
+    /// Updates the schedule after a response that is not final.
+    fn update<T>(&mut self, response: &PollStatus<T>) {
         self.failures = 0;
-        if let PollAnswer::SlowDown { interval_seconds } = answer {
+        if let PollStatus::SlowDown { interval_seconds } = response {
             self.slowed_down = true;
             self.interval = match interval_seconds.and_then(seconds) {
-                // What the service names may be shorter than ours: its clock is what counts.
+                // The service's interval may be shorter than ours; it takes precedence.
                 Some(interval) => interval.max(MINIMUM_INTERVAL),
                 None => self.interval + SLOW_DOWN_STEP,
             };
         }
     }
 
-    /// Takes note of a failed request; gives it back when it is one too many.
-    fn note_failure(&mut self, error: OAuthError) -> Result<(), OAuthError> {
+    /// Records a failed request; returns the error if it is final or one too many.
+    fn record_failure(&mut self, error: OAuthError) -> Result<(), OAuthError> {
         self.failures += 1;
-        if !error.is_network() || self.failures > TOLERATED_FAILURES {
+        if !error.is_network() || self.failures > MAX_FAILURES {
             return Err(error);
         }
         self.interval += SLOW_DOWN_STEP;
         Ok(())
     }
 
-    /// Returns how long to wait before asking again.
+    /// Returns how long to wait before the next poll.
     fn next_wait(&self, now: Instant) -> Result<Duration, OAuthError> {
         let left = self.deadline.saturating_duration_since(now);
         if left.is_zero() {
@@ -168,90 +164,89 @@ fn seconds(number: f64) -> Option<Duration> {
         .filter(|duration| !duration.is_zero())
 }
 
-/// Asks until the code was used, denied or expired.
+/// Polls until the code was used, denied or has expired.
 pub(super) async fn poll<T, F>(
-    mut pace: Pace,
+    mut schedule: PollSchedule,
     first: FirstPoll,
     cancel: &CancellationToken,
-    mut ask: impl FnMut() -> F + Send,
+    mut send_poll: impl FnMut() -> F + Send,
 ) -> Result<T, OAuthError>
 where
-    F: Future<Output = Result<PollAnswer<T>, OAuthError>> + Send,
+    F: Future<Output = Result<PollStatus<T>, OAuthError>> + Send,
 {
-    let asking = async {
+    let polling = async {
         if first == FirstPoll::Delayed {
-            tokio::time::sleep(pace.next_wait(Instant::now())?).await;
+            tokio::time::sleep(schedule.next_wait(Instant::now())?).await;
         }
         loop {
-            pace.next_wait(Instant::now())?;
-            match ask().await {
-                Ok(PollAnswer::Complete(value)) => return Ok(value),
-                Ok(answer) => pace.note(&answer),
-                Err(error) => pace.note_failure(error)?,
+            schedule.next_wait(Instant::now())?;
+            match send_poll().await {
+                Ok(PollStatus::Complete(value)) => return Ok(value),
+                Ok(response) => schedule.update(&response),
+                Err(error) => schedule.record_failure(error)?,
             }
-            tokio::time::sleep(pace.next_wait(Instant::now())?).await;
+            tokio::time::sleep(schedule.next_wait(Instant::now())?).await;
         }
     };
-    unless_cancelled(cancel, asking).await
+    unless_cancelled(cancel, polling).await
 }
 
-/// A sign-in in the words of the standard, as data.
+/// Configuration of a standard device-code flow.
 #[derive(Debug)]
 pub(super) struct DeviceFlow<'a> {
-    /// Where a code is asked for.
+    /// Device authorization endpoint.
     pub(super) device_url: String,
-    /// Where it is asked whether the code was used.
+    /// Token endpoint.
     pub(super) token_url: String,
     pub(super) client_id: &'a str,
-    /// What the service wants to know beside that.
+    /// Additional fields for the device authorization request.
     pub(super) fields: &'a [(&'a str, &'a str)],
-    /// When the code is asked about first.
     pub(super) first: FirstPoll,
 }
 
 impl DeviceFlow<'_> {
-    /// Shows a code and waits until it has been used. Returns what the service grants.
+    /// Shows a code, waits until it has been used and returns the token response.
     pub(super) async fn sign_in(
         &self,
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         let fields = [&[("client_id", self.client_id)], self.fields].concat();
-        let answer = TokenRequest::form("the device code", &self.device_url, &fields)
-            .send_unless(context, cancel)
+        let response = TokenRequest::form("device code request", &self.device_url, &fields)
+            .send_cancellable(context, cancel)
             .await?
             .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
+        let device = DeviceAuthorization::from_response(&response)?;
         interaction.notify(device.event());
         let fields = [
             ("grant_type", GRANT_TYPE),
             ("client_id", self.client_id),
             ("device_code", device.device_code.as_str()),
         ];
-        poll(device.pace(), self.first, cancel, || async {
-            let answer = TokenRequest::form("the device sign-in", &self.token_url, &fields)
+        poll(device.schedule(), self.first, cancel, || async {
+            let response = TokenRequest::form("device sign-in", &self.token_url, &fields)
                 .send(context)
                 .await?;
-            judge(answer)
+            parse_poll_response(response)
         })
         .await
     }
 }
 
-/// Reads an answer in the words of the standard.
-fn judge(answer: TokenAnswer) -> Result<PollAnswer<TokenAnswer>, OAuthError> {
-    match answer.error_code() {
-        Some("authorization_pending") => Ok(PollAnswer::Pending),
-        Some("slow_down") => Ok(PollAnswer::SlowDown {
-            interval_seconds: answer.number("interval"),
+/// Parses a standard poll response.
+fn parse_poll_response(response: TokenResponse) -> Result<PollStatus<TokenResponse>, OAuthError> {
+    match response.error_code() {
+        Some("authorization_pending") => Ok(PollStatus::Pending),
+        Some("slow_down") => Ok(PollStatus::SlowDown {
+            interval_seconds: response.number("interval"),
         }),
         Some("access_denied" | "authorization_denied") => Err(OAuthError::Denied {
-            description: answer.string("error_description").map(str::to_owned),
+            description: response.string("error_description").map(str::to_owned),
         }),
         Some("expired_token") => Err(OAuthError::Expired { slowed_down: false }),
-        Some(_) => Err(answer.refusal()),
-        None => answer.ok().map(PollAnswer::Complete),
+        Some(_) => Err(response.error_from_code()),
+        None => response.ok().map(PollStatus::Complete),
     }
 }
 

@@ -1,82 +1,78 @@
-//! What can go wrong while signing in or renewing a sign-in.
+//! Errors of sign-in and token refresh.
 
 use std::time::Duration;
 
-/// Why a sign-in or its renewal failed. Never contains a token or a code.
+/// Why a sign-in or token refresh failed. Never contains a token or a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
-    #[error("sign-in cancelled")]
+    #[error("sign-in canceled")]
     Cancelled,
-    /// The person, or the service, said no.
+    /// The user or the service denied access.
     #[error("the service denied access{}", detail(description.as_ref()))]
     Denied {
-        /// The service's own words.
+        /// The service's error description.
         description: Option<String>,
     },
-    /// The code was not used in time.
     #[error("{}", if *slowed_down {
-        "the code expired after the service asked to slow down; if this machine's clock drifts \
-         (a virtual machine after sleep), set it right and start the sign-in again"
+        "the code expired after the service asked to slow down; if this machine's clock is wrong \
+         (for example in a virtual machine after sleep), correct it and sign in again"
     } else {
-        "the code expired before it was used; start the sign-in again"
+        "the code expired before it was used; sign in again"
     })]
     Expired {
-        /// Whether the service complained about our pace, which a drifting clock can cause.
+        /// Whether the service asked to slow down, which clock drift can cause.
         slowed_down: bool,
     },
-    /// The answer belongs to another sign-in, or somebody forged it.
-    #[error("the answer does not belong to this sign-in (state mismatch); start it again")]
+    /// The callback belongs to another sign-in or is forged.
+    #[error("the callback does not belong to this sign-in (state mismatch); sign in again")]
     StateMismatch,
-    /// No code came back.
-    #[error("no authorization code was given")]
+    #[error("no authorization code received")]
     MissingCode,
-    /// The service does not accept the token or code.
-    #[error("{what} was refused (HTTP {status}){}", detail(description.as_ref()))]
+    /// The service rejected the token or code.
+    #[error("{what} rejected (HTTP {status}){}", detail(description.as_ref()))]
     Rejected {
-        /// What was asked of the service.
+        /// Name of the request.
         what: &'static str,
         status: u16,
-        /// The service's own words.
+        /// The service's error description.
         description: Option<String>,
     },
-    /// The service failed, or asked to come back later.
+    /// The service failed or is rate limiting.
     #[error("{what} failed (HTTP {status}){}", detail(description.as_ref()))]
     Service {
-        /// What was asked of the service.
+        /// Name of the request.
         what: &'static str,
         status: u16,
-        /// The service's own words.
+        /// The service's error description.
         description: Option<String>,
     },
-    /// The service answered with something we cannot use.
-    #[error("{what}: the answer {problem}")]
+    /// The response is unusable.
+    #[error("{what}: the response {problem}")]
     Protocol {
-        /// What was asked of the service.
+        /// Name of the request.
         what: &'static str,
-        /// What is wrong with the answer; never the answer.
+        /// What is wrong with the response; never contains it.
         problem: String,
     },
-    /// The service could not be reached, or the connection broke.
+    /// The connection failed or broke.
     #[error("{what}: {problem}")]
     Network {
-        /// What was asked of the service.
+        /// Name of the request.
         what: &'static str,
         problem: String,
-        /// Whether the service may have seen the request.
+        /// Whether the service may have received the request.
         sent: bool,
     },
-    /// Something took too long.
     #[error("{what} took longer than {} s", limit.as_secs())]
     TimedOut {
-        /// What it was.
+        /// Name of the step.
         what: &'static str,
-        /// How long it may take.
         limit: Duration,
     },
-    /// The person gave an answer that cannot be used.
+    /// The user's input is invalid.
     #[error("{0}")]
     InvalidInput(String),
-    /// A fault of ours.
+    /// A bug in pi.
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -86,17 +82,16 @@ fn detail(description: Option<&String>) -> String {
 }
 
 impl OAuthError {
-    /// Returns whether the service refused the credential itself, so that only a new sign-in helps.
+    /// Returns whether the service rejected the credential, so only a new sign-in helps.
     pub fn is_rejection(&self) -> bool {
         matches!(self, Self::Rejected { .. } | Self::Denied { .. })
     }
 
-    /// Returns whether the person cancelled.
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
     }
 
-    /// Returns whether trying again later may help.
+    /// Returns whether retrying later may help.
     pub fn is_network(&self) -> bool {
         matches!(
             self,
@@ -104,8 +99,8 @@ impl OAuthError {
         )
     }
 
-    /// Returns whether it is certain that the service did not exchange the token that was sent.
-    pub(crate) fn settles_the_token(&self) -> bool {
+    /// Returns whether the service certainly did not exchange the token that was sent.
+    pub(crate) fn proves_token_unspent(&self) -> bool {
         match self {
             Self::Network { sent, .. } => !sent,
             Self::Service { status, .. } => *status == 429,

@@ -1,8 +1,8 @@
-//! The sign-in of GitHub Copilot: a code on another device, then a short-lived Copilot token.
+//! GitHub Copilot sign-in: device-code flow, then a short-lived Copilot token.
 //!
-//! The GitHub token is stored as the refresh token and buys Copilot tokens. A Copilot token names
-//! the host to use it at. What the account may use is kept beside it as `availableModelIds`.
-//! Requests are signed with our own name, not with that of an editor.
+//! The GitHub token is stored as the refresh token and is exchanged for Copilot tokens. A Copilot
+//! token names the host to use. The models available to the account are stored with it as
+//! `availableModelIds`. Requests identify as pi, not as an editor.
 
 mod models;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::models::{AccountModels, RateLimitPatience};
+use self::models::{AccountModels, RateLimitRetry};
 use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
@@ -31,24 +31,24 @@ const PUBLIC_DOMAIN: &str = "github.com";
 const INDIVIDUAL_API: &str = "https://api.individual.githubcopilot.com";
 const EXPIRY_SKEW: Duration = Duration::from_mins(5);
 
-/// Signs in to GitHub Copilot, on github.com or on an enterprise's own host.
+/// GitHub Copilot sign-in, on github.com or an enterprise host.
 ///
-/// `{domain}` in an address stands for the host of the account.
+/// `{domain}` in a URL is replaced by the account's host.
 #[derive(Debug, Clone)]
-pub struct GithubCopilotSignIn {
-    /// Where a device code is asked for.
+pub struct GithubCopilotOAuth {
+    /// Device authorization endpoint.
     pub device_code_url: String,
-    /// Where the code is exchanged for a GitHub token.
+    /// Endpoint that exchanges the code for a GitHub token.
     pub access_token_url: String,
-    /// Where the GitHub token buys a Copilot token.
+    /// Endpoint that exchanges the GitHub token for a Copilot token.
     pub copilot_token_url: String,
-    /// The Copilot service, instead of the one a token names.
+    /// Copilot API to use instead of the one the token names.
     pub api_base_url: Option<String>,
-    /// Says whether we know a model; only those are enabled for the account.
+    /// Whether pi knows a model; only known models are enabled for the account.
     pub knows_model: fn(&str) -> bool,
 }
 
-impl Default for GithubCopilotSignIn {
+impl Default for GithubCopilotOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://{domain}/login/device/code".to_owned(),
@@ -60,7 +60,7 @@ impl Default for GithubCopilotSignIn {
     }
 }
 
-impl GithubCopilotSignIn {
+impl GithubCopilotOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -68,16 +68,17 @@ impl GithubCopilotSignIn {
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
         let prompt = interaction.prompt(LoginPrompt::Text {
-            message: "Host of your GitHub Enterprise (leave empty for github.com)".to_owned(),
+            message: "GitHub Enterprise host (leave empty for github.com)".to_owned(),
             placeholder: Some("company.ghe.com".to_owned()),
         });
-        let answer = unless_cancelled(cancel, prompt).await?;
-        let enterprise = match answer.trim() {
-            "" => None,
-            text => Some(host_of(text).ok_or_else(|| {
-                OAuthError::InvalidInput("that is not a host or an address".to_owned())
-            })?),
-        };
+        let response = unless_cancelled(cancel, prompt).await?;
+        let enterprise =
+            match response.trim() {
+                "" => None,
+                text => Some(host_of(text).ok_or_else(|| {
+                    OAuthError::InvalidInput("not a valid host or URL".to_owned())
+                })?),
+            };
         let github_token = self
             .github_token(enterprise.as_deref(), context, interaction, cancel)
             .await?;
@@ -106,11 +107,11 @@ impl GithubCopilotSignIn {
             fields: &[("scope", "read:user")],
             first: FirstPoll::Delayed,
         };
-        let granted = flow.sign_in(context, interaction, cancel).await?;
-        Ok(granted.require("access_token")?.into())
+        let tokens = flow.sign_in(context, interaction, cancel).await?;
+        Ok(tokens.require("access_token")?.into())
     }
 
-    /// Buys a Copilot token with the GitHub token.
+    /// Exchanges the GitHub token for a Copilot token.
     async fn copilot_token(
         &self,
         github_token: SecretString,
@@ -119,24 +120,24 @@ impl GithubCopilotSignIn {
     ) -> Result<OAuthCredential, OAuthError> {
         let enterprise = enterprise_host(&extra);
         let url = at_domain(&self.copilot_token_url, enterprise.as_deref());
-        let answer = TokenRequest::get("the Copilot token", url)
+        let response = TokenRequest::get("Copilot token request", url)
             .bearer(&github_token)
             .send(context)
             .await?
             .ok()?;
-        let lifetime = Duration::try_from_secs_f64(answer.require_number("expires_at")?)
+        let lifetime = Duration::try_from_secs_f64(response.require_number("expires_at")?)
             .unwrap_or(Duration::MAX);
         Ok(OAuthCredential {
-            access: answer.require("token")?.into(),
+            access: response.require("token")?.into(),
             refresh: github_token,
             expires: milliseconds(lifetime).saturating_sub(milliseconds(EXPIRY_SKEW)),
             extra,
         })
     }
 
-    /// Enables the models that await the person's consent and notes which ones can be used.
+    /// Enables the models that need the user's consent and records which models are available.
     ///
-    /// Without the list the sign-in is still good: requests show what the account may do.
+    /// The sign-in is valid without the list: requests show what the account may use.
     async fn with_models(
         &self,
         mut credential: OAuthCredential,
@@ -144,12 +145,12 @@ impl GithubCopilotSignIn {
         interaction: &dyn LoginInteraction,
     ) -> OAuthCredential {
         let account = match self
-            .account_models(&credential, RateLimitPatience::SomeSeconds, context)
+            .account_models(&credential, RateLimitRetry::Brief, context)
             .await
         {
             Ok(account) => account,
             Err(error) => {
-                tracing::warn!(%error, "the models of the Copilot account are unknown");
+                tracing::warn!(%error, "cannot list the Copilot account's models");
                 return credential;
             }
         };
@@ -177,13 +178,13 @@ impl GithubCopilotSignIn {
     async fn account_models(
         &self,
         credential: &OAuthCredential,
-        patience: RateLimitPatience,
+        retry_policy: RateLimitRetry,
         context: &OAuthContext,
     ) -> Result<AccountModels, OAuthError> {
         let base_url = self.base_url(credential);
-        let answer = models::list(&base_url, &credential.access, patience, context).await?;
-        AccountModels::read(&answer, base_url == INDIVIDUAL_API, self.knows_model)
-            .ok_or_else(|| answer.protocol("has no list of models"))
+        let response = models::list(&base_url, &credential.access, retry_policy, context).await?;
+        AccountModels::read(&response, base_url == INDIVIDUAL_API, self.knows_model)
+            .ok_or_else(|| response.protocol("has no list of models"))
     }
 
     fn base_url(&self, credential: &OAuthCredential) -> String {
@@ -209,15 +210,15 @@ fn at_domain(template: &str, enterprise: Option<&str>) -> String {
     template.replace("{domain}", enterprise.unwrap_or(PUBLIC_DOMAIN))
 }
 
-/// Returns the host of an address or of a bare host name.
+/// Returns the host of a URL or a bare host name.
 fn host_of(text: &str) -> Option<String> {
     let text = text.trim();
-    let address = if text.contains("://") {
+    let url = if text.contains("://") {
         Url::parse(text)
     } else {
         Url::parse(&format!("https://{text}"))
     };
-    address.ok()?.host_str().map(str::to_owned)
+    url.ok()?.host_str().map(str::to_owned)
 }
 
 fn enterprise_host(extra: &JsonObject) -> Option<String> {
@@ -228,7 +229,7 @@ fn enterprise_host(extra: &JsonObject) -> Option<String> {
         .and_then(host_of)
 }
 
-/// Returns the host a Copilot token names, as in `tid=1;proxy-ep=proxy.example.com;exp=2`.
+/// Returns the host that a Copilot token names, as in `tid=1;proxy-ep=proxy.example.com;exp=2`.
 fn proxy_host(token: &str) -> Option<&str> {
     token
         .split(';')
@@ -247,7 +248,7 @@ fn set_available(credential: &mut OAuthCredential, available: Vec<String>) {
         .insert("availableModelIds".to_owned(), Value::from(available));
 }
 
-impl OAuthFlow for GithubCopilotSignIn {
+impl OAuthFlow for GithubCopilotOAuth {
     fn name(&self) -> &'static str {
         "GitHub Copilot"
     }
@@ -289,7 +290,7 @@ impl OAuthFlow for GithubCopilotSignIn {
     ) -> BoxFuture<'a, Result<Option<OAuthCredential>, OAuthError>> {
         async move {
             let account = self
-                .account_models(credential, RateLimitPatience::None, context)
+                .account_models(credential, RateLimitRetry::None, context)
                 .await?;
             let mut credential = credential.clone();
             set_available(&mut credential, account.available);

@@ -1,4 +1,4 @@
-//! Requests to token endpoints: a form or JSON out, JSON back, no secret in any error.
+//! Requests to token endpoints: form or JSON request, JSON response, no secrets in errors.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use super::{OAuthContext, unless_cancelled};
 use crate::json::{JsonObject, value_to_string};
 use crate::transport::{read_whole, unanswered, user_agent};
 
-/// The longest answer of a service that is repeated in an error.
+/// Maximum length of a service's error description in an error message.
 const DESCRIPTION_LIMIT: usize = 512;
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// One request to a token endpoint.
 pub(super) struct TokenRequest {
     what: &'static str,
     method: reqwest::Method,
@@ -28,14 +27,13 @@ pub(super) struct TokenRequest {
     limit: Duration,
 }
 
-/// The answer of a token endpoint.
-pub(super) struct TokenAnswer {
+pub(super) struct TokenResponse {
     what: &'static str,
     pub(super) status: u16,
-    /// The wait the service asks for, as it was sent.
+    /// The `retry-after` header, unparsed.
     pub(super) retry_after: Option<String>,
     text: String,
-    /// The body, when it is a JSON object.
+    /// The body, if it is a JSON object.
     json: Option<JsonObject>,
 }
 
@@ -52,7 +50,7 @@ impl TokenRequest {
         }
     }
 
-    /// Posts a form.
+    /// Creates a POST request with a form body.
     pub(super) fn form(
         what: &'static str,
         url: impl Into<String>,
@@ -67,7 +65,7 @@ impl TokenRequest {
         }
     }
 
-    /// Posts JSON.
+    /// Creates a POST request with a JSON body.
     pub(super) fn json(what: &'static str, url: impl Into<String>, body: &Value) -> Self {
         Self {
             method: reqwest::Method::POST,
@@ -86,22 +84,22 @@ impl TokenRequest {
         self
     }
 
-    pub(super) fn within(mut self, limit: Duration) -> Self {
+    pub(super) fn timeout(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Sends the request unless it is cancelled first.
-    pub(super) async fn send_unless(
+    /// Sends the request unless it is canceled first.
+    pub(super) async fn send_cancellable(
         self,
         context: &OAuthContext,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         unless_cancelled(cancel, self.send(context)).await
     }
 
-    /// Sends the request and reads the whole answer.
-    pub(super) async fn send(self, context: &OAuthContext) -> Result<TokenAnswer, OAuthError> {
+    /// Sends the request and reads the full response.
+    pub(super) async fn send(self, context: &OAuthContext) -> Result<TokenResponse, OAuthError> {
         let what = self.what;
         let limit = self.limit;
         tokio::time::timeout(limit, self.exchange(context))
@@ -109,7 +107,7 @@ impl TokenRequest {
             .unwrap_or(Err(OAuthError::TimedOut { what, limit }))
     }
 
-    async fn exchange(self, context: &OAuthContext) -> Result<TokenAnswer, OAuthError> {
+    async fn exchange(self, context: &OAuthContext) -> Result<TokenResponse, OAuthError> {
         let what = self.what;
         let unsent = |problem: String| OAuthError::Network {
             what,
@@ -117,7 +115,7 @@ impl TokenRequest {
             sent: false,
         };
         let url = Url::parse(&self.url)
-            .map_err(|error| unsent(format!("{} is no address: {error}", self.url)))?;
+            .map_err(|error| unsent(format!("invalid URL {}: {error}", self.url)))?;
         let (client, route) = context
             .http
             .client_and_route(&url, &context.env)
@@ -155,7 +153,7 @@ impl TokenRequest {
             })?;
         let text = String::from_utf8_lossy(&body).into_owned();
         let json = serde_json::from_str(&text).ok();
-        Ok(TokenAnswer {
+        Ok(TokenResponse {
             what,
             status,
             retry_after,
@@ -165,12 +163,12 @@ impl TokenRequest {
     }
 }
 
-impl TokenAnswer {
+impl TokenResponse {
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Returns the error code the service gave, such as `slow_down`.
+    /// Returns the service's error code, such as `slow_down`.
     pub(super) fn error_code(&self) -> Option<&str> {
         match self.json.as_ref()?.get("error")? {
             Value::String(code) => Some(code),
@@ -179,18 +177,18 @@ impl TokenAnswer {
         }
     }
 
-    /// Returns a non-empty text of the answer.
+    /// Returns a non-empty string field.
     pub(super) fn string(&self, field: &str) -> Option<&str> {
         self.value(field)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// Returns a text of the answer that must be there.
+    /// Returns a required string field.
     pub(super) fn require(&self, field: &str) -> Result<&str, OAuthError> {
         self.string(field)
-            .ok_or_else(|| self.protocol(format!("has no usable \"{field}\"")))
+            .ok_or_else(|| self.protocol(format!("has no valid \"{field}\"")))
     }
 
-    /// Returns a positive number of the answer, also when it is written as text.
+    /// Returns a positive number field; numeric strings are accepted.
     pub(super) fn number(&self, field: &str) -> Option<f64> {
         let value = self.value(field)?;
         value
@@ -199,21 +197,20 @@ impl TokenAnswer {
             .filter(|number| number.is_finite() && *number > 0.0)
     }
 
-    /// Returns a positive number that must be there.
+    /// Returns a required positive number field.
     pub(super) fn require_number(&self, field: &str) -> Result<f64, OAuthError> {
         self.number(field)
-            .ok_or_else(|| self.protocol(format!("has no usable \"{field}\"")))
+            .ok_or_else(|| self.protocol(format!("has no valid \"{field}\"")))
     }
 
-    /// Returns any value of the answer.
     pub(super) fn value(&self, field: &str) -> Option<&Value> {
         self.json.as_ref()?.get(field)
     }
 
-    /// Returns the answer if it is a success, its failure otherwise.
+    /// Returns the response if it indicates success, otherwise its error.
     pub(super) fn ok(self) -> Result<Self, OAuthError> {
         if !self.is_success() {
-            return Err(self.failure());
+            return Err(self.error_from_status());
         }
         if self.json.is_none() {
             return Err(self.protocol("is not a JSON object"));
@@ -228,10 +225,10 @@ impl TokenAnswer {
         }
     }
 
-    /// Words and classifies an answer that is not a success.
-    pub(super) fn failure(&self) -> OAuthError {
+    /// Returns the error for a response with an error status.
+    pub(super) fn error_from_status(&self) -> OAuthError {
         let (what, status, description) = (self.what, self.status, self.description());
-        // RFC 6749 asks for 400 and 401; a gateway in front may say 403.
+        // RFC 6749 specifies 400 and 401; a gateway in front may send 403.
         if matches!(status, 400 | 401 | 403) {
             OAuthError::Rejected {
                 what,
@@ -247,10 +244,11 @@ impl TokenAnswer {
         }
     }
 
-    /// Words an answer that names an error, whatever its status: GitHub sends failures with 200.
-    pub(super) fn refusal(&self) -> OAuthError {
+    /// Returns the error for a response with an error code, regardless of its status: GitHub sends
+    /// failures with 200.
+    pub(super) fn error_from_code(&self) -> OAuthError {
         if self.status == 429 || self.status >= 500 {
-            return self.failure();
+            return self.error_from_status();
         }
         OAuthError::Rejected {
             what: self.what,
@@ -259,12 +257,12 @@ impl TokenAnswer {
         }
     }
 
-    /// Returns the service's own words about a failure.
+    /// Returns the service's error description.
     pub(super) fn description(&self) -> Option<String> {
         let json = self.json.as_ref();
         let field = |name: &str| json.and_then(|json| json.get(name)?.as_str());
         let nested = json.and_then(|json| json.get("error")?.get("message")?.as_str());
-        let words: Vec<&str> = [
+        let parts: Vec<&str> = [
             self.error_code(),
             field("error_description"),
             field("detail"),
@@ -277,7 +275,7 @@ impl TokenAnswer {
         .filter(|text| !text.is_empty())
         .collect();
         let text = if json.is_some() {
-            words.join(": ")
+            parts.join(": ")
         } else {
             self.text.trim().to_owned()
         };

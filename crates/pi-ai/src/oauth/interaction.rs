@@ -1,86 +1,79 @@
-//! The person on the other side of a sign-in.
+//! Interaction with the user during a sign-in.
 
 use futures_util::future::BoxFuture;
 
 use super::error::OAuthError;
 
-/// Shows a sign-in to a person and asks what it needs.
+/// Shows the sign-in to the user and prompts for input.
 pub trait LoginInteraction: Send + Sync {
-    /// Asks and waits. Dropping the future withdraws the question; a person who declines to answer
-    /// is [`OAuthError::Cancelled`].
+    /// Prompts the user and waits. Dropping the future withdraws the prompt. If the user declines,
+    /// the result is [`OAuthError::Cancelled`].
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>>;
 
-    /// Shows something.
     fn notify(&self, event: LoginEvent);
 }
 
-/// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginPrompt {
     Text {
         message: String,
         placeholder: Option<String>,
     },
-    /// Text that is not shown while it is typed.
+    /// Text that is masked while typed.
     Secret { message: String },
-    /// One of several; the answer is the choice's id.
+    /// One of several choices; returns the ID of the selected choice.
     Select {
         message: String,
         choices: Vec<LoginChoice>,
     },
-    /// The code or address that the browser ended up with, should it not reach us by itself.
+    /// The code or URL that the browser ends up with, in case the callback does not reach us.
     ManualCode {
         message: String,
         placeholder: Option<String>,
     },
 }
 
-/// One answer to a [`LoginPrompt::Select`].
+/// One choice of a [`LoginPrompt::Select`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginChoice {
-    /// What the prompt returns.
+    /// Value that the prompt returns.
     pub id: &'static str,
-    /// What the person reads.
     pub label: String,
 }
 
-/// Something to show.
+/// Progress of a sign-in, to show to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoginEvent {
     Info {
         message: String,
-        /// Where to read more.
         links: Vec<LoginLink>,
     },
-    /// An address to open in a browser.
+    /// A URL to open in a browser.
     AuthUrl {
         url: String,
-        /// What to do there.
         instructions: String,
     },
-    /// A code to type into a page, on any device.
+    /// A code to enter on a page, on any device.
     DeviceCode {
         user_code: String,
-        /// The page, possibly with the code already filled in.
+        /// The page; its URL may include the code.
         verification_uri: String,
-        /// How often we ask whether it was done.
+        /// Poll interval.
         interval_seconds: Option<f64>,
-        /// How long the code is good for.
         expires_in_seconds: Option<f64>,
     },
-    /// What is going on.
-    Progress { message: String },
+    Progress {
+        message: String,
+    },
 }
 
-/// An address with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginLink {
     pub url: String,
-    /// What it leads to.
     pub label: String,
 }
 
-/// Asks for one of several and returns the id of the choice.
+/// Prompts for one of several choices and returns its ID.
 pub(crate) async fn choose<const COUNT: usize>(
     interaction: &dyn LoginInteraction,
     message: impl Into<String>,
@@ -99,7 +92,7 @@ pub(crate) async fn choose<const COUNT: usize>(
     known
         .into_iter()
         .find(|id| *id == chosen)
-        .ok_or_else(|| OAuthError::InvalidInput(format!("there is no choice called {chosen}")))
+        .ok_or_else(|| OAuthError::InvalidInput(format!("unknown choice {chosen}")))
 }
 
 impl LoginEvent {

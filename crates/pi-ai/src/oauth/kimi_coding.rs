@@ -1,4 +1,4 @@
-//! The sign-in of Kimi Code: a code on another device, a token sent as a bearer.
+//! Kimi Code sign-in: device-code flow; requests send the token as a bearer token.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
 use super::device_code::{DeviceFlow, FirstPoll};
-use super::token::{TokenRules, renewed};
+use super::token::{TokenPolicy, send_refresh};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
@@ -15,20 +15,19 @@ use crate::env_vars;
 use crate::options::HeaderOverrides;
 
 const CLIENT_ID: &str = "17e5f671-d194-4dfb-9706-5516cb48c098";
-const RENEWAL_ATTEMPTS: u32 = 4;
-const TOKENS: TokenRules = TokenRules {
+const REFRESH_ATTEMPTS: u32 = 4;
+const TOKENS: TokenPolicy = TokenPolicy {
     skew: Duration::ZERO,
     default_lifetime: None,
 };
 
-/// Signs in to Kimi Code.
 #[derive(Debug, Clone)]
-pub struct KimiCodingSignIn {
-    /// The service; all addresses are below it.
+pub struct KimiCodingOAuth {
+    /// Base URL of the auth service.
     pub auth_base_url: String,
 }
 
-impl Default for KimiCodingSignIn {
+impl Default for KimiCodingOAuth {
     fn default() -> Self {
         Self {
             auth_base_url: "https://auth.kimi.com".to_owned(),
@@ -36,8 +35,8 @@ impl Default for KimiCodingSignIn {
     }
 }
 
-impl KimiCodingSignIn {
-    /// Creates the sign-in at the host the environment names.
+impl KimiCodingOAuth {
+    /// Uses the host from the environment, if set.
     pub fn from_env(env: &Env) -> Self {
         env.var(env_vars::KIMI_CODE_OAUTH_HOST)
             .or_else(|| env.var(env_vars::KIMI_OAUTH_HOST))
@@ -63,21 +62,21 @@ impl KimiCodingSignIn {
             fields: &[],
             first: FirstPoll::Delayed,
         };
-        let granted = flow.sign_in(context, interaction, cancel).await?;
-        TOKENS.credential(&granted, None, &context.env)
+        let tokens = flow.sign_in(context, interaction, cancel).await?;
+        TOKENS.credential(&tokens, None, &context.env)
     }
 
-    /// Renews, asking again while the service is busy.
-    async fn renew(
+    /// Refreshes the token, retrying while the service is busy.
+    async fn refresh_tokens(
         &self,
         credential: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
         let mut attempt = 1;
-        let answer = loop {
-            match renewed(&self.token_url(), CLIENT_ID, credential, context).await {
-                Ok(answer) => break answer,
-                Err(error) if !error.is_network() || attempt == RENEWAL_ATTEMPTS => {
+        let response = loop {
+            match send_refresh(&self.token_url(), CLIENT_ID, credential, context).await {
+                Ok(response) => break response,
+                Err(error) if !error.is_network() || attempt == REFRESH_ATTEMPTS => {
                     return Err(error);
                 }
                 Err(_busy) => {
@@ -86,11 +85,11 @@ impl KimiCodingSignIn {
                 }
             }
         };
-        TOKENS.credential(&answer, Some(credential), &context.env)
+        TOKENS.credential(&response, Some(credential), &context.env)
     }
 }
 
-impl OAuthFlow for KimiCodingSignIn {
+impl OAuthFlow for KimiCodingOAuth {
     fn name(&self) -> &'static str {
         "Kimi Code (subscription)"
     }
@@ -117,7 +116,7 @@ impl OAuthFlow for KimiCodingSignIn {
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        self.renew(credential, context).boxed()
+        self.refresh_tokens(credential, context).boxed()
     }
 
     fn request_auth(&self, credential: &OAuthCredential) -> OAuthRequestAuth {

@@ -1,8 +1,8 @@
-//! The sign-in of Meta's Muse subscription: a code on another device, then a minted key.
+//! Meta Muse subscription sign-in: device-code flow, then a minted key.
 //!
-//! The identity token cannot be used for inference and cannot be renewed. It is stored as the
-//! refresh token and mints a key, good for a day, which is stored as the access token. When minting
-//! is refused, only a new sign-in helps.
+//! The identity token cannot be used for inference and cannot be refreshed. It is stored as the
+//! refresh token and mints a key that is valid for a day and stored as the access token. If minting
+//! is rejected, only a new sign-in helps.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::web_address;
+use super::authorization_code::parse_web_url;
 use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
@@ -22,18 +22,17 @@ use crate::json::JsonObject;
 const CLIENT_ID: &str = "1031625952748946";
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
-/// Signs in to Meta.
 #[derive(Debug, Clone)]
-pub struct MetaSignIn {
-    /// Where a device code is asked for.
+pub struct MetaOAuth {
+    /// Device authorization endpoint.
     pub device_code_url: String,
-    /// Where the code is exchanged for an identity token.
+    /// Endpoint that exchanges the code for an identity token.
     pub token_url: String,
-    /// Where the identity token mints a key.
+    /// Endpoint that mints a key with the identity token.
     pub key_url: String,
 }
 
-impl Default for MetaSignIn {
+impl Default for MetaOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://auth.meta.com/oidc/device/authorization/".to_owned(),
@@ -43,7 +42,7 @@ impl Default for MetaSignIn {
     }
 }
 
-impl MetaSignIn {
+impl MetaOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -57,31 +56,33 @@ impl MetaSignIn {
             fields: &[],
             first: FirstPoll::Delayed,
         };
-        let granted = flow.sign_in(context, interaction, cancel).await?;
-        interaction.notify(LoginEvent::progress("Asking for a key"));
-        let identity = granted.require("access_token")?.into();
+        let tokens = flow.sign_in(context, interaction, cancel).await?;
+        interaction.notify(LoginEvent::progress("Requesting API key"));
+        let identity = tokens.require("access_token")?.into();
         unless_cancelled(cancel, self.mint(identity, JsonObject::new(), context)).await
     }
 
-    /// Mints a key with the identity token.
     async fn mint(
         &self,
         identity: SecretString,
         extra: JsonObject,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
-        let answer = TokenRequest::json("the key", &self.key_url, &json!({}))
+        let response = TokenRequest::json("key request", &self.key_url, &json!({}))
             .bearer(&identity)
             .header("x-api-version", "1.0.0")
             .send(context)
             .await?
             .ok()?;
-        let Some(key) = answer.string("api_key") else {
-            // A new account has to finish its setup first.
-            return Err(match answer.string("action_url").and_then(web_address) {
-                Some(url) => answer.protocol(format!("has no key; finish the setup at {url}")),
-                None => answer.protocol("has no key"),
-            });
+        let Some(key) = response.string("api_key") else {
+            // A new account has to complete its setup first.
+            return Err(
+                match response.string("action_url").and_then(parse_web_url) {
+                    Some(url) => response
+                        .protocol(format!("has no key; complete the account setup at {url}")),
+                    None => response.protocol("has no key"),
+                },
+            );
         };
         Ok(OAuthCredential {
             access: key.into(),
@@ -95,7 +96,7 @@ impl MetaSignIn {
     }
 }
 
-impl OAuthFlow for MetaSignIn {
+impl OAuthFlow for MetaOAuth {
     fn name(&self) -> &'static str {
         "Meta (Muse subscription)"
     }

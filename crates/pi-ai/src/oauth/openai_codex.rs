@@ -1,7 +1,7 @@
-//! The sign-in of ChatGPT: a browser, or a code on another device.
+//! ChatGPT sign-in: browser or device-code flow.
 //!
-//! The device flow is OpenAI's own: it yields an authorization code and its proof key, which are
-//! then exchanged like those of the browser. The account's id is a claim of the access token.
+//! The device flow is specific to OpenAI: it yields an authorization code and its PKCE verifier,
+//! which are exchanged as in the browser flow. The account ID is a claim of the access token.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::browser_flow::{BrowserFlow, CodeExchange};
-use super::device_code::{FirstPoll, Pace, PollAnswer, poll};
-use super::http::{TokenAnswer, TokenRequest};
-use super::token::{TokenRules, renewed};
+use super::device_code::{FirstPoll, PollSchedule, PollStatus, poll};
+use super::http::{TokenRequest, TokenResponse};
+use super::token::{TokenPolicy, send_refresh};
 use super::{
     LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled,
 };
@@ -27,23 +27,23 @@ const DEVICE_CODE: &str = "device_code";
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
 const SCOPE: &str = "openid profile email offline_access";
 const ACCOUNT_CLAIMS: &str = "https://api.openai.com/auth";
-const LOGIN_LIMIT: Duration = Duration::from_mins(15);
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(15);
 const DEVICE_LIFETIME_SECONDS: f64 = 15.0 * 60.0;
-const TOKENS: TokenRules = TokenRules {
+const TOKENS: TokenPolicy = TokenPolicy {
     skew: Duration::ZERO,
     default_lifetime: None,
 };
 
 /// Signs in to ChatGPT Plus or Pro.
 #[derive(Debug, Clone)]
-pub struct OpenAiCodexSignIn {
-    /// The service; all addresses are below it.
+pub struct OpenAiCodexOAuth {
+    /// Base URL of the auth service.
     pub auth_base_url: String,
-    /// The port the browser is sent back to; the service knows only this one.
+    /// Callback port; the service accepts only this one.
     pub callback_port: u16,
 }
 
-impl Default for OpenAiCodexSignIn {
+impl Default for OpenAiCodexOAuth {
     fn default() -> Self {
         Self {
             auth_base_url: "https://auth.openai.com".to_owned(),
@@ -52,7 +52,7 @@ impl Default for OpenAiCodexSignIn {
     }
 }
 
-impl OpenAiCodexSignIn {
+impl OpenAiCodexOAuth {
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.auth_base_url)
     }
@@ -63,23 +63,27 @@ impl OpenAiCodexSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let ways = [
-            (BROWSER, "In a browser on this machine (default)"),
-            (DEVICE_CODE, "With a code on another device"),
+        let choices = [
+            (BROWSER, "Browser on this machine (default)"),
+            (DEVICE_CODE, "Code on another device"),
         ];
-        let way = choose(interaction, "How do you want to sign in to ChatGPT?", ways);
-        let answer = match unless_cancelled(cancel, way).await? {
-            DEVICE_CODE => self.sign_in_by_device(context, interaction, cancel).await?,
+        let choice = choose(
+            interaction,
+            "How do you want to sign in to ChatGPT?",
+            choices,
+        );
+        let response = match unless_cancelled(cancel, choice).await? {
+            DEVICE_CODE => self.device_sign_in(context, interaction, cancel).await?,
             _ => {
-                self.by_browser()
+                self.browser_flow()
                     .sign_in(context, interaction, cancel)
                     .await?
             }
         };
-        with_account(TOKENS.credential(&answer, None, &context.env)?, &answer)
+        with_account(TOKENS.credential(&response, None, &context.env)?, &response)
     }
 
-    fn by_browser(&self) -> BrowserFlow<'static> {
+    fn browser_flow(&self) -> BrowserFlow<'static> {
         BrowserFlow {
             authorize_url: self.url("/oauth/authorize"),
             token_url: self.url("/oauth/token"),
@@ -91,20 +95,20 @@ impl OpenAiCodexSignIn {
                 ("originator", "pi"),
             ],
             callback: ("localhost", self.callback_port, "/auth/callback"),
-            limit: LOGIN_LIMIT,
+            limit: LOGIN_TIMEOUT,
         }
     }
 
-    async fn sign_in_by_device(
+    async fn device_sign_in(
         &self,
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         let url = self.url("/api/accounts/deviceauth/usercode");
         let body = json!({ "client_id": CLIENT_ID });
-        let device = TokenRequest::json("the device code", url, &body)
-            .send_unless(context, cancel)
+        let device = TokenRequest::json("device code request", url, &body)
+            .send_cancellable(context, cancel)
             .await?
             .ok()?;
         let user_code = device.require("user_code")?;
@@ -115,74 +119,75 @@ impl OpenAiCodexSignIn {
             interval_seconds: interval,
             expires_in_seconds: Some(DEVICE_LIFETIME_SECONDS),
         });
-        let question = json!({
+        let query = json!({
             "device_auth_id": device.require("device_auth_id")?,
             "user_code": user_code,
         });
-        let pace = Pace::new(interval, Some(DEVICE_LIFETIME_SECONDS), Instant::now());
-        let granted = poll(pace, FirstPoll::Immediate, cancel, || async {
+        let schedule = PollSchedule::new(interval, Some(DEVICE_LIFETIME_SECONDS), Instant::now());
+        let tokens = poll(schedule, FirstPoll::Immediate, cancel, || async {
             let url = self.url("/api/accounts/deviceauth/token");
-            let answer = TokenRequest::json("the device sign-in", url, &question)
+            let response = TokenRequest::json("device sign-in", url, &query)
                 .send(context)
                 .await?;
-            judge_device(answer)
+            parse_device_status(response)
         })
         .await?;
         let exchange = CodeExchange {
             token_url: &self.url("/oauth/token"),
             client_id: CLIENT_ID,
-            code: granted.require("authorization_code")?,
-            verifier: granted.require("code_verifier")?,
+            code: tokens.require("authorization_code")?,
+            verifier: tokens.require("code_verifier")?,
             redirect_uri: &self.url("/deviceauth/callback"),
         };
         exchange.send(context, cancel).await
     }
 
-    async fn renew(
+    async fn refresh_tokens(
         &self,
         credential: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
         let url = self.url("/oauth/token");
-        let answer = renewed(&url, CLIENT_ID, credential, context).await?;
-        let next = TOKENS.credential(&answer, Some(credential), &context.env)?;
-        // The account does not change with a renewal; a token in another format must not be lost.
-        match with_account(next.clone(), &answer) {
-            Err(_) if next.extra.contains_key("accountId") => Ok(next),
+        let response = send_refresh(&url, CLIENT_ID, credential, context).await?;
+        let refreshed = TOKENS.credential(&response, Some(credential), &context.env)?;
+        // The account does not change with a refresh; keep it if a token in another format lacks
+        // it.
+        match with_account(refreshed.clone(), &response) {
+            Err(_) if refreshed.extra.contains_key("accountId") => Ok(refreshed),
             other => other,
         }
     }
 }
 
-/// Reads the device endpoint's own way of saying "not yet".
-fn judge_device(answer: TokenAnswer) -> Result<PollAnswer<TokenAnswer>, OAuthError> {
-    if answer.is_success() {
-        return answer.ok().map(PollAnswer::Complete);
+/// Parses the device endpoint's nonstandard poll response.
+fn parse_device_status(response: TokenResponse) -> Result<PollStatus<TokenResponse>, OAuthError> {
+    if response.is_success() {
+        return response.ok().map(PollStatus::Complete);
     }
-    match answer.error_code() {
-        Some("slow_down") => Ok(PollAnswer::SlowDown {
-            interval_seconds: answer.number("interval"),
+    match response.error_code() {
+        Some("slow_down") => Ok(PollStatus::SlowDown {
+            interval_seconds: response.number("interval"),
         }),
-        Some("deviceauth_authorization_pending") => Ok(PollAnswer::Pending),
-        _ if matches!(answer.status, 403 | 404) => Ok(PollAnswer::Pending),
-        _ => Err(answer.failure()),
+        Some("deviceauth_authorization_pending") => Ok(PollStatus::Pending),
+        _ if matches!(response.status, 403 | 404) => Ok(PollStatus::Pending),
+        _ => Err(response.error_from_status()),
     }
 }
 
 fn with_account(
     mut credential: OAuthCredential,
-    answer: &TokenAnswer,
+    response: &TokenResponse,
 ) -> Result<OAuthCredential, OAuthError> {
     let account = codex_account(credential.access.expose_secret())
-        .ok_or_else(|| answer.protocol("has an access token that names no account"))?;
+        .ok_or_else(|| response.protocol("has an access token without an account ID"))?;
     credential
         .extra
         .insert("accountId".to_owned(), Value::String(account));
     Ok(credential)
 }
 
-/// Reads the account from the claims of an access token. The token is not verified: it is the
-/// service's to trust or not.
+/// Reads the account from the claims of an access token. The token is not verified; that is up to
+/// the service.
 pub(crate) fn codex_account(token: &str) -> Option<String> {
     let mut parts = token.split('.');
     let (_header, claims, _signature) = (parts.next()?, parts.next()?, parts.next()?);
@@ -195,7 +200,7 @@ pub(crate) fn codex_account(token: &str) -> Option<String> {
             .with_decode_padding_mode(DecodePaddingMode::Indifferent)
             .with_decode_allow_trailing_bits(true),
     );
-    // Tokens are written in the URL-safe alphabet; some tools re-encode them in the plain one.
+    // Tokens use the URL-safe alphabet; some tools re-encode them in the standard one.
     let claims = claims.replace('+', "-").replace('/', "_");
     let claims: Value = serde_json::from_slice(&lenient.decode(claims).ok()?).ok()?;
     let account = claims.get(ACCOUNT_CLAIMS)?.get("chatgpt_account_id")?;
@@ -205,7 +210,7 @@ pub(crate) fn codex_account(token: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-impl OAuthFlow for OpenAiCodexSignIn {
+impl OAuthFlow for OpenAiCodexOAuth {
     fn name(&self) -> &'static str {
         "OpenAI (ChatGPT Plus/Pro)"
     }
@@ -228,6 +233,6 @@ impl OAuthFlow for OpenAiCodexSignIn {
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        self.renew(credential, context).boxed()
+        self.refresh_tokens(credential, context).boxed()
     }
 }

@@ -1,7 +1,8 @@
-//! The sign-in of OpenRouter: a browser, and a permanent key the user can revoke there.
+//! OpenRouter sign-in: browser flow that yields a permanent key, which the user can revoke on the
+//! website.
 //!
-//! OpenRouter echoes no state. The path of the callback address is random instead, so that only
-//! the page we opened can answer.
+//! OpenRouter does not echo the state. Instead, the callback path is random, so only the page we
+//! opened can call it.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectAddress, with_query};
+use super::authorization_code::{Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::TokenRequest;
 use super::pkce::{Pkce, random_state};
@@ -17,20 +18,18 @@ use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 use crate::json::JsonObject;
 
-const LOGIN_LIMIT: Duration = Duration::from_mins(5);
-/// The largest time JavaScript can write without loss; it stands for "never".
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
+/// The largest integer that JavaScript represents exactly; means "never".
 const NEVER: i64 = 9_007_199_254_740_991;
 
-/// Signs in to OpenRouter.
 #[derive(Debug, Clone)]
-pub struct OpenRouterSignIn {
-    /// The page that asks the person.
+pub struct OpenRouterOAuth {
     pub authorize_url: String,
-    /// Where the code is exchanged for a key.
+    /// Endpoint that exchanges the code for a key.
     pub key_url: String,
 }
 
-impl Default for OpenRouterSignIn {
+impl Default for OpenRouterOAuth {
     fn default() -> Self {
         Self {
             authorize_url: "https://openrouter.ai/auth".to_owned(),
@@ -39,7 +38,7 @@ impl Default for OpenRouterSignIn {
     }
 }
 
-impl OpenRouterSignIn {
+impl OpenRouterOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -48,7 +47,7 @@ impl OpenRouterSignIn {
     ) -> Result<OAuthCredential, OAuthError> {
         let pkce = Pkce::generate();
         let redirect = Redirect::listen(
-            RedirectAddress {
+            RedirectConfig {
                 host: None,
                 port: 0,
                 route: CallbackRoute {
@@ -68,20 +67,20 @@ impl OpenRouterSignIn {
             ],
         )?;
         let code = redirect
-            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
+            .obtain_code(url, LOGIN_TIMEOUT, interaction, cancel)
             .await?;
-        interaction.notify(LoginEvent::progress("Exchanging the code for a key"));
+        interaction.notify(LoginEvent::progress("Exchanging code for a key"));
         let body = json!({
             "code": code,
             "code_verifier": pkce.verifier,
             "code_challenge_method": "S256",
         });
-        let answer = TokenRequest::json("the key exchange", &self.key_url, &body)
-            .send_unless(context, cancel)
+        let response = TokenRequest::json("key exchange", &self.key_url, &body)
+            .send_cancellable(context, cancel)
             .await?
             .ok()?;
         Ok(OAuthCredential {
-            access: answer.require("key")?.into(),
+            access: response.require("key")?.into(),
             refresh: String::new().into(),
             expires: NEVER,
             extra: JsonObject::new(),
@@ -89,7 +88,7 @@ impl OpenRouterSignIn {
     }
 }
 
-impl OAuthFlow for OpenRouterSignIn {
+impl OAuthFlow for OpenRouterOAuth {
     fn name(&self) -> &'static str {
         "OpenRouter OAuth"
     }
@@ -116,7 +115,7 @@ impl OAuthFlow for OpenRouterSignIn {
         credential: &'a OAuthCredential,
         _context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        // A key does not expire, so there is nothing to renew.
+        // The key does not expire, so there is nothing to refresh.
         std::future::ready(Ok(credential.clone())).boxed()
     }
 }

@@ -1,14 +1,14 @@
-//! Proof keys for the code exchange (RFC 7636) and the state that ties an answer to its question.
+//! PKCE (RFC 7636) and random state values.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// A secret and its fingerprint. The fingerprint goes with the question, the secret with the code,
-/// so that whoever steals the code alone cannot use it.
+/// A secret verifier and its hash. The hash is sent with the authorization request and the verifier
+/// with the code, so a stolen code alone is useless.
 pub(super) struct Pkce {
     pub(super) verifier: String,
-    /// Its SHA-256, for method `S256`.
+    /// SHA-256 of the verifier, for method `S256`.
     pub(super) challenge: String,
 }
 
@@ -26,7 +26,7 @@ impl Pkce {
     }
 }
 
-/// Returns a text nobody can guess.
+/// Returns an unguessable string.
 pub(super) fn random_state() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>())
 }
@@ -38,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenge_is_the_one_of_the_standard() {
-        // The example of RFC 7636, appendix B.
+    fn challenge_matches_the_rfc_example() {
+        // Example from RFC 7636, appendix B.
         let pkce = Pkce::from_verifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned());
         assert_eq!(
             pkce.challenge,
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn every_secret_is_new_and_long_enough() {
+    fn verifiers_are_unique_and_long_enough() {
         let (first, second) = (Pkce::generate(), Pkce::generate());
         assert_ne!(first.verifier, second.verifier);
         assert_eq!(first.verifier.len(), 43);

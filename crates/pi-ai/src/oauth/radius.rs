@@ -1,5 +1,5 @@
-//! The sign-in of a Radius gateway: a browser, whose page the gateway names, or a code on another
-//! device.
+//! Radius gateway sign-in: browser flow, with an authorization page that the gateway specifies, or
+//! device-code flow.
 
 use std::time::Duration;
 
@@ -10,36 +10,34 @@ use url::Url;
 
 use super::browser_flow::BrowserFlow;
 use super::device_code::{DeviceFlow, FirstPoll};
-use super::http::{TokenAnswer, TokenRequest};
-use super::token::{TokenRules, renewed};
+use super::http::{TokenRequest, TokenResponse};
+use super::token::{TokenPolicy, send_refresh};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::env_vars;
 
-/// The gateway that everybody can use.
 pub(crate) const PUBLIC_GATEWAY: &str = "https://radius.pi.dev";
 const BROWSER: &str = "browser";
 const DEVICE_CODE: &str = "device-code";
 const CLIENT_ID: &str = "pi-gateway";
 const SCOPE: &str = "gateway offline_access";
-const LOGIN_LIMIT: Duration = Duration::from_mins(15);
-const TOKENS: TokenRules = TokenRules {
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(15);
+const TOKENS: TokenPolicy = TokenPolicy {
     skew: Duration::from_mins(1),
     default_lifetime: None,
 };
 
-/// Signs in to a Radius gateway.
 #[derive(Debug, Clone)]
-pub struct RadiusSignIn {
+pub struct RadiusOAuth {
     name: String,
     gateway: String,
-    /// The port the browser is sent back to; gateways know only this one.
+    /// Callback port; gateways accept only this one.
     pub callback_port: u16,
 }
 
-impl RadiusSignIn {
-    /// Creates the sign-in of a gateway, given by address or by host, with or without `/v1`.
+impl RadiusOAuth {
+    /// Creates the flow for a gateway, given as a URL or host, with or without `/v1`.
     pub fn new(name: impl Into<String>, gateway: &str) -> Self {
         Self {
             name: name.into(),
@@ -48,13 +46,13 @@ impl RadiusSignIn {
         }
     }
 
-    /// Creates the sign-in of the gateway the environment names, or of the public one.
+    /// Uses the gateway from the environment, or the public one.
     pub fn from_env(env: &Env) -> Self {
         let gateway = env.var(env_vars::RADIUS_GATEWAY);
         Self::new("Radius", gateway.as_deref().unwrap_or(PUBLIC_GATEWAY))
     }
 
-    /// Returns the gateway's address, without `/v1` and without a slash at its end.
+    /// Returns the gateway's URL, without `/v1` or a trailing slash.
     pub fn gateway(&self) -> &str {
         &self.gateway
     }
@@ -71,13 +69,13 @@ impl RadiusSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let ways = [
-            (BROWSER, "In a browser on this machine (recommended)"),
-            (DEVICE_CODE, "With a code on another device"),
+        let choices = [
+            (BROWSER, "Browser on this machine (recommended)"),
+            (DEVICE_CODE, "Code on another device"),
         ];
         let question = format!("How do you want to sign in to {}?", self.name);
-        let way = choose(interaction, question, ways);
-        let answer = match unless_cancelled(cancel, way).await? {
+        let choice = choose(interaction, question, choices);
+        let response = match unless_cancelled(cancel, choice).await? {
             DEVICE_CODE => {
                 let flow = DeviceFlow {
                     device_url: self.url("/v1/oauth/device"),
@@ -88,22 +86,19 @@ impl RadiusSignIn {
                 };
                 flow.sign_in(context, interaction, cancel).await?
             }
-            _ => {
-                self.sign_in_by_browser(context, interaction, cancel)
-                    .await?
-            }
+            _ => self.browser_sign_in(context, interaction, cancel).await?,
         };
-        credential(&answer, None, context)
+        credential(&response, None, context)
     }
 
-    async fn sign_in_by_browser(
+    async fn browser_sign_in(
         &self,
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<TokenAnswer, OAuthError> {
-        let discovery = TokenRequest::get("the gateway's configuration", self.url("/v1/oauth"))
-            .send_unless(context, cancel)
+    ) -> Result<TokenResponse, OAuthError> {
+        let discovery = TokenRequest::get("gateway configuration request", self.url("/v1/oauth"))
+            .send_cancellable(context, cancel)
             .await?
             .ok()?;
         let flow = BrowserFlow {
@@ -113,29 +108,29 @@ impl RadiusSignIn {
             scope: SCOPE,
             parameters: &[("handoff", "url")],
             callback: ("127.0.0.1", self.callback_port, "/oauth/callback"),
-            limit: LOGIN_LIMIT,
+            limit: LOGIN_TIMEOUT,
         };
         flow.sign_in(context, interaction, cancel).await
     }
 
-    async fn renew(
+    async fn refresh_tokens(
         &self,
         previous: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
         let url = self.url("/v1/oauth/token");
-        let answer = renewed(&url, CLIENT_ID, previous, context).await?;
-        credential(&answer, Some(previous), context)
+        let response = send_refresh(&url, CLIENT_ID, previous, context).await?;
+        credential(&response, Some(previous), context)
     }
 }
 
 fn credential(
-    answer: &TokenAnswer,
+    response: &TokenResponse,
     previous: Option<&OAuthCredential>,
     context: &OAuthContext,
 ) -> Result<OAuthCredential, OAuthError> {
-    let mut credential = TOKENS.credential(answer, previous, &context.env)?;
-    if let Some(scope) = answer.string("scope") {
+    let mut credential = TOKENS.credential(response, previous, &context.env)?;
+    if let Some(scope) = response.string("scope") {
         credential
             .extra
             .insert("scope".to_owned(), Value::from(scope));
@@ -155,7 +150,7 @@ fn normalize_gateway(gateway: &str) -> String {
     }
 }
 
-impl OAuthFlow for RadiusSignIn {
+impl OAuthFlow for RadiusOAuth {
     fn name(&self) -> &str {
         &self.name
     }
@@ -174,6 +169,6 @@ impl OAuthFlow for RadiusSignIn {
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        self.renew(credential, context).boxed()
+        self.refresh_tokens(credential, context).boxed()
     }
 }

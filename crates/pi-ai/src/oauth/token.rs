@@ -1,4 +1,4 @@
-//! From the answer of a token endpoint to a credential.
+//! Converts token endpoint responses into credentials.
 
 use std::time::Duration;
 
@@ -6,42 +6,43 @@ use secrecy::ExposeSecret;
 
 use super::OAuthContext;
 use super::error::OAuthError;
-use super::http::{TokenAnswer, TokenRequest};
+use super::http::{TokenRequest, TokenResponse};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::json::JsonObject;
 
-/// How the answers of a service are read.
+/// How a service's token responses are interpreted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TokenRules {
-    /// How much earlier than the service says a token counts as expired.
+pub(super) struct TokenPolicy {
+    /// How long before the service's expiry a token is treated as expired.
     pub(super) skew: Duration,
-    /// The lifetime of a token when the service names none; `None` makes that an error.
+    /// Token lifetime if the service specifies none; `None` makes that an error.
     pub(super) default_lifetime: Option<Duration>,
 }
 
-impl TokenRules {
-    /// Makes a credential of a successful answer. What a renewal does not mention stays as it was.
+impl TokenPolicy {
+    /// Builds a credential from a successful response. Fields that a refresh omits keep their
+    /// previous values.
     pub(super) fn credential(
         self,
-        answer: &TokenAnswer,
+        response: &TokenResponse,
         previous: Option<&OAuthCredential>,
         env: &Env,
     ) -> Result<OAuthCredential, OAuthError> {
-        let refresh = match (answer.string("refresh_token"), previous) {
+        let refresh = match (response.string("refresh_token"), previous) {
             (Some(token), _) => token.into(),
             (None, Some(previous)) => previous.refresh.clone(),
-            (None, None) => answer.require("refresh_token")?.into(),
+            (None, None) => response.require("refresh_token")?.into(),
         };
-        let lifetime = match (answer.number("expires_in"), self.default_lifetime) {
+        let lifetime = match (response.number("expires_in"), self.default_lifetime) {
             (None, Some(lifetime)) => lifetime,
             (Some(_), _) | (None, None) => {
-                let seconds = answer.require_number("expires_in")?;
+                let seconds = response.require_number("expires_in")?;
                 Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
         };
         Ok(OAuthCredential {
-            access: answer.require("access_token")?.into(),
+            access: response.require("access_token")?.into(),
             refresh,
             expires: env
                 .now_ms()
@@ -52,19 +53,19 @@ impl TokenRules {
     }
 }
 
-/// Asks for the next token, in the words of the standard.
-pub(super) async fn renewed(
+/// Sends a standard token refresh request.
+pub(super) async fn send_refresh(
     token_url: &str,
     client_id: &str,
     credential: &OAuthCredential,
     context: &OAuthContext,
-) -> Result<TokenAnswer, OAuthError> {
+) -> Result<TokenResponse, OAuthError> {
     let fields = [
         ("grant_type", "refresh_token"),
         ("client_id", client_id),
         ("refresh_token", credential.refresh.expose_secret()),
     ];
-    TokenRequest::form("the token renewal", token_url, &fields)
+    TokenRequest::form("token refresh", token_url, &fields)
         .send(context)
         .await?
         .ok()

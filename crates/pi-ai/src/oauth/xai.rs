@@ -1,4 +1,4 @@
-//! The sign-in of SuperGrok and X Premium: a code on another device.
+//! SuperGrok and X Premium sign-in: device-code flow.
 
 use std::time::Duration;
 
@@ -6,27 +6,26 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
 
 use super::device_code::{DeviceFlow, FirstPoll};
-use super::token::{TokenRules, renewed};
+use super::token::{TokenPolicy, send_refresh};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
 const CLIENT_ID: &str = "b1a00492-073a-47ea-816f-4c329264a828";
 const SCOPE: &str = "openid profile email offline_access grok-cli:access api:access";
-const TOKENS: TokenRules = TokenRules {
+const TOKENS: TokenPolicy = TokenPolicy {
     skew: Duration::from_mins(5),
     default_lifetime: Some(Duration::from_hours(1)),
 };
 
-/// Signs in to xAI.
 #[derive(Debug, Clone)]
-pub struct XaiSignIn {
-    /// Where a device code is asked for.
+pub struct XaiOAuth {
+    /// Device authorization endpoint.
     pub device_code_url: String,
-    /// Where codes and refresh tokens are exchanged.
+    /// Token endpoint.
     pub token_url: String,
 }
 
-impl Default for XaiSignIn {
+impl Default for XaiOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://auth.x.ai/oauth2/device/code".to_owned(),
@@ -35,7 +34,7 @@ impl Default for XaiSignIn {
     }
 }
 
-impl XaiSignIn {
+impl XaiOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -49,21 +48,21 @@ impl XaiSignIn {
             fields: &[("scope", SCOPE), ("referrer", "pi")],
             first: FirstPoll::Delayed,
         };
-        let granted = flow.sign_in(context, interaction, cancel).await?;
-        TOKENS.credential(&granted, None, &context.env)
+        let tokens = flow.sign_in(context, interaction, cancel).await?;
+        TOKENS.credential(&tokens, None, &context.env)
     }
 
-    async fn renew(
+    async fn refresh_tokens(
         &self,
         credential: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
-        let answer = renewed(&self.token_url, CLIENT_ID, credential, context).await?;
-        TOKENS.credential(&answer, Some(credential), &context.env)
+        let response = send_refresh(&self.token_url, CLIENT_ID, credential, context).await?;
+        TOKENS.credential(&response, Some(credential), &context.env)
     }
 }
 
-impl OAuthFlow for XaiSignIn {
+impl OAuthFlow for XaiOAuth {
     fn name(&self) -> &'static str {
         "xAI (Grok/X subscription)"
     }
@@ -90,6 +89,6 @@ impl OAuthFlow for XaiSignIn {
         credential: &'a OAuthCredential,
         context: &'a OAuthContext,
     ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
-        self.renew(credential, context).boxed()
+        self.refresh_tokens(credential, context).boxed()
     }
 }

@@ -1,10 +1,10 @@
-//! Headers by which some services attribute traffic to the program that sends it, and the one by
-//! which `OpenCode` keeps a conversation at one place.
+//! Headers that let some services attribute traffic to pi, and the session header that `OpenCode`
+//! uses for routing.
 
 use crate::model::Model;
 use crate::options::HeaderOverrides;
 
-/// Whether services learn which program asks, beyond the user agent.
+/// Whether to send attribution headers in addition to the user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Telemetry {
     #[default]
@@ -12,7 +12,7 @@ pub enum Telemetry {
     On,
 }
 
-/// A service that reads attribution headers: its provider ids, its hosts, and what to send.
+/// A service that reads attribution headers: its provider IDs, its hosts and the headers to send.
 struct Attribution {
     providers: &'static [&'static str],
     hosts: &'static [&'static str],
@@ -48,8 +48,7 @@ const ATTRIBUTIONS: [Attribution; 4] = [
     OPENCODE,
 ];
 
-/// Returns the headers a request to the model carries on account of who asks, and for which
-/// session.
+/// Returns the attribution and session headers for a request.
 pub(super) fn headers(
     model: &Model,
     session_id: Option<&str>,
@@ -57,16 +56,16 @@ pub(super) fn headers(
 ) -> HeaderOverrides {
     let mut headers = HeaderOverrides::new();
     if let Some(session_id) = session_id
-        && OPENCODE.concerns(model)
+        && OPENCODE.applies_to(model)
     {
         headers.insert("x-opencode-session".to_owned(), Some(session_id.to_owned()));
     }
     if telemetry == Telemetry::On {
-        let concerned = ATTRIBUTIONS
+        let matching = ATTRIBUTIONS
             .iter()
-            .filter(|service| service.concerns(model));
+            .filter(|service| service.applies_to(model));
         headers.extend(
-            concerned
+            matching
                 .flat_map(|service| service.headers)
                 .map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))),
         );
@@ -75,7 +74,7 @@ pub(super) fn headers(
 }
 
 impl Attribution {
-    fn concerns(&self, model: &Model) -> bool {
+    fn applies_to(&self, model: &Model) -> bool {
         self.providers.contains(&model.provider.as_str())
             || host(&model.base_url).is_some_and(|host| self.hosts.contains(&host))
     }

@@ -1,11 +1,10 @@
-//! A built-in provider: a row of the provider table, its file of the catalog, and the wire
-//! protocols.
+//! A built-in provider: a row of the provider table with its catalog and the wire protocols.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
 use super::dispatch::WireApis;
-use super::overlay::Overlay;
+use super::overlay::ModelOverlay;
 use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog;
 use crate::credentials::{Credential, ProviderAuth};
@@ -17,7 +16,7 @@ use crate::stream::AssistantStream;
 
 pub(super) struct BuiltinProvider {
     info: &'static ProviderInfo,
-    overlay: Overlay,
+    overlay: ModelOverlay,
     wire: WireApis,
     env: Env,
     catalog_server: String,
@@ -32,7 +31,7 @@ impl BuiltinProvider {
     ) -> Self {
         Self {
             info,
-            overlay: Overlay::over(info.id),
+            overlay: ModelOverlay::over_builtin(info.id),
             wire,
             env,
             catalog_server,
@@ -57,8 +56,8 @@ impl Provider for BuiltinProvider {
         Ok(self.overlay.models())
     }
 
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
-        match open_ids(credential) {
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+        match accessible_ids(credential) {
             Some(ids) => models
                 .iter()
                 .filter(|model| ids.contains(&model.id.as_str()))
@@ -80,9 +79,9 @@ impl Provider for BuiltinProvider {
     }
 }
 
-/// Returns the ids a sign-in says it opens, as GitHub Copilot's does; nothing where it says nothing
-/// that can be understood.
-fn open_ids(credential: Option<&Credential>) -> Option<Vec<&str>> {
+/// Returns the model IDs that an OAuth credential gives access to, if it lists them, as GitHub
+/// Copilot's does.
+fn accessible_ids(credential: Option<&Credential>) -> Option<Vec<&str>> {
     let listed = credential?.as_oauth()?.extra.get("availableModelIds")?;
     listed.as_array()?.iter().map(Value::as_str).collect()
 }

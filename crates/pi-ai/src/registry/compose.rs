@@ -1,14 +1,14 @@
-//! How configuration changes a provider's models: pure functions from models to models.
+//! Applies configuration to a provider's models. Pure functions from models to models.
 //!
-//! Three layers lie over the provider's own list, in this order: `models.json` (base URL and compat
-//! for all, then models added or replaced by id), the extension (its models, if it has any, are the
-//! whole list), and last the per-model overrides of `models.json`, which are the user's final word.
+//! Three layers apply to the provider's own list, in this order: `models.json` (base URL and compat
+//! for all models, then models added or replaced by ID), the extension (if it defines models, they
+//! replace the list), and finally the per-model overrides from `models.json`.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::config::{ConfiguredSignIn, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
+use super::config::{ConfiguredOAuth, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
 use super::provider::HeaderTemplates;
 use crate::credentials::ConfiguredAuth;
 use crate::json::JsonObject;
@@ -19,7 +19,7 @@ use crate::model::{
 const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 const DEFAULT_MAX_TOKENS: u64 = 16_384;
 
-/// Compat values that are objects themselves and merge entry by entry.
+/// Compat values that are objects and are merged key by key.
 const NESTED_COMPAT: [&str; 4] = [
     "openRouterRouting",
     "vercelGatewayRouting",
@@ -27,42 +27,34 @@ const NESTED_COMPAT: [&str; 4] = [
     "chatTemplateArgs",
 ];
 
-/// A configured provider that cannot work as it is described.
+/// An invalid provider configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A provider without a name to find it by.
-    #[error("a provider needs an id that is not empty")]
+    #[error("the provider ID must not be empty")]
     NoId,
-    /// An entry that says nothing.
     #[error(
-        "providers.{provider} changes nothing: give it a baseUrl, an apiKey, headers, compat, \
+        "providers.{provider} has no effect: set baseUrl, apiKey, headers, compat, \
          models or modelOverrides"
     )]
     Empty { provider: String },
-    /// A sign-in without the address to sign in at.
-    #[error("providers.{provider}.oauth needs providers.{provider}.baseUrl beside it")]
-    SignInWithoutBaseUrl { provider: String },
-    /// A model nobody could address.
+    #[error("providers.{provider}.oauth requires providers.{provider}.baseUrl")]
+    OAuthWithoutBaseUrl { provider: String },
     #[error("providers.{provider}.models has an entry without an id")]
     NoModelId { provider: String },
-    /// A model without a wire API.
     #[error(
-        "providers.{provider}.models: \"{model}\" has no api; set it there or for the provider, to \
+        "providers.{provider}.models: \"{model}\" has no api; set it on the model or the provider to \
          one of {}",
         api::ALL.join(", ")
     )]
     NoApi { provider: String, model: String },
-    /// A model without an address.
     #[error(
-        "providers.{provider}.models: \"{model}\" has no baseUrl; set it there or for the provider"
+        "providers.{provider}.models: \"{model}\" has no baseUrl; set it on the model or the provider"
     )]
     NoBaseUrl { provider: String, model: String },
-    /// A limit that is not a positive number.
     #[error("providers.{provider}.models: {field} of \"{model}\" must be a positive number")]
     BadLimit {
         provider: String,
         model: String,
-        /// The field.
         field: &'static str,
     },
 }
@@ -97,19 +89,19 @@ fn apply_file(
     config: &ProviderConfig,
 ) -> Result<Vec<Arc<Model>>, ConfigError> {
     if config.oauth.is_some() && config.base_url.is_none() {
-        return Err(ConfigError::SignInWithoutBaseUrl {
+        return Err(ConfigError::OAuthWithoutBaseUrl {
             provider: provider.to_owned(),
         });
     }
-    if !config.changes_something() {
+    if !config.has_effect() {
         return Err(ConfigError::Empty {
             provider: provider.to_owned(),
         });
     }
     let mut models = own.to_vec();
-    // A gateway's models carry the address the gateway told them.
+    // A gateway's models already have the base URL that the gateway reported.
     let base_url = match config.oauth {
-        Some(ConfiguredSignIn::Radius) => None,
+        Some(ConfiguredOAuth::Radius) => None,
         None => config.base_url.as_ref(),
     };
     if base_url.is_some() || config.compat.is_some() {
@@ -151,18 +143,18 @@ fn apply_extension(
 }
 
 impl ModelConfig {
-    /// Builds the model, taking what it does not say from its provider and from its neighbors.
+    /// Builds the model, taking unset fields from its provider and from similar models.
     fn to_model(
         &self,
         provider: &str,
         config: &ProviderConfig,
-        neighbors: &[Arc<Model>],
+        siblings: &[Arc<Model>],
     ) -> Result<Model, ConfigError> {
         self.check(provider)?;
-        let wanted_api = self.api.as_ref().or(config.api.as_ref());
-        let neighbor = find_neighbor(neighbors, &self.id, wanted_api);
-        let api = wanted_api
-            .or(neighbor.map(|model| &model.api))
+        let requested_api = self.api.as_ref().or(config.api.as_ref());
+        let similar = find_similar_model(siblings, &self.id, requested_api);
+        let api = requested_api
+            .or(similar.map(|model| &model.api))
             .ok_or_else(|| ConfigError::NoApi {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -171,7 +163,7 @@ impl ModelConfig {
             .base_url
             .as_ref()
             .or(config.base_url.as_ref())
-            .or(neighbor.map(|model| &model.base_url))
+            .or(similar.map(|model| &model.base_url))
             .ok_or_else(|| ConfigError::NoBaseUrl {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -193,7 +185,7 @@ impl ModelConfig {
             context_window: self.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
             max_tokens: self.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             sampling_params: self.sampling_params.clone(),
-            // Configured headers are templates; they are resolved with each request.
+            // Configured headers are templates; each request resolves them.
             headers: None,
             compat,
             extra: JsonObject::new(),
@@ -221,22 +213,26 @@ impl ModelConfig {
     }
 }
 
-/// Finds the model whose API and address a new one most likely shares.
-fn find_neighbor<'models>(
+/// Finds the model whose API and base URL a new one most likely shares.
+fn find_similar_model<'models>(
     models: &'models [Arc<Model>],
     id: &str,
-    wanted_api: Option<&String>,
+    requested_api: Option<&String>,
 ) -> Option<&'models Model> {
     let by_id = models.iter().find(|model| model.id == id);
-    let by_api = || models.iter().find(|model| Some(&model.api) == wanted_api);
-    let usual = || {
+    let by_api = || {
+        models
+            .iter()
+            .find(|model| Some(&model.api) == requested_api)
+    };
+    let default_api = || {
         models
             .iter()
             .find(|model| model.api == api::OPENAI_COMPLETIONS)
     };
     by_id
         .or_else(by_api)
-        .or_else(usual)
+        .or_else(default_api)
         .or_else(|| models.first())
         .map(Arc::as_ref)
 }
@@ -248,9 +244,9 @@ impl ModelOverride {
         set(&mut model.input, self.input.as_ref());
         set(&mut model.context_window, self.context_window.as_ref());
         set(&mut model.max_tokens, self.max_tokens.as_ref());
-        if let Some(words) = &self.thinking_level_map {
+        if let Some(names) = &self.thinking_level_map {
             let map = model.thinking_level_map.get_or_insert_default();
-            map.extend(words.iter().map(|(level, word)| (*level, word.clone())));
+            map.extend(names.iter().map(|(level, name)| (*level, name.clone())));
         }
         if let Some(limits) = &self.input_limits {
             merge_limits(model.input_limits.get_or_insert_default(), limits);
@@ -283,9 +279,9 @@ impl CostOverride {
     }
 }
 
-fn set<T: Clone>(place: &mut T, value: Option<&T>) {
+fn set<T: Clone>(index: &mut T, value: Option<&T>) {
     if let Some(value) = value {
-        place.clone_from(value);
+        index.clone_from(value);
     }
 }
 
@@ -330,7 +326,7 @@ fn merge_compat(compat: &mut Option<JsonObject>, over: Option<&JsonObject>) {
     }
 }
 
-/// Returns what the layers say about authentication; the extension wins.
+/// Returns the authentication settings of the layers; the extension takes precedence.
 pub(super) fn configured_auth(
     file: Option<&ProviderConfig>,
     extension: Option<&ProviderConfig>,
@@ -352,7 +348,7 @@ pub(super) fn configured_auth(
     }
 }
 
-/// Returns the headers configured for one model, still as templates; the extension wins.
+/// Returns the header templates for a model; the extension takes precedence.
 pub(super) fn configured_headers(
     model: &str,
     file: Option<&ProviderConfig>,

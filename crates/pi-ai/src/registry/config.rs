@@ -1,7 +1,6 @@
-//! What `models.json` and extensions may say about providers and models.
+//! Provider and model configuration from `models.json` and extensions.
 //!
-//! These are the shapes alone. How they change a provider is [`super::compose`]'s matter, and
-//! reading the file is `pi-config`'s.
+//! Data types only. [`super::compose`] applies them, and `pi-config` reads the file.
 
 use std::collections::BTreeMap;
 
@@ -12,110 +11,106 @@ use crate::json::{JsonObject, lenient_optional_u64};
 use crate::model::{CostTier, InputLimits, Modality, ModelCost, PromptCacheLifetimes};
 use crate::thinking::ThinkingLevel;
 
-/// A provider as configuration describes it: a new one, or changes to a known one.
+/// Configuration of a provider: a new one, or changes to an existing one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfig {
-    /// The name people see.
+    /// Display name.
     pub name: Option<String>,
-    /// Where it is reached.
     pub base_url: Option<String>,
-    /// The key, used when none is stored.
+    /// Key to use if none is stored.
     pub api_key: Option<ValueTemplate>,
-    /// The wire API of models that name none.
+    /// Default wire API of the provider's models.
     pub api: Option<String>,
-    /// The kind of sign-in the provider offers.
-    pub oauth: Option<ConfiguredSignIn>,
-    /// Headers of every request.
+    pub oauth: Option<ConfiguredOAuth>,
+    /// Headers for every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
-    /// Deviations from the wire API that all models share.
+    /// Deviations from the wire API that apply to all models.
     pub compat: Option<JsonObject>,
-    /// Sends the key as a bearer token, whatever the wire API would do with it.
+    /// Whether to send the key as a bearer token, regardless of the wire API.
     pub auth_header: Option<bool>,
-    /// Models to add, or to put in the place of those with the same id.
+    /// Models to add; they replace models with the same ID.
     pub models: Option<Vec<ModelConfig>>,
-    /// Changes to models, by id; an id nobody has is ignored.
+    /// Changes to models by ID; unknown IDs are ignored.
     pub model_overrides: BTreeMap<String, ModelOverride>,
 }
 
-/// A kind of sign-in that configuration can ask for.
+/// An OAuth flow that configuration can select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ConfiguredSignIn {
+pub enum ConfiguredOAuth {
     /// The provider is a Radius gateway.
     Radius,
 }
 
-/// A model that configuration adds.
+/// A model added by configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelConfig {
-    /// The id, which alone is required.
+    /// The only required field.
     pub id: String,
-    /// The name, else the id.
+    /// Defaults to the ID.
     pub name: Option<String>,
-    /// The wire API, else the provider's.
+    /// Defaults to the provider's API.
     pub api: Option<String>,
-    /// Where it is reached, else where the provider is.
+    /// Defaults to the provider's base URL.
     pub base_url: Option<String>,
-    /// Whether it can think, else it cannot.
+    /// Whether the model supports thinking; defaults to false.
     pub reasoning: Option<bool>,
-    /// The provider's words for thinking levels.
+    /// The provider's names for thinking levels.
     #[serde(deserialize_with = "known_levels")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// What it accepts, else text.
+    /// Defaults to text.
     pub input: Option<Vec<Modality>>,
-    /// Limits on what may be sent.
     pub input_limits: Option<InputLimits>,
     pub cost: Option<ModelCost>,
-    /// How long its prompt cache lives.
     pub prompt_cache: Option<PromptCacheLifetimes>,
-    /// Tokens of the whole conversation, else 128,000.
+    /// Context window in tokens; defaults to 128,000.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub context_window: Option<u64>,
-    /// Tokens of one answer, else 16,384.
+    /// Output limit in tokens; defaults to 16,384.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub max_tokens: Option<u64>,
-    /// Sampling parameters of every request.
+    /// Sampling parameters for every request.
     pub sampling_params: Option<JsonObject>,
-    /// Headers of every request.
+    /// Headers for every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
-    /// Deviations from the wire API, on top of the provider's.
+    /// Deviations from the wire API, merged over the provider's.
     pub compat: Option<JsonObject>,
 }
 
-/// Changes to one model. What is not named stays, and objects are merged.
+/// Changes to a model. Unset fields are unchanged, and objects are merged.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelOverride {
     pub name: Option<String>,
-    /// Whether it can think.
+    /// Whether the model supports thinking.
     pub reasoning: Option<bool>,
-    /// Words for thinking levels, level by level.
+    /// The provider's names for thinking levels; merged by level.
     #[serde(deserialize_with = "known_levels")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
     pub input: Option<Vec<Modality>>,
-    /// Limits on what may be sent, field by field.
+    /// Merged by field.
     pub input_limits: Option<InputLimits>,
-    /// Prices, rate by rate.
+    /// Merged by rate.
     pub cost: Option<CostOverride>,
-    /// Cache lifetimes, field by field.
+    /// Merged by field.
     pub prompt_cache: Option<PromptCacheLifetimes>,
-    /// Tokens of the whole conversation.
+    /// Context window in tokens.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub context_window: Option<u64>,
-    /// Tokens of one answer.
+    /// Output limit in tokens.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub max_tokens: Option<u64>,
-    /// Sampling parameters, name by name.
+    /// Sampling parameters; merged by name.
     pub sampling_params: Option<JsonObject>,
-    /// More headers of every request.
+    /// Additional headers for every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
-    /// Deviations from the wire API, flag by flag.
+    /// Deviations from the wire API; merged by flag.
     pub compat: Option<JsonObject>,
 }
 
-/// Changes to prices.
+/// Changes to a model's prices.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CostOverride {
@@ -123,15 +118,15 @@ pub struct CostOverride {
     pub output: Option<f64>,
     pub cache_read: Option<f64>,
     pub cache_write: Option<f64>,
-    /// The rates of long prompts, all of them.
+    /// Rates for long prompts; replaces the list.
     pub tiers: Option<Vec<CostTier>>,
 }
 
 impl ProviderConfig {
-    /// Returns this configuration laid over an earlier one of the same provider: what this one
-    /// names wins, the rest stays.
+    /// Merges this configuration over an earlier one for the same provider. Fields set here take
+    /// precedence.
     #[must_use]
-    pub fn over(self, earlier: Self) -> Self {
+    pub fn merged_over(self, earlier: Self) -> Self {
         Self {
             name: self.name.or(earlier.name),
             base_url: self.base_url.or(earlier.base_url),
@@ -150,13 +145,13 @@ impl ProviderConfig {
         }
     }
 
-    /// Returns what is configured for a model of this provider.
+    /// Returns the configuration of a model.
     pub(super) fn model(&self, id: &str) -> Option<&ModelConfig> {
         self.models.iter().flatten().find(|model| model.id == id)
     }
 
-    /// Returns whether the configuration says anything that changes a provider.
-    pub(super) fn changes_something(&self) -> bool {
+    /// Returns whether the configuration has any effect.
+    pub(super) fn has_effect(&self) -> bool {
         self.models
             .as_ref()
             .is_some_and(|models| !models.is_empty())
@@ -170,15 +165,15 @@ impl ProviderConfig {
     }
 }
 
-/// Reads a map of thinking levels, passing over levels this version does not have.
+/// Reads a map of thinking levels, skipping unknown levels.
 fn known_levels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<ThinkingLevel, Option<String>>>, D::Error> {
-    let words = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
-    Ok(words.map(|words| {
-        words
+    let names = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
+    Ok(names.map(|names| {
+        names
             .into_iter()
-            .filter_map(|(level, word)| Some((ThinkingLevel::from_name(&level)?, word)))
+            .filter_map(|(level, name)| Some((ThinkingLevel::from_name(&level)?, name)))
             .collect()
     }))
 }

@@ -1,4 +1,4 @@
-//! From a model's `api` to the wire protocol of that name.
+//! Dispatches requests to the wire protocol that the model's `api` names.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::wire::openai_completions::OpenAiCompletions;
 use crate::wire::openai_responses::OpenAiResponses;
 use crate::wire::pi_messages::PiMessages;
 
-/// The wire protocols, with the connections and tokens they share between requests; cheap to clone.
+/// The wire protocols, with the connections and tokens they share between requests. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct WireApis {
     http: HttpClient,
@@ -53,7 +53,7 @@ impl WireApis {
             api::MISTRAL_CONVERSATIONS => transport::stream(MistralConversations, request, http),
             unknown => {
                 let cause = ProviderError::invalid(format!(
-                    "Model {}/{} names the API \"{unknown}\", which is none of {}",
+                    "Unknown API \"{unknown}\" for model {}/{}; supported: {}",
                     request.model.provider,
                     request.model.id,
                     api::ALL.join(", ")

@@ -1,4 +1,4 @@
-//! The scripted provider, as one of the others.
+//! Implements [`Provider`] for the scripted provider.
 
 use std::sync::Arc;
 

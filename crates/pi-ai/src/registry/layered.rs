@@ -1,5 +1,4 @@
-//! A provider with configuration laid over it; or, where there is nothing beneath, a provider that
-//! is configuration alone.
+//! A provider with configuration applied to it, or a provider defined by configuration alone.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -20,15 +19,15 @@ pub(super) struct LayeredProvider {
     base: Option<Arc<dyn Provider>>,
     file: Option<Arc<ProviderConfig>>,
     extension: Option<ExtensionProvider>,
-    /// Models the extension looked up, in place of those it registered.
-    looked_up: RwLock<Option<Vec<ModelConfig>>>,
-    /// The last composition, and the base models it was made of.
+    /// Models fetched by the extension; they replace those it registered.
+    fetched_models: RwLock<Option<Vec<ModelConfig>>>,
+    /// The last composition and the base models it was built from.
     composed: Mutex<Option<(ModelList, ModelList)>>,
     wire: WireApis,
 }
 
 impl LayeredProvider {
-    /// Lays configuration over a provider, refusing what could not work.
+    /// Applies configuration to a provider; fails if the configuration is invalid.
     pub(super) fn new(
         id: &str,
         base: Option<Arc<dyn Provider>>,
@@ -53,7 +52,7 @@ impl LayeredProvider {
             base,
             file,
             extension,
-            looked_up: RwLock::new(None),
+            fetched_models: RwLock::new(None),
             composed: Mutex::new(None),
             wire,
         };
@@ -70,19 +69,19 @@ impl LayeredProvider {
     fn compose(&self) -> Result<ModelList, ConfigError> {
         let own = self.base_models();
         let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((made_of, models)) = &*composed
-            && Arc::ptr_eq(made_of, &own)
+        if let Some((built_from, models)) = &*composed
+            && Arc::ptr_eq(built_from, &own)
         {
             return Ok(Arc::clone(models));
         }
-        let looked_up = self
-            .looked_up
+        let fetched_models = self
+            .fetched_models
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         let extension = self.extension.as_ref().map(|extension| {
             let mut config = extension.config.clone();
-            if looked_up.is_some() {
-                config.models.clone_from(&looked_up);
+            if fetched_models.is_some() {
+                config.models.clone_from(&fetched_models);
             }
             config
         });
@@ -96,7 +95,7 @@ impl LayeredProvider {
         self.extension.as_ref().map(|extension| &extension.config)
     }
 
-    async fn look_up(&self, context: &RefreshContext) -> Result<(), ProviderError> {
+    async fn fetch_models(&self, context: &RefreshContext) -> Result<(), ProviderError> {
         if let Some(base) = &self.base {
             base.refresh(context).await?;
         }
@@ -105,22 +104,22 @@ impl LayeredProvider {
         let Some(models) = driver.refresh(context).await? else {
             return Ok(());
         };
-        let earlier = self.replace_looked_up(Some(models));
+        let earlier = self.replace_fetched_models(Some(models));
         if let Err(error) = self.compose() {
-            self.replace_looked_up(earlier);
+            self.replace_fetched_models(earlier);
             return Err(ProviderError::invalid(error.to_string()));
         }
         Ok(())
     }
 
-    fn replace_looked_up(&self, models: Option<Vec<ModelConfig>>) -> Option<Vec<ModelConfig>> {
+    fn replace_fetched_models(&self, models: Option<Vec<ModelConfig>>) -> Option<Vec<ModelConfig>> {
         let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
         *composed = None;
-        let mut looked_up = self
-            .looked_up
+        let mut fetched_models = self
+            .fetched_models
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *looked_up, models)
+        std::mem::replace(&mut *fetched_models, models)
     }
 }
 
@@ -137,8 +136,8 @@ impl Provider for LayeredProvider {
         let configured = compose::configured_auth(self.file.as_deref(), self.extension_config());
         let oauth = self.extension.as_ref().and_then(|it| it.oauth.clone());
         let base = match &self.base {
-            // A provider that needs no credential needs none with headers on top either, unless a
-            // key is configured for it.
+            // A provider that needs no credential needs none with additional headers either, unless
+            // a key is configured for it.
             Some(base) => match base.auth() {
                 None if configured.api_key.is_none() && oauth.is_none() => return None,
                 auth => auth,
@@ -146,7 +145,7 @@ impl Provider for LayeredProvider {
             None => None,
         };
         let mut auth = base.unwrap_or_else(|| {
-            ProviderAuth::key_from(&self.id, "API key", KeySource::Variables(&[]))
+            ProviderAuth::from_key_source(&self.id, "API key", KeySource::Variables(&[]))
         });
         auth.oauth = oauth.or(auth.oauth);
         auth.configured = configured;
@@ -158,9 +157,9 @@ impl Provider for LayeredProvider {
             .map_err(|error| ProviderError::invalid(error.to_string()))
     }
 
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
         match &self.base {
-            Some(base) => base.open_models(models, credential),
+            Some(base) => base.accessible_models(models, credential),
             None => models,
         }
     }
@@ -169,7 +168,7 @@ impl Provider for LayeredProvider {
         &'a self,
         context: &'a RefreshContext,
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
-        self.look_up(context).boxed()
+        self.fetch_models(context).boxed()
     }
 
     fn configured_headers(&self, model: &str) -> HeaderTemplates {
@@ -184,11 +183,11 @@ impl Provider for LayeredProvider {
         {
             return stream;
         }
-        let speaks = |base: &&Arc<dyn Provider>| {
+        let uses_api = |base: &&Arc<dyn Provider>| {
             let models = super::models_of(base.as_ref());
             models.iter().any(|model| model.api == request.model.api)
         };
-        match self.base.as_ref().filter(speaks) {
+        match self.base.as_ref().filter(uses_api) {
             Some(base) => base.stream(request),
             None => self.wire.stream(request),
         }

@@ -1,8 +1,8 @@
-//! A model server of the user's own: llama.cpp, or anything else that lists its models as OpenAI
-//! does. It is there when `LLAMA_BASE_URL` or a stored credential names it.
+//! A local or self-hosted model server: llama.cpp, or any server with an OpenAI-compatible model
+//! list. Active if `LLAMA_BASE_URL` or a stored credential specifies its URL.
 //!
-//! The list comes from the server alone and is kept between runs. llama.cpp's router says more than
-//! others: which models are loaded, and how they were made.
+//! The model list always comes from the server and is stored between runs. llama.cpp's router
+//! reports more than other servers: which models are loaded, and their metadata.
 
 pub(super) mod router;
 
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::dispatch::WireApis;
-use super::overlay::Overlay;
+use super::overlay::ModelOverlay;
 use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog::{get, store_failed};
 use super::store::StoredModels;
@@ -25,24 +25,24 @@ use crate::model::{Model, api};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
-/// The provider's id, which stored models and credentials use.
+/// Provider ID, used in stored models and credentials.
 const PROVIDER: &str = "llama.cpp";
 
-/// What a server may say at least of a conversation's length.
-const USUAL_CONTEXT: u64 = 128_000;
+/// Context window if the server reports none.
+const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 
-/// Loaded models whose templates are looked at; a server has a handful.
-const MOST_TEMPLATES: usize = 16;
+/// Limit on loaded models whose chat templates are fetched; servers usually have only a few.
+const MAX_TEMPLATE_LOOKUPS: usize = 16;
 
 pub(super) struct LlamaProvider {
-    overlay: Overlay,
+    overlay: ModelOverlay,
     wire: WireApis,
 }
 
 impl LlamaProvider {
     pub(super) fn new(wire: WireApis) -> Self {
         Self {
-            overlay: Overlay::empty(),
+            overlay: ModelOverlay::empty(),
             wire,
         }
     }
@@ -53,14 +53,14 @@ impl LlamaProvider {
             let models = stored.models.into_iter().filter(ours).collect();
             self.overlay.publish(models);
         }
-        let Some(address) = configured_address(context) else {
+        let Some(base_url) = configured_url(context) else {
             return Ok(());
         };
         if context.network.is_none() {
             return Ok(());
         }
-        let server = Server {
-            address: server_address(&address)?,
+        let server = LlamaServer {
+            base_url: parse_server_url(&base_url)?,
             context,
         };
         let models = server.models().await?;
@@ -81,9 +81,9 @@ impl Provider for LlamaProvider {
     }
 
     fn auth(&self) -> Option<ProviderAuth> {
-        Some(ProviderAuth::key_from(
+        Some(ProviderAuth::from_key_source(
             PROVIDER,
-            "Server address",
+            "Server URL",
             KeySource::Llama,
         ))
     }
@@ -100,12 +100,15 @@ impl Provider for LlamaProvider {
     }
 
     fn stream(&self, mut request: ModelRequest) -> AssistantStream {
-        // The list may be older than the address.
-        let address = request.env.var(env_vars::LLAMA_BASE_URL);
-        match address.map(|address| server_address(&address)).transpose() {
+        // The stored list may be older than the configured URL.
+        let base_url = request.env.var(env_vars::LLAMA_BASE_URL);
+        match base_url
+            .map(|base_url| parse_server_url(&base_url))
+            .transpose()
+        {
             Ok(None) => {}
-            Ok(Some(address)) => {
-                std::sync::Arc::make_mut(&mut request.model).base_url = inference_address(&address);
+            Ok(Some(base_url)) => {
+                std::sync::Arc::make_mut(&mut request.model).base_url = inference_url(&base_url);
             }
             Err(error) => {
                 return AssistantStream::failed(&request.model, request.env.now_ms(), error);
@@ -115,89 +118,89 @@ impl Provider for LlamaProvider {
     }
 }
 
-/// Returns the address in force: the one stored with the credential, else the environment's.
-fn configured_address(context: &RefreshContext) -> Option<String> {
+/// Returns the configured URL: from the stored credential, else from the environment.
+fn configured_url(context: &RefreshContext) -> Option<String> {
     let stored = match &context.credential {
         Some(Credential::ApiKey(stored)) => stored.env.get(env_vars::LLAMA_BASE_URL).cloned(),
         Some(Credential::OAuth(_)) | None => None,
     };
     stored
-        .filter(|address| !address.trim().is_empty())
+        .filter(|base_url| !base_url.trim().is_empty())
         .or_else(|| context.env.var(env_vars::LLAMA_BASE_URL))
 }
 
-/// Returns the root of a server, whether or not its address names a scheme or ends in `/v1`.
-fn server_address(written: &str) -> Result<String, ProviderError> {
-    let written = written.trim();
-    let address = if written.contains("://") {
-        written.to_owned()
+/// Returns a server's root URL; accepts input without a scheme or with a trailing `/v1`.
+fn parse_server_url(input: &str) -> Result<String, ProviderError> {
+    let input = input.trim();
+    let base_url = if input.contains("://") {
+        input.to_owned()
     } else {
-        format!("http://{written}")
+        format!("http://{input}")
     };
-    let url = Url::parse(&address).ok();
+    let url = Url::parse(&base_url).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(mut url) = url else {
         return Err(ProviderError::invalid(format!(
-            "\"{written}\" is no address of a model server; {} needs one such as \
+            "invalid model server URL \"{input}\"; set {} to a URL such as \
              http://127.0.0.1:8080",
             env_vars::LLAMA_BASE_URL
         )));
     };
     url.set_query(None);
     url.set_fragment(None);
-    let address = url.as_str().trim_end_matches('/');
-    let address = address.strip_suffix("/v1").unwrap_or(address);
-    Ok(address.trim_end_matches('/').to_owned())
+    let base_url = url.as_str().trim_end_matches('/');
+    let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
+    Ok(base_url.trim_end_matches('/').to_owned())
 }
 
-fn inference_address(server: &str) -> String {
+fn inference_url(server: &str) -> String {
     format!("{server}/v1")
 }
 
-/// A server to be asked.
-struct Server<'a> {
-    address: String,
+/// A server to query.
+struct LlamaServer<'a> {
+    base_url: String,
     context: &'a RefreshContext,
 }
 
-impl Server<'_> {
-    /// Returns the models that can be used now.
+impl LlamaServer<'_> {
+    /// Returns the models that are currently usable.
     async fn models(&self) -> Result<Vec<Model>, ProviderError> {
         let listed = self.listed().await?;
-        let loads_by_itself = listed.iter().any(Listed::is_unloaded_preset)
+        let autoload = listed.iter().any(ListedModel::is_unloaded_preset)
             && self.properties(None).await.models_autoload;
         let mut models = Vec::new();
         let mut templates = 0;
         for entry in listed {
-            if !entry.is_usable(loads_by_itself) {
+            if !entry.is_usable(autoload) {
                 continue;
             }
-            // Asking about a model that sleeps would wake it.
-            let properties = if entry.is_loaded() && templates < MOST_TEMPLATES {
+            // Querying a sleeping model would wake it.
+            let properties = if entry.is_loaded() && templates < MAX_TEMPLATE_LOOKUPS {
                 templates += 1;
                 self.properties(Some(&entry.id)).await
             } else {
-                Properties::default()
+                ServerProperties::default()
             };
-            models.extend(entry.into_model(&self.address, &properties));
+            models.extend(entry.into_model(&self.base_url, &properties));
         }
         Ok(models)
     }
 
-    /// Asks where llama.cpp lists its models, then where OpenAI does.
-    async fn listed(&self) -> Result<Vec<Listed>, ProviderError> {
-        let router = self.fetch::<List>("/models").await;
+    /// Queries llama.cpp's model list, then falls back to the OpenAI-compatible one.
+    async fn listed(&self) -> Result<Vec<ListedModel>, ProviderError> {
+        let router = self.fetch::<ModelListResponse>("/models").await;
         match router {
             Ok(list) => Ok(list.data),
-            Err(refused) => match self.fetch::<List>("/v1/models").await {
+            Err(error) => match self.fetch::<ModelListResponse>("/v1/models").await {
                 Ok(list) => Ok(list.data),
-                Err(_) => Err(refused),
+                Err(_) => Err(error),
             },
         }
     }
 
-    /// Asks for the properties of the server or of a model; none where it has none to tell.
-    async fn properties(&self, model: Option<&str>) -> Properties {
+    /// Fetches the properties of the server or of a model; defaults if unavailable.
+    async fn properties(&self, model: Option<&str>) -> ServerProperties {
         let path = match model {
             Some(model) => {
                 let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -211,49 +214,48 @@ impl Server<'_> {
 
     async fn fetch<T: DeserializeOwned>(&self, path: &str) -> Result<T, ProviderError> {
         let Some(http) = &self.context.network else {
-            return Err(ProviderError::network("the network must not be used"));
+            return Err(ProviderError::network("network access is disabled"));
         };
-        let url = format!("{}{path}", self.address);
+        let url = format!("{}{path}", self.base_url);
         let key = self.context.api_key.as_ref();
         let key = key.map(ExposeSecret::expose_secret);
-        let answer = get(http, &url, None, key, self.context).await?;
-        if !(200..300).contains(&answer.status) {
-            let refused = ProviderError::network(format!(
-                "{url} did not tell its models: status {}",
-                answer.status
+        let response = get(http, &url, None, key, self.context).await?;
+        if !(200..300).contains(&response.status) {
+            let error = ProviderError::network(format!(
+                "cannot list models: {url}: HTTP {}",
+                response.status
             ));
-            return Err(refused.with_status(answer.status));
+            return Err(error.with_status(response.status));
         }
-        serde_json::from_slice(&answer.body).map_err(|error| {
-            ProviderError::protocol(format!("What {url} answered is no list of models: {error}"))
-        })
+        serde_json::from_slice(&response.body)
+            .map_err(|error| ProviderError::protocol(format!("cannot list models: {url}: {error}")))
     }
 }
 
 #[derive(Deserialize)]
-struct List {
-    data: Vec<Listed>,
+struct ModelListResponse {
+    data: Vec<ListedModel>,
 }
 
-/// A model as a server lists it. llama.cpp's router fills in most, others the id alone.
+/// A model as listed by a server. llama.cpp's router sets most fields, other servers only the ID.
 #[derive(Deserialize)]
-struct Listed {
+struct ListedModel {
     id: String,
     #[serde(default)]
-    status: Option<Status>,
+    status: Option<ListedStatus>,
     #[serde(default)]
     source: Option<String>,
     #[serde(default)]
-    meta: Option<Meta>,
+    meta: Option<ListedMeta>,
     #[serde(default)]
-    architecture: Option<Architecture>,
-    /// How vLLM names the length of a conversation.
+    architecture: Option<ListedArchitecture>,
+    /// vLLM's name for the context window.
     #[serde(default)]
     max_model_len: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Status {
+struct ListedStatus {
     value: String,
     #[serde(default)]
     failed: bool,
@@ -261,25 +263,25 @@ struct Status {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Meta {
+struct ListedMeta {
     n_ctx: Option<u64>,
     n_ctx_train: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Architecture {
+struct ListedArchitecture {
     input_modalities: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Properties {
+struct ServerProperties {
     models_autoload: bool,
     chat_template: String,
 }
 
-impl Listed {
+impl ListedModel {
     fn state(&self) -> Option<&str> {
         self.status.as_ref().map(|status| status.value.as_str())
     }
@@ -292,24 +294,23 @@ impl Listed {
         self.state() == Some("unloaded") && self.source.as_deref() == Some("preset")
     }
 
-    /// Returns whether a request can be answered: by a loaded model, one that wakes up, or one the
-    /// server loads when asked.
-    fn is_usable(&self, loads_by_itself: bool) -> bool {
+    /// Returns whether the model can respond: it is loaded, wakes up on demand, or is loaded on demand.
+    fn is_usable(&self, autoload: bool) -> bool {
         let failed = self.status.as_ref().is_some_and(|status| status.failed);
         match self.state() {
             None | Some("loaded" | "sleeping") => true,
-            Some(_) => loads_by_itself && self.is_unloaded_preset() && !failed,
+            Some(_) => autoload && self.is_unloaded_preset() && !failed,
         }
     }
 
-    fn into_model(self, server: &str, properties: &Properties) -> Option<Model> {
+    fn into_model(self, server: &str, properties: &ServerProperties) -> Option<Model> {
         let meta = self.meta.unwrap_or_default();
         let context_window = [meta.n_ctx, meta.n_ctx_train, self.max_model_len]
             .into_iter()
             .flatten()
             .find(|length| *length > 0)
-            .unwrap_or(USUAL_CONTEXT);
-        let sees_images = self
+            .unwrap_or(DEFAULT_CONTEXT_WINDOW);
+        let accepts_images = self
             .architecture
             .is_some_and(|it| it.input_modalities.iter().any(|kind| kind == "image"));
         let mut record = json!({
@@ -317,9 +318,9 @@ impl Listed {
             "name": self.id,
             "api": api::OPENAI_COMPLETIONS,
             "provider": PROVIDER,
-            "baseUrl": inference_address(server),
+            "baseUrl": inference_url(server),
             "reasoning": false,
-            "input": if sees_images { vec!["text", "image"] } else { vec!["text"] },
+            "input": if accepts_images { vec!["text", "image"] } else { vec!["text"] },
             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
             "contextWindow": context_window,
             "maxTokens": context_window,
@@ -332,7 +333,7 @@ impl Listed {
                 "maxTokensField": "max_tokens",
             },
         });
-        // The template of a model that can think has a switch for it.
+        // Chat templates of thinking models contain a switch for it.
         if properties.chat_template.contains("enable_thinking") {
             record["reasoning"] = true.into();
             record["thinkingLevelMap"] = json!({

@@ -1,24 +1,24 @@
-//! Models a service told of after the built-in catalog was made, laid over it by id.
+//! Models fetched after the built-in catalog was generated, merged over it by ID.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::provider::ModelList;
-use crate::catalog::is_foreign_identity;
+use crate::catalog::is_client_identity_header;
 use crate::model::Model;
 
-/// The models a provider had from the start and those it learned of.
+/// A provider's built-in and fetched models.
 #[derive(Debug)]
-pub(super) struct Overlay {
+pub(super) struct ModelOverlay {
     merged: RwLock<Option<ModelList>>,
     built_in: fn(&str) -> ModelList,
-    /// Whose models of the catalog these are.
+    /// Provider whose catalog is the base.
     catalog: &'static str,
 }
 
-impl Overlay {
-    /// Lays over the built-in models of a provider; they are not looked at before they are needed.
-    pub(super) fn over(catalog: &'static str) -> Self {
+impl ModelOverlay {
+    /// Uses a provider's built-in models as the base; they are loaded only when needed.
+    pub(super) fn over_builtin(catalog: &'static str) -> Self {
         Self {
             merged: RwLock::new(None),
             built_in: crate::catalog::builtin_models,
@@ -26,7 +26,7 @@ impl Overlay {
         }
     }
 
-    /// Lays over nothing.
+    /// Has no base models.
     pub(super) fn empty() -> Self {
         Self {
             merged: RwLock::new(None),
@@ -35,7 +35,6 @@ impl Overlay {
         }
     }
 
-    /// Returns the models as they are now.
     pub(super) fn models(&self) -> ModelList {
         let merged = self.merged.read().unwrap_or_else(PoisonError::into_inner);
         match &*merged {
@@ -44,28 +43,28 @@ impl Overlay {
         }
     }
 
-    /// Replaces what was learned: a known id is replaced, a new one follows at the end.
-    pub(super) fn publish(&self, learned: Vec<Model>) {
-        let merged = (!learned.is_empty()).then(|| self.merge(learned));
+    /// Replaces the fetched models. A known ID replaces the built-in model; new IDs are appended.
+    pub(super) fn publish(&self, fetched: Vec<Model>) {
+        let merged = (!fetched.is_empty()).then(|| self.merge(fetched));
         *self.merged.write().unwrap_or_else(PoisonError::into_inner) = merged;
     }
 
-    fn merge(&self, learned: Vec<Model>) -> ModelList {
+    fn merge(&self, fetched: Vec<Model>) -> ModelList {
         let mut models = (self.built_in)(self.catalog).to_vec();
-        let mut places: HashMap<String, usize> = models
+        let mut indices: HashMap<String, usize> = models
             .iter()
             .enumerate()
-            .map(|(place, model)| (model.id.clone(), place))
+            .map(|(index, model)| (model.id.clone(), index))
             .collect();
-        for mut model in learned {
-            drop_foreign_identity(&mut model);
-            match places
+        for mut model in fetched {
+            strip_client_identity(&mut model);
+            match indices
                 .get(&model.id)
-                .and_then(|place| models.get_mut(*place))
+                .and_then(|index| models.get_mut(*index))
             {
                 Some(known) => *known = Arc::new(model),
                 None => {
-                    places.insert(model.id.clone(), models.len());
+                    indices.insert(model.id.clone(), models.len());
                     models.push(Arc::new(model));
                 }
             }
@@ -74,10 +73,10 @@ impl Overlay {
     }
 }
 
-/// We sign our own name, also where a fetched or shared catalog would have it otherwise.
-fn drop_foreign_identity(model: &mut Model) {
+/// Requests always identify as pi, even if a fetched or shared catalog specifies another client.
+fn strip_client_identity(model: &mut Model) {
     if let Some(headers) = &mut model.headers {
-        headers.retain(|name, _| !is_foreign_identity(name));
+        headers.retain(|name, _| !is_client_identity_header(name));
         if headers.is_empty() {
             model.headers = None;
         }

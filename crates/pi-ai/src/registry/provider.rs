@@ -1,5 +1,5 @@
-//! The seam of everything that serves models: built-in services, gateways, the scripted provider,
-//! and whatever an extension brings.
+//! The provider interface, implemented by built-in services, gateways, the scripted provider and
+//! extensions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,42 +19,41 @@ use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 use crate::transport::HttpClient;
 
-/// Models as a provider hands them out: shared, and cheap to keep.
+/// A provider's models; shared and cheap to clone.
 pub type ModelList = Arc<[Arc<Model>]>;
 
-/// Headers whose values say where to find them.
+/// Headers with template values.
 pub type HeaderTemplates = BTreeMap<String, ValueTemplate>;
 
 /// A service that serves models.
 ///
-/// The synchronous methods tell what is known; they must not wait, and must not call back into the
-/// collection the provider is registered in.
+/// The synchronous methods return what is known. They must not block and must not call back into
+/// the registry in which the provider is registered.
 pub trait Provider: Send + Sync {
-    /// Returns the id its models name.
     fn id(&self) -> &str;
 
-    /// Returns the name people know.
+    /// Returns the display name.
     fn name(&self) -> &str {
         self.id()
     }
 
-    /// Describes how requests authenticate; `None` where they need not.
+    /// Returns how requests authenticate; `None` if they need no credential.
     fn auth(&self) -> Option<ProviderAuth> {
         None
     }
 
-    /// Returns the models that are known at the moment, without waiting for anything.
+    /// Returns the currently known models without blocking.
     ///
-    /// An error means no models; it is logged and never breaks a lookup.
+    /// An error means no models; it is logged and does not fail the lookup.
     fn models(&self) -> Result<ModelList, ProviderError>;
 
-    /// Returns those of the models that a credential opens.
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+    /// Returns the subset of `models` that a credential gives access to.
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
         let _ = credential;
         models
     }
 
-    /// Restores stored models and, where the context allows it, asks the service for new ones.
+    /// Restores stored models and, if the context allows it, fetches new ones.
     fn refresh<'a>(
         &'a self,
         context: &'a RefreshContext,
@@ -63,51 +62,49 @@ pub trait Provider: Send + Sync {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Returns the headers configured for one of its models, for each request to resolve.
+    /// Returns the header templates configured for a model; each request resolves them.
     fn configured_headers(&self, model: &str) -> HeaderTemplates {
         let _ = model;
         HeaderTemplates::new()
     }
 
-    /// Answers a request whose credential, headers and address are resolved.
+    /// Responds to a request with resolved credential, headers and base URL.
     fn stream(&self, request: ModelRequest) -> AssistantStream;
 }
 
-/// What a refresh works with.
+/// Inputs of a refresh.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RefreshContext {
-    /// Where fetched models are kept between runs.
+    /// Where fetched models are stored between runs.
     pub store: Arc<dyn ModelsStore>,
-    /// The stored credential, as it is.
+    /// The stored credential, unresolved.
     pub credential: Option<Credential>,
-    /// The resolved key or token; only there when the network may be used.
+    /// The resolved key or token; only set if network access is allowed.
     pub api_key: Option<SecretString>,
-    /// The connections, unless the network must not be used.
+    /// HTTP client; `None` if network access is not allowed.
     pub network: Option<HttpClient>,
-    /// Whether to ask even if the last answer is recent.
+    /// Whether to fetch even if the last response is recent.
     pub force: bool,
     pub env: Env,
     pub cancel: CancellationToken,
 }
 
-/// What an extension registers under a provider's id.
+/// An extension's registration for a provider ID.
 #[derive(Clone, Default)]
 pub struct ExtensionProvider {
-    /// What it says about provider and models.
     pub config: ProviderConfig,
-    /// How one signs in.
     pub oauth: Option<Arc<dyn OAuthFlow>>,
-    /// The code behind it, if it brings any.
+    /// Code that implements the provider, if any.
     pub driver: Option<Arc<dyn ProviderDriver>>,
 }
 
 impl ExtensionProvider {
-    /// Returns this registration laid over an earlier one: what this one names wins.
+    /// Merges this registration over an earlier one; fields set here take precedence.
     #[must_use]
-    pub(super) fn over(self, earlier: Self) -> Self {
+    pub(super) fn merged_over(self, earlier: Self) -> Self {
         Self {
-            config: self.config.over(earlier.config),
+            config: self.config.merged_over(earlier.config),
             oauth: self.oauth.or(earlier.oauth),
             driver: self.driver.or(earlier.driver),
         }
@@ -125,16 +122,16 @@ impl std::fmt::Debug for ExtensionProvider {
     }
 }
 
-/// The code an extension brings for its provider.
+/// Extension code that implements a provider.
 pub trait ProviderDriver: Send + Sync {
-    /// Answers a request of a model with the API the extension's configuration names. `None` leaves
-    /// it to the wire protocols.
+    /// Responds to a request for a model with the API that the extension's configuration names.
+    /// `None` falls back to the wire protocols.
     fn stream(&self, request: ModelRequest) -> Option<AssistantStream> {
         let _ = request;
         None
     }
 
-    /// Looks up the models anew. `None` keeps those that are known.
+    /// Fetches the models. `None` keeps the known ones.
     fn refresh<'a>(
         &'a self,
         context: &'a RefreshContext,

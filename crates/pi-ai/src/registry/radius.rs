@@ -1,5 +1,5 @@
-//! A Radius gateway: the public one, or one that `models.json` names. It says itself which models
-//! it has, at `/v1/config`.
+//! A Radius gateway: the public one, or one configured in `models.json`. Its model list comes from
+//! `/v1/config`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::dispatch::WireApis;
-use super::overlay::Overlay;
+use super::overlay::ModelOverlay;
 use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog::{get, store_failed};
 use super::store::StoredModels;
@@ -18,43 +18,43 @@ use crate::env::Env;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::model::{Model, api};
-use crate::oauth::{PUBLIC_GATEWAY, RadiusSignIn};
+use crate::oauth::{PUBLIC_GATEWAY, RadiusOAuth};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
-/// The id of the public gateway.
+/// ID of the public gateway.
 pub(super) const PROVIDER: &str = "radius";
 
 pub(super) struct RadiusProvider {
     id: String,
     name: String,
-    sign_in: RadiusSignIn,
-    overlay: Overlay,
+    oauth: RadiusOAuth,
+    overlay: ModelOverlay,
     wire: WireApis,
 }
 
 impl RadiusProvider {
-    /// Creates the provider of a gateway, given by address or host, with or without `/v1`.
+    /// Creates the provider for a gateway, given as a URL or host, with or without `/v1`.
     pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
-        let sign_in = RadiusSignIn::new(name, gateway);
-        let overlay = if sign_in.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
-            Overlay::over(PROVIDER)
+        let oauth = RadiusOAuth::new(name, gateway);
+        let overlay = if oauth.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
+            ModelOverlay::over_builtin(PROVIDER)
         } else {
-            Overlay::empty()
+            ModelOverlay::empty()
         };
         Self {
             id: id.to_owned(),
             name: name.to_owned(),
-            sign_in,
+            oauth,
             overlay,
             wire,
         }
     }
 
-    /// Creates the built-in provider: the public gateway, or the one the environment names.
+    /// Creates the built-in provider: the gateway from the environment, or the public one.
     pub(super) fn builtin(wire: WireApis, env: &Env) -> Self {
-        let sign_in = RadiusSignIn::from_env(env);
-        Self::new(PROVIDER, "Radius", sign_in.gateway(), wire)
+        let oauth = RadiusOAuth::from_env(env);
+        Self::new(PROVIDER, "Radius", oauth.gateway(), wire)
     }
 
     async fn update(&self, context: &RefreshContext) -> Result<(), ProviderError> {
@@ -65,38 +65,39 @@ impl RadiusProvider {
                 self.overlay
                     .publish(stored.models.into_iter().filter(ours).collect());
             }
-            // Earlier versions kept the gateway's answer beside the tokens.
+            // Earlier versions stored the gateway's response with the tokens.
             None => {
-                let kept = context.credential.as_ref().and_then(Credential::as_oauth);
-                let kept = kept.and_then(|credential| credential.extra.get("gatewayConfig"));
-                if let Some(config) = kept.and_then(|kept| GatewayConfig::deserialize(kept).ok()) {
-                    self.keep(config, context).await?;
+                let stored_config = context.credential.as_ref().and_then(Credential::as_oauth);
+                let stored_config =
+                    stored_config.and_then(|credential| credential.extra.get("gatewayConfig"));
+                if let Some(config) = stored_config
+                    .and_then(|stored_config| GatewayConfig::deserialize(stored_config).ok())
+                {
+                    self.store_models(config, context).await?;
                 }
             }
         }
         let Some(http) = &context.network else {
             return Ok(());
         };
-        let gateway = self.sign_in.gateway();
+        let gateway = self.oauth.gateway();
         let url = format!("{gateway}/v1/config");
         let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
-        let answer = get(http, &url, None, bearer, context).await?;
-        if !(200..300).contains(&answer.status) {
-            let refused = ProviderError::network(format!(
-                "{gateway} did not tell its models: status {}",
-                answer.status
+        let response = get(http, &url, None, bearer, context).await?;
+        if !(200..300).contains(&response.status) {
+            let error = ProviderError::network(format!(
+                "cannot list models: {gateway}: HTTP {}",
+                response.status
             ));
-            return Err(refused.with_status(answer.status));
+            return Err(error.with_status(response.status));
         }
-        let config = serde_json::from_slice(&answer.body).map_err(|error| {
-            ProviderError::protocol(format!(
-                "What {url} answered is not a gateway's configuration: {error}"
-            ))
+        let config = serde_json::from_slice(&response.body).map_err(|error| {
+            ProviderError::protocol(format!("invalid gateway configuration: {url}: {error}"))
         })?;
-        self.keep(config, context).await
+        self.store_models(config, context).await
     }
 
-    async fn keep(
+    async fn store_models(
         &self,
         config: GatewayConfig,
         context: &RefreshContext,
@@ -131,8 +132,8 @@ impl Provider for RadiusProvider {
 
     fn auth(&self) -> Option<ProviderAuth> {
         let key = KeySource::Variables(&["RADIUS_API_KEY"]);
-        let mut auth = ProviderAuth::key_from(&self.id, "Radius API key", key);
-        auth.oauth = Some(Arc::new(self.sign_in.clone()));
+        let mut auth = ProviderAuth::from_key_source(&self.id, "Radius API key", key);
+        auth.oauth = Some(Arc::new(self.oauth.clone()));
         Some(auth)
     }
 
@@ -159,7 +160,7 @@ struct GatewayConfig {
     models: Vec<Value>,
 }
 
-/// Completes a gateway's record; `None` for one that is not a model.
+/// Converts a gateway's record to a model; `None` if it is invalid.
 fn gateway_model(provider: &str, base_url: &str, record: Value) -> Option<Model> {
     let mut fields: JsonObject = serde_json::from_value(record).ok()?;
     fields.extend([

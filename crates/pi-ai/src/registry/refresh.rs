@@ -1,5 +1,5 @@
-//! Brings a collection up to date: which providers have a credential, what is stored about their
-//! models, and what the services say of them now.
+//! Refreshes the registry: determines which providers have credentials, restores stored models and
+//! fetches current ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,65 +8,63 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::provider::{Provider, RefreshContext};
-use super::store::{ModelsStore, ReadAhead};
-use super::{Access, Models};
+use super::store::{ModelsStore, PrefetchedStore};
+use super::{Models, ProviderAccess};
 use crate::credentials::{AllCredentials, AuthError, AuthOverrides, Credential};
 use crate::env_vars;
 use crate::error::ProviderError;
 
-/// Whether a refresh may ask services.
+/// Whether a refresh may use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NetworkUse {
-    /// Only what is stored is read.
+pub enum NetworkAccess {
+    /// Only read stored data.
     #[default]
     None,
-    /// Services with a credential are asked, unless `PI_OFFLINE` is set.
+    /// Query services that have a credential, unless `PI_OFFLINE` is set.
     Allowed,
 }
 
-/// What to refresh, and how.
 #[derive(Debug, Clone, Default)]
 pub struct RefreshOptions {
-    /// Whether to ask services.
-    pub network: NetworkUse,
-    /// Whether to ask even those whose last answer is recent.
+    pub network: NetworkAccess,
+    /// Whether to query services even if their last response is recent.
     pub force: bool,
-    /// The providers, by id; all of them when absent.
+    /// Provider IDs; `None` refreshes all.
     pub providers: Option<Vec<String>>,
-    /// Ends the refresh; what has arrived by then stays.
+    /// Cancels the refresh; results received so far are kept.
     pub cancel: CancellationToken,
 }
 
-/// What came of a refresh. Providers that failed keep the models they had.
+/// Result of a refresh. Providers that failed keep their previous models.
 #[derive(Debug, Default)]
 pub struct RefreshReport {
-    /// Whether it was cancelled.
+    /// Whether the refresh was canceled.
     pub aborted: bool,
-    /// What went wrong, by provider.
+    /// Errors by provider.
     pub errors: BTreeMap<String, ProviderError>,
 }
 
-/// Lets one refresh of a provider run at a time: a second one waits, and then finds the answer of
+/// Serializes the refreshes of each provider: a second refresh waits and then finds the result of
 /// the first.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct RefreshLocks(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
-impl Turns {
+impl RefreshLocks {
     fn of(&self, provider: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(turns.entry(provider.to_owned()).or_default())
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(locks.entry(provider.to_owned()).or_default())
     }
 }
 
-/// What was read before a refresh of several providers; nothing where it could not be.
+/// Data read ahead of a refresh of several providers; `None` where that failed.
 #[derive(Default)]
-struct ReadBefore {
+struct Prefetched {
     credentials: Option<Mutex<AllCredentials>>,
     store: Option<Arc<dyn ModelsStore>>,
 }
 
-impl ReadBefore {
-    /// Returns the credential of a provider, if it was read.
+impl Prefetched {
+    /// Returns a provider's credential, if credentials were prefetched.
     fn credential(&self, provider: &str) -> Option<Result<Option<Credential>, AuthError>> {
         let credentials = self.credentials.as_ref()?;
         let mut credentials = credentials.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,23 +73,23 @@ impl ReadBefore {
 }
 
 impl Models {
-    /// Looks up credentials, restores stored models and, where allowed, asks the services.
+    /// Checks credentials, restores stored models and, if allowed, queries the services.
     ///
-    /// One provider's failure is none of the others' business.
+    /// A failing provider does not affect the others.
     pub async fn refresh(&self, options: RefreshOptions) -> RefreshReport {
-        let wanted = |provider: &Arc<dyn Provider>| match &options.providers {
+        let is_selected = |provider: &Arc<dyn Provider>| match &options.providers {
             Some(ids) => ids.iter().any(|id| id == provider.id()),
             None => true,
         };
-        let providers: Vec<_> = self.providers().into_iter().filter(wanted).collect();
-        let ahead = match providers.as_slice() {
-            [] | [_] => ReadBefore::default(),
-            _ => self.read_before().await,
+        let providers: Vec<_> = self.providers().into_iter().filter(is_selected).collect();
+        let prefetched = match providers.as_slice() {
+            [] | [_] => Prefetched::default(),
+            _ => self.prefetch().await,
         };
         let refreshes = providers.into_iter().map(|provider| {
-            let (options, ahead) = (&options, &ahead);
+            let (options, prefetched) = (&options, &prefetched);
             async move {
-                let refresh = self.refresh_provider(provider.as_ref(), options, ahead);
+                let refresh = self.refresh_provider(provider.as_ref(), options, prefetched);
                 let outcome = options.cancel.run_until_cancelled(refresh).await;
                 (provider.id().to_owned(), outcome)
             }
@@ -113,22 +111,22 @@ impl Models {
         &self,
         provider: &dyn Provider,
         options: &RefreshOptions,
-        ahead: &ReadBefore,
+        prefetched: &Prefetched,
     ) -> Result<(), ProviderError> {
-        let turn = self.0.refreshes.of(provider.id());
+        let lock = self.0.refreshes.of(provider.id());
         let shared = &self.0;
-        // Who had to wait for another refresh asks anew: what was read before may be outdated.
-        let waited = ReadBefore::default();
-        let (_turn, ahead) = match turn.try_lock() {
-            Ok(turn) => (turn, ahead),
-            Err(_) => (turn.lock().await, &waited),
+        // After waiting for another refresh, the prefetched data may be outdated, so read again.
+        let empty = Prefetched::default();
+        let (_guard, prefetched) = match lock.try_lock() {
+            Ok(guard) => (guard, prefetched),
+            Err(_) => (lock.lock().await, &empty),
         };
-        let credential = match ahead.credential(provider.id()) {
+        let credential = match prefetched.credential(provider.id()) {
             Some(credential) => credential,
             None => shared.authenticator.store().read(provider.id()).await,
         };
         let mut context = RefreshContext {
-            store: Arc::clone(ahead.store.as_ref().unwrap_or(&shared.store)),
+            store: Arc::clone(prefetched.store.as_ref().unwrap_or(&shared.store)),
             credential: credential.as_ref().ok().cloned().flatten(),
             api_key: None,
             network: None,
@@ -136,10 +134,10 @@ impl Models {
             env: shared.env.clone(),
             cancel: options.cancel.clone(),
         };
-        // What is stored shows even if the credential cannot be read.
+        // Restore stored models even if the credential cannot be read.
         let restored = provider.refresh(&context).await;
         let credential = credential?;
-        let may_ask = match provider.auth() {
+        let can_query = match provider.auth() {
             None => true,
             Some(auth) => {
                 let status = shared
@@ -149,14 +147,14 @@ impl Models {
                 let is_configured = status.is_some();
                 self.set_access(
                     provider.id(),
-                    status.map(|status| Access { status, credential }),
+                    status.map(|status| ProviderAccess { status, credential }),
                 );
                 is_configured
             }
         };
         restored?;
         let offline = shared.env.var(env_vars::OFFLINE).is_some();
-        if options.network == NetworkUse::None || offline || !may_ask {
+        if options.network == NetworkAccess::None || offline || !can_query {
             return Ok(());
         }
         if let Some(auth) = provider.auth() {
@@ -171,20 +169,20 @@ impl Models {
         provider.refresh(&context).await
     }
 
-    /// Reads at once what all providers would read one by one.
-    async fn read_before(&self) -> ReadBefore {
+    /// Reads in bulk what the providers would otherwise read one by one.
+    async fn prefetch(&self) -> Prefetched {
         let credentials = self.0.authenticator.store().read_all().await.ok();
         let store = self.0.store.read_all().await.map(|entries| {
-            let store = ReadAhead::new(entries, Arc::clone(&self.0.store));
+            let store = PrefetchedStore::new(entries, Arc::clone(&self.0.store));
             Arc::new(store) as Arc<dyn ModelsStore>
         });
-        ReadBefore {
+        Prefetched {
             credentials: credentials.map(Mutex::new),
             store,
         }
     }
 
-    fn set_access(&self, provider: &str, access: Option<Access>) {
+    fn set_access(&self, provider: &str, access: Option<ProviderAccess>) {
         let mut state = self.state_mut();
         match access {
             Some(access) => state.access.insert(provider.to_owned(), access),

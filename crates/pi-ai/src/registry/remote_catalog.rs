@@ -1,32 +1,31 @@
-//! The catalog that keeps up between releases: `GET /api/models/providers/<id>` of pi's own
-//! server, asked at most every four hours, used only if it is newer than the embedded one.
+//! The remote catalog, which is updated between releases: `GET /api/models/providers/<id>` on pi's
+//! server, queried at most every four hours and used only if newer than the embedded catalog.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::overlay::Overlay;
+use super::overlay::ModelOverlay;
 use super::provider::RefreshContext;
 use super::store::StoredModels;
 use crate::error::{ErrorClass, ProviderError};
 use crate::model::Model;
 use crate::transport::{HttpClient, http_date_ms, read_whole, unanswered, user_agent};
 
-/// Where catalogs are served.
 pub(super) const SERVER: &str = "https://pi.dev";
 
 const INTERVAL: Duration = Duration::from_hours(4);
-const ATTEMPT_LIMIT: Duration = Duration::from_secs(4);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const ATTEMPTS: u32 = 3;
 
-/// Answers that another attempt may better.
-const PASSING_TROUBLE: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
+/// Statuses worth another attempt.
+const TRANSIENT_STATUSES: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// Restores the stored catalog of a provider and, if it is due, asks for a new one.
+/// Restores a provider's stored catalog and fetches a new one if due.
 pub(super) async fn refresh(
     provider: &str,
     server: &str,
-    overlay: &Overlay,
+    overlay: &ModelOverlay,
     context: &RefreshContext,
 ) -> Result<(), ProviderError> {
     let stored = context.store.read(provider).await.map_err(store_failed)?;
@@ -39,15 +38,15 @@ pub(super) async fn refresh(
         return Ok(());
     }
     let url = format!("{server}/api/models/providers/{provider}");
-    // Without a body behind it a validator could answer "unchanged" to nothing.
+    // Send no ETag without stored models: a 304 response would leave the list empty.
     let validator = stored
         .as_ref()
         .filter(|stored| !stored.models.is_empty())
         .and_then(|stored| stored.etag.clone());
-    let answer = get(http, &url, validator.as_deref(), None, context).await?;
+    let response = get(http, &url, validator.as_deref(), None, context).await?;
     let checked_at = Some(context.env.now_ms());
     let stored = stored.unwrap_or_default();
-    let (entry, outcome) = match answer.status {
+    let (entry, outcome) = match response.status {
         304 => (
             StoredModels {
                 checked_at,
@@ -66,23 +65,23 @@ pub(super) async fn refresh(
         }
         200..=299 => {
             let entry = StoredModels {
-                models: parse(provider, &answer.body)?,
+                models: parse(provider, &response.body)?,
                 checked_at,
-                last_modified: Some(answer.last_modified.unwrap_or(0)),
-                etag: answer.etag,
+                last_modified: Some(response.last_modified.unwrap_or(0)),
+                etag: response.etag,
             };
             overlay.publish(newer_models(provider, Some(&entry), bundled_at));
             (entry, Ok(()))
         }
         status => {
-            let refused = ProviderError::network(format!(
-                "The model catalog of {provider} could not be fetched: status {status}"
+            let error = ProviderError::network(format!(
+                "cannot fetch the model catalog of {provider}: HTTP {status}"
             ));
             let checked = StoredModels {
                 checked_at,
                 ..stored
             };
-            (checked, Err(refused.with_status(status)))
+            (checked, Err(error.with_status(status)))
         }
     };
     context
@@ -124,11 +123,11 @@ fn newer_models(provider: &str, stored: Option<&StoredModels>, bundled_at: i64) 
         .collect()
 }
 
-/// Reads a catalog: a list of records, an object with such a list, or an object of records.
+/// Parses a catalog: a list of records, an object with such a list, or an object of records.
 fn parse(provider: &str, body: &[u8]) -> Result<Vec<Model>, ProviderError> {
     let unreadable = |reason: &str| {
         ProviderError::protocol(format!(
-            "The model catalog of {provider} cannot be read: {reason}"
+            "cannot parse the model catalog of {provider}: {reason}"
         ))
     };
     let mut value: Value =
@@ -139,54 +138,53 @@ fn parse(provider: &str, body: &[u8]) -> Result<Vec<Model>, ProviderError> {
     let records: Vec<Value> = match value {
         Value::Array(records) => records,
         Value::Object(records) => records.into_iter().map(|(_, record)| record).collect(),
-        _ => return Err(unreadable("it is no list of models")),
+        _ => return Err(unreadable("not a list of models")),
     };
     let models = records.into_iter().filter_map(|mut record| {
         record
             .as_object_mut()?
             .insert("provider".to_owned(), provider.into());
         serde_json::from_value(record)
-            .inspect_err(|error| tracing::debug!(provider, %error, "passed over a model"))
+            .inspect_err(|error| tracing::debug!(provider, %error, "skipped an invalid model"))
             .ok()
     });
     Ok(models.collect())
 }
 
-/// What a management server answered.
-pub(super) struct Answer {
+pub(super) struct FetchedDocument {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
     last_modified: Option<i64>,
     etag: Option<String>,
 }
 
-/// Fetches a document, trying again where the trouble may pass.
+/// Fetches a document, retrying on transient failures.
 pub(super) async fn get(
     http: &HttpClient,
     url: &str,
     validator: Option<&str>,
     bearer: Option<&str>,
     context: &RefreshContext,
-) -> Result<Answer, ProviderError> {
+) -> Result<FetchedDocument, ProviderError> {
     let mut attempt = 1;
     loop {
-        let answer = tokio::time::timeout(
-            ATTEMPT_LIMIT,
+        let response = tokio::time::timeout(
+            ATTEMPT_TIMEOUT,
             get_once(http, url, validator, bearer, context),
         )
         .await
         .unwrap_or_else(|_| {
             Err(ProviderError::network(format!(
-                "{url} did not answer within {} s",
-                ATTEMPT_LIMIT.as_secs()
+                "{url} did not respond within {} s",
+                ATTEMPT_TIMEOUT.as_secs()
             )))
         });
-        let may_pass = match &answer {
-            Ok(answer) => PASSING_TROUBLE.contains(&answer.status),
+        let is_transient = match &response {
+            Ok(response) => TRANSIENT_STATUSES.contains(&response.status),
             Err(error) => error.class == ErrorClass::Network,
         };
-        if !may_pass || attempt == ATTEMPTS {
-            return answer;
+        if !is_transient || attempt == ATTEMPTS {
+            return response;
         }
         attempt += 1;
     }
@@ -198,9 +196,9 @@ async fn get_once(
     validator: Option<&str>,
     bearer: Option<&str>,
     context: &RefreshContext,
-) -> Result<Answer, ProviderError> {
+) -> Result<FetchedDocument, ProviderError> {
     let target = reqwest::Url::parse(url)
-        .map_err(|error| ProviderError::invalid(format!("{url} is not an address: {error}")))?;
+        .map_err(|error| ProviderError::invalid(format!("invalid URL {url}: {error}")))?;
     let (client, route) = http.client_and_route(&target, &context.env)?;
     let mut request = client
         .get(target)
@@ -221,7 +219,7 @@ async fn get_once(
     let last_modified = header("last-modified").as_deref().and_then(http_date_ms);
     let etag = header("etag");
     let status = response.status().as_u16();
-    Ok(Answer {
+    Ok(FetchedDocument {
         status,
         last_modified,
         etag,

@@ -1,4 +1,4 @@
-//! From a model and a transcript to a request that can be sent: credential, headers, address.
+//! Prepares requests: resolves the credential, headers and base URL.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::options::{HeaderOverrides, ModelRequest, StreamOptions, set_header};
 use crate::stream::AssistantStream;
 
-/// Names in braces that a base URL may hold, and that a credential or the environment fills in.
+/// Placeholders in base URLs, filled from the credential or the environment.
 const PLACEHOLDERS: [&str; 2] = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID"];
 
 impl Models {
@@ -31,8 +31,8 @@ impl Models {
         }
     }
 
-    /// Asks a model. The stream exists at once; a missing credential or an unknown provider is how
-    /// it ends.
+    /// Sends a request to a model. Returns immediately; a missing credential or unknown provider
+    /// ends the stream with an error.
     pub fn stream(
         &self,
         model: &Arc<Model>,
@@ -52,9 +52,9 @@ impl Models {
         })
     }
 
-    /// Asks a model by the wire protocol it names, whoever else would answer for its provider: an
-    /// extension that answers for one may itself ask this way.
-    pub fn stream_on_wire(
+    /// Like [`Models::stream`], but uses the wire protocol that the model names, bypassing any
+    /// provider driver. Extensions that implement a driver can call this.
+    pub fn stream_with_wire_api(
         &self,
         model: &Arc<Model>,
         messages: impl Into<Arc<[Message]>>,
@@ -65,7 +65,7 @@ impl Models {
         let now = request.env.now_ms();
         AssistantStream::produce(model, now, |writer| async move {
             let cancel = request.options.cancel.clone();
-            // A provider nobody knows asks with what the caller brings.
+            // Requests to an unknown provider use only what the caller supplies.
             let is_known = models.provider(&request.model.provider).is_some();
             let prepared = if is_known {
                 let prepared = models.prepare(request);
@@ -82,15 +82,15 @@ impl Models {
         })
     }
 
-    /// Finds the provider of a request, and resolves what the request needs.
+    /// Looks up the provider and resolves the request's credential, headers and base URL.
     async fn prepare(
         &self,
         mut request: ModelRequest,
     ) -> Result<(Arc<dyn Provider>, ModelRequest), ProviderError> {
         let provider = self.provider(&request.model.provider).ok_or_else(|| {
             ProviderError::invalid(format!(
-                "Unknown provider \"{}\": it is not built in; add it to models.json or load the \
-                 extension that brings it",
+                "Unknown provider \"{}\"; add it to models.json or load the extension that \
+                 provides it",
                 request.model.provider
             ))
         })?;
@@ -115,7 +115,7 @@ impl Models {
             for (name, value) in found.env {
                 options.env.entry(name).or_insert(value);
             }
-            lay(&mut headers, found.headers);
+            merge_headers(&mut headers, found.headers);
             base_url = found.base_url;
         }
         request.env = self.0.env.with_overrides(&options.env);
@@ -123,13 +123,13 @@ impl Models {
             let own = own
                 .iter()
                 .map(|(name, value)| (name.clone(), Some(value.clone())));
-            lay(&mut headers, own);
+            merge_headers(&mut headers, own);
         }
-        lay(
+        merge_headers(
             &mut headers,
             configured_headers(provider.as_ref(), &request).await?,
         );
-        lay(&mut headers, std::mem::take(&mut request.options.headers));
+        merge_headers(&mut headers, std::mem::take(&mut request.options.headers));
         request.options.headers = headers;
         let address = base_url.as_deref().unwrap_or(&request.model.base_url);
         let address = fill_placeholders(address, &request)?;
@@ -140,7 +140,7 @@ impl Models {
     }
 }
 
-/// Resolves the headers that configuration gives a model.
+/// Resolves the headers configured for the model.
 async fn configured_headers(
     provider: &dyn Provider,
     request: &ModelRequest,
@@ -162,8 +162,11 @@ async fn configured_headers(
     Ok(headers)
 }
 
-/// Lays headers over others, whatever the capitals.
-fn lay(headers: &mut HeaderOverrides, over: impl IntoIterator<Item = (String, Option<String>)>) {
+/// Adds headers, replacing those with the same name in any case.
+fn merge_headers(
+    headers: &mut HeaderOverrides,
+    over: impl IntoIterator<Item = (String, Option<String>)>,
+) {
     for (name, value) in over {
         set_header(headers, &name, value);
     }
@@ -176,7 +179,7 @@ fn fill_placeholders(base_url: &str, request: &ModelRequest) -> Result<String, P
         if filled.contains(&placeholder) {
             let value = request.env.var(name).ok_or_else(|| {
                 ProviderError::auth(format!(
-                    "The address of {} needs {name}: set the variable, or sign in again",
+                    "The base URL of {} requires {name}; set the variable or sign in again",
                     request.model.provider
                 ))
             })?;

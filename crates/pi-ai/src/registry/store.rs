@@ -1,5 +1,5 @@
-//! Where fetched model catalogs are kept between runs: the entries of `models-store.json`. The
-//! file itself is `pi-config`'s.
+//! Storage of fetched model catalogs between runs: the entries of `models-store.json`. `pi-config`
+//! implements the file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,42 +10,42 @@ use serde_json::Value;
 
 use crate::model::Model;
 
-/// A fetched catalog of one provider.
+/// A provider's fetched catalog.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StoredModels {
     #[serde(deserialize_with = "readable_models")]
     pub models: Vec<Model>,
-    /// When the service was last asked, in milliseconds since the epoch.
+    /// When the service was last queried, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<i64>,
-    /// When the service last changed the catalog; zero where it does not say.
+    /// When the service last changed the catalog; 0 if it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<i64>,
-    /// The service's own mark of this version, quotes included.
+    /// The service's `ETag`, including quotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
 }
 
-/// Why a catalog could not be kept or found again.
+/// Why a catalog could not be read or stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ModelsStoreError(pub String);
 
-/// A place for fetched catalogs, one per provider.
+/// Stores fetched catalogs by provider.
 pub trait ModelsStore: Send + Sync {
-    /// Returns what is kept for a provider.
+    /// Returns a provider's stored catalog.
     fn read<'a>(
         &'a self,
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>>;
 
-    /// Returns what is kept for all providers, where that is less work than asking one by one.
+    /// Returns all stored catalogs; `None` if a bulk read is not cheaper than single reads.
     fn read_all(&self) -> BoxFuture<'_, Option<BTreeMap<String, StoredModels>>> {
         std::future::ready(None).boxed()
     }
 
-    /// Keeps a catalog in place of the one that was there.
+    /// Stores a catalog, replacing any existing one.
     fn write<'a>(
         &'a self,
         provider: &'a str,
@@ -53,23 +53,23 @@ pub trait ModelsStore: Send + Sync {
     ) -> BoxFuture<'a, Result<(), ModelsStoreError>>;
 }
 
-/// A store whose content was read beforehand.
-pub(super) struct ReadAhead {
-    entries: InMemoryModels,
+/// A store with prefetched entries.
+pub(super) struct PrefetchedStore {
+    entries: InMemoryModelsStore,
     store: Arc<dyn ModelsStore>,
 }
 
-impl ReadAhead {
+impl PrefetchedStore {
     pub(super) fn new(
         entries: BTreeMap<String, StoredModels>,
         store: Arc<dyn ModelsStore>,
     ) -> Self {
-        let entries = InMemoryModels(Mutex::new(entries));
+        let entries = InMemoryModelsStore(Mutex::new(entries));
         Self { entries, store }
     }
 }
 
-impl ModelsStore for ReadAhead {
+impl ModelsStore for PrefetchedStore {
     fn read<'a>(
         &'a self,
         provider: &'a str,
@@ -90,11 +90,11 @@ impl ModelsStore for ReadAhead {
     }
 }
 
-/// Catalogs that live as long as the process.
+/// Catalogs kept in memory for the lifetime of the process.
 #[derive(Debug, Default)]
-pub struct InMemoryModels(Mutex<BTreeMap<String, StoredModels>>);
+pub struct InMemoryModelsStore(Mutex<BTreeMap<String, StoredModels>>);
 
-impl ModelsStore for InMemoryModels {
+impl ModelsStore for InMemoryModelsStore {
     fn read<'a>(
         &'a self,
         provider: &'a str,
@@ -114,7 +114,7 @@ impl ModelsStore for InMemoryModels {
     }
 }
 
-/// Reads models, passing over those of a shape this version does not understand.
+/// Reads models, skipping those that this version cannot parse.
 fn readable_models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Model>, D::Error> {
     let records = Vec::<Value>::deserialize(deserializer)?;
     Ok(records

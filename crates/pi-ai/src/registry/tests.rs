@@ -14,7 +14,7 @@ use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 use crate::wire::testing;
 
-fn collection(variables: &[(&str, &str)]) -> Models {
+fn models_with_env(variables: &[(&str, &str)]) -> Models {
     Models::new(ModelsOptions {
         env: Env::fixed(variables.iter().copied()),
         ..ModelsOptions::default()
@@ -40,7 +40,7 @@ fn ids(models: &[Arc<Model>]) -> Vec<&str> {
     models.iter().map(|model| model.id.as_str()).collect()
 }
 
-/// A provider that takes a key from `ACME_KEY`, answers "ok" and remembers what it was asked.
+/// A provider that takes a key from `ACME_KEY`, responds "ok" and records its requests.
 #[derive(Default)]
 struct Acme {
     requests: Mutex<Vec<ModelRequest>>,
@@ -61,7 +61,11 @@ impl Provider for Acme {
 
     fn auth(&self) -> Option<ProviderAuth> {
         let source = KeySource::Variables(&["ACME_KEY"]);
-        Some(ProviderAuth::key_from("acme", "Acme API key", source))
+        Some(ProviderAuth::from_key_source(
+            "acme",
+            "Acme API key",
+            source,
+        ))
     }
 
     fn models(&self) -> Result<ModelList, ProviderError> {
@@ -87,7 +91,7 @@ impl Provider for Acme {
     }
 }
 
-/// A store that cannot be read.
+/// A store that always fails.
 struct BrokenStore;
 
 impl ModelsStore for BrokenStore {

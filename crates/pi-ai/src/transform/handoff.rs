@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::images::{Origin, readable_blocks};
 use super::thinking::{Reader, readable};
 use super::{CallIdRule, is_same_model};
-use crate::content::{AssistantBlock, Content, InputBlock, ToolCall};
+use crate::content::{AssistantBlock, MessageContent, InputBlock, ToolCall};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;
 
@@ -59,12 +59,12 @@ pub(crate) fn hand_off<'transcript>(
 }
 
 fn readable_user(user: &UserMessage, model: &Model) -> Option<UserMessage> {
-    let Content::Blocks(blocks) = &user.content else {
+    let MessageContent::Blocks(blocks) = &user.content else {
         return None;
     };
     let blocks = readable_blocks(blocks, model.accepts_images(), Origin::User)?;
     Some(UserMessage {
-        content: Content::Blocks(blocks),
+        content: MessageContent::Blocks(blocks),
         timestamp: user.timestamp,
         extra: user.extra.clone(),
     })

@@ -4,7 +4,7 @@ use super::retry::{http_date_ms, requested_delay};
 use crate::error::ErrorClass;
 use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
-use crate::retry::is_lasting_limit;
+use crate::retry::is_account_limit;
 
 /// Classifies an answer that is no success by its status, its headers and the words of its body.
 pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
@@ -12,7 +12,7 @@ pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
         401 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
         413 => ErrorClass::ContextOverflow,
-        400..=499 if is_lasting_limit(body) => ErrorClass::Quota,
+        400..=499 if is_account_limit(body) => ErrorClass::Quota,
         400..=499 if is_overflow_text(body) => ErrorClass::ContextOverflow,
         403 => ErrorClass::Auth,
         429 => ErrorClass::RateLimited {

@@ -1,6 +1,6 @@
 //! Headers that GitHub Copilot's gateway expects on every request, whichever wire API it carries.
 
-use crate::content::{Content, InputBlock};
+use crate::content::{MessageContent, InputBlock};
 use crate::message::Message;
 use crate::options::HeaderOverrides;
 
@@ -35,8 +35,8 @@ pub(crate) fn headers(messages: &[Message]) -> HeaderOverrides {
 fn has_image(message: &Message) -> bool {
     let blocks = match message {
         Message::User(user) => match &user.content {
-            Content::Text(_) => return false,
-            Content::Blocks(blocks) => blocks,
+            MessageContent::Text(_) => return false,
+            MessageContent::Blocks(blocks) => blocks,
         },
         Message::ToolResult(result) => &result.content,
         Message::System(_) | Message::Assistant(_) => return false,

@@ -107,7 +107,7 @@ fn blocks_of_unknown_types_do_not_hide_their_neighbors() {
     let Message::User(user) = message else {
         panic!("a user message");
     };
-    let pi_ai::Content::Blocks(blocks) = &user.content else {
+    let pi_ai::MessageContent::Blocks(blocks) = &user.content else {
         panic!("blocks");
     };
     assert!(matches!(blocks[0], InputBlock::Unknown(_)));

@@ -134,7 +134,7 @@ async fn a_file_we_do_not_understand_is_left_untouched() {
             assert!(text.contains(expected), "{text}");
             assert!(text.starts_with(&path.display().to_string()), "{text}");
             assert!(
-                text.ends_with("correct the file by hand, it was left untouched"),
+                text.ends_with("the file was left unchanged, fix it by hand"),
                 "{text}"
             );
             assert!(!text.contains("s3cret"), "{text}");
@@ -156,7 +156,7 @@ async fn one_wrong_entry_does_not_spoil_the_others() {
     assert_eq!(
         auth.read("a").await.unwrap_err().to_string(),
         format!(
-            "{}: a.expires: must be a number of milliseconds; correct the file by hand, it was left untouched",
+            "{}: a.expires: must be a number of milliseconds; the file was left unchanged, fix it by hand",
             path.display()
         )
     );
@@ -218,7 +218,7 @@ async fn a_lock_nobody_releases_is_named() {
             .unwrap_err()
             .to_string(),
         format!(
-            "{path} is locked by another program; if none is running, remove the directory {path}.lock",
+            "{path} is locked by another process; if none is running, remove the directory {path}.lock",
             path = path.display()
         )
     );

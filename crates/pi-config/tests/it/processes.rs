@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use pi_ai::{
     AuthKind, AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, Env,
-    HttpClient, KimiCodingSignIn, LoginEvent, LoginInteraction, LoginPrompt, OAuthError,
-    ProviderAuth, XaiSignIn,
+    HttpClient, KimiCodingOAuth, LoginEvent, LoginInteraction, LoginPrompt, OAuthError,
+    ProviderAuth, XaiOAuth,
 };
 use pi_config::AuthFile;
 use pi_test_support::{GatedServer, Reply, TempHome};
@@ -77,9 +77,9 @@ async fn renew() {
     let provider = ProviderAuth {
         provider: "xai".to_owned(),
         api_key: None,
-        oauth: Some(Arc::new(XaiSignIn {
+        oauth: Some(Arc::new(XaiOAuth {
             token_url: format!("{service}/token"),
-            ..XaiSignIn::default()
+            ..XaiOAuth::default()
         })),
         configured: ConfiguredAuth::default(),
     };
@@ -122,7 +122,7 @@ async fn sign_in() {
     let provider = ProviderAuth {
         provider: format!("kimi-{}", std::process::id()),
         api_key: None,
-        oauth: Some(Arc::new(KimiCodingSignIn {
+        oauth: Some(Arc::new(KimiCodingOAuth {
             auth_base_url: service,
         })),
         configured: ConfiguredAuth::default(),
@@ -268,8 +268,8 @@ async fn a_crash_between_exchange_and_save_is_explained() {
     let result = result_of(start("renew", &home, &service.url())).await;
     assert_eq!(
         result,
-        "cannot renew the sign-in of xai: the token renewal was refused (HTTP 400): invalid_grant; \
-         an earlier renewal was interrupted before its result could be saved, sign in again"
+        "cannot refresh the OAuth token for xai: token refresh rejected (HTTP 400): invalid_grant; \
+         an earlier refresh was interrupted before its result was saved, sign in again"
     );
     assert_eq!(stored(&home)["refresh"], "r1", "nothing is deleted");
     assert!(!lock.exists());

@@ -149,11 +149,11 @@ impl App {
                 asked.unload(other, cancel).await?;
             }
             let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
+                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.fraction);
             let outcome = asked.load(&name, progress, cancel).await;
             if outcome.is_err() {
                 if cancel.is_cancelled() {
-                    asked.give_up(&name).await?;
+                    asked.cancel(&name).await?;
                 }
                 let restoring = tokio_util::sync::CancellationToken::new();
                 for other in &replaced {
@@ -203,10 +203,10 @@ impl App {
         let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
             let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
+                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.fraction);
             let outcome = asked.download(&name, progress, &watched.cancel).await;
             if watched.cancel.is_cancelled() {
-                asked.give_up(&name).await?;
+                asked.cancel(&name).await?;
             }
             outcome
         };

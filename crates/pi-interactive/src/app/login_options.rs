@@ -26,7 +26,7 @@ pub(super) fn login_options(models: &Models) -> Vec<LoginOption> {
             options.push(option(
                 provider.name(),
                 AuthKind::ApiKey,
-                key.asks_for_more(),
+                key.needs_extra_fields(),
             ));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
-use pi_ai::{Model, NetworkUse, RefreshOptions, ThinkingLevel, resolve_scope};
+use pi_ai::{Model, NetworkAccess, RefreshOptions, ThinkingLevel, resolve_scope};
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
@@ -140,7 +140,7 @@ impl App {
         let models = self.session.models().clone();
         let work = async move {
             let refresh = models.refresh(RefreshOptions {
-                network: NetworkUse::Allowed,
+                network: NetworkAccess::Allowed,
                 ..RefreshOptions::default()
             });
             refresh.await;

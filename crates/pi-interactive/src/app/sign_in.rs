@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AuthKind, Credential, LoginEvent, LoginInteraction, LoginPrompt, NetworkUse, OAuthError,
+    AuthKind, Credential, LoginEvent, LoginInteraction, LoginPrompt, NetworkAccess, OAuthError,
     RefreshOptions,
 };
 use pi_runtime::Persist;
@@ -130,7 +130,7 @@ impl App {
 pub(super) fn only(provider: &str) -> RefreshOptions {
     RefreshOptions {
         providers: Some(vec![provider.to_owned()]),
-        network: NetworkUse::Allowed,
+        network: NetworkAccess::Allowed,
         ..RefreshOptions::default()
     }
 }

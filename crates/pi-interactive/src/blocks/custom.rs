@@ -20,7 +20,7 @@ pub(crate) struct CustomBlock {
 
 impl CustomBlock {
     /// Makes a block of a message and the extension's name for its kind.
-    pub(crate) fn new(kind: &str, content: &pi_ai::Content) -> Self {
+    pub(crate) fn new(kind: &str, content: &pi_ai::MessageContent) -> Self {
         Self {
             usual: Some((kind.to_owned(), content.joined_text())),
             drawer: None,

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use pi_ai::{
-    AssistantBlock, AssistantMessage, BashExecutionMessage, Content, ImageContent, InputBlock,
+    AssistantBlock, AssistantMessage, BashExecutionMessage, MessageContent, ImageContent, InputBlock,
     StopReason, ThinkingContent,
 };
 use pi_tui::{
@@ -92,7 +92,7 @@ fn answer(content: Vec<AssistantBlock>, stop_reason: StopReason) -> AssistantMes
 
 #[test]
 fn a_message_of_the_user_keeps_its_own_markers() {
-    let mut block = UserBlock::new(&Content::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
+    let mut block = UserBlock::new(&MessageContent::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
     assert_eq!(
         shown(&mut block),
         ["", "", " 7. seven", " 8. eight \\*", ""]
@@ -104,7 +104,7 @@ fn a_message_of_the_user_keeps_its_own_markers() {
 
 #[test]
 fn pictures_of_the_user_are_named() {
-    let content = Content::Blocks(vec![
+    let content = MessageContent::Blocks(vec![
         InputBlock::text("see"),
         InputBlock::Image(ImageContent::new("AAAA", "image/png")),
     ]);
@@ -625,7 +625,7 @@ fn remarks_and_messages_of_extensions() {
         shown_with(&mut facts, 24, &Appearance::for_tests()),
         ["", " Facts", "   file  /a/long/path", "   and more words"]
     );
-    let mut custom = CustomBlock::new("other\nkind", &Content::Text("a **bold** word".to_owned()));
+    let mut custom = CustomBlock::new("other\nkind", &MessageContent::Text("a **bold** word".to_owned()));
     assert_eq!(
         shown(&mut custom),
         ["", "", " [other kind]", "", " a bold word", ""]

@@ -1,6 +1,6 @@
 //! What the user said.
 
-use pi_ai::{Content, InputBlock};
+use pi_ai::{MessageContent, InputBlock};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines, MarkdownOptions};
 
@@ -37,10 +37,10 @@ impl UserBlock {
     }
 
     /// Makes a block of a message; none if there is nothing to show.
-    pub(crate) fn new(content: &Content) -> Option<Self> {
+    pub(crate) fn new(content: &MessageContent) -> Option<Self> {
         let pictures = match content {
-            Content::Text(_) => Vec::new(),
-            Content::Blocks(blocks) => blocks.iter().filter_map(picture).collect(),
+            MessageContent::Text(_) => Vec::new(),
+            MessageContent::Blocks(blocks) => blocks.iter().filter_map(picture).collect(),
         };
         Self::with(content.joined_text(), pictures)
     }

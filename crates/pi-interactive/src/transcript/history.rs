@@ -173,7 +173,7 @@ impl History {
         }
     }
 
-    fn add_user(&mut self, content: &pi_ai::Content) {
+    fn add_user(&mut self, content: &pi_ai::MessageContent) {
         let text = content.joined_text();
         let Some(call) = SkillCall::read(&text) else {
             if let Some(block) = UserBlock::new(content) {

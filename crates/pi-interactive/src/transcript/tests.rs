@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pi_agent::{SharedMessage, ToolOutput};
 use pi_ai::{
-    AssistantBlock, AssistantMessage, AssistantMessageEvent, Content, FauxProvider, InputBlock,
+    AssistantBlock, AssistantMessage, AssistantMessageEvent, MessageContent, FauxProvider, InputBlock,
     MessageBuilder, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
 use pi_session::NewSession;
@@ -84,7 +84,7 @@ impl Stage {
 
 fn user(text: &str) -> AgentMessage {
     AgentMessage::from(UserMessage {
-        content: Content::Text(text.to_owned()),
+        content: MessageContent::Text(text.to_owned()),
         ..UserMessage::default()
     })
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pi_agent::ToolOutput;
-use pi_ai::{KeySource, Layer, RefreshOptions, ThinkingLevel};
+use pi_ai::{KeySource, ProviderLayer, RefreshOptions, ThinkingLevel};
 use pi_ext::HostError;
 use pi_session::EntryId;
 use serde::Deserialize;
@@ -328,7 +328,7 @@ impl Bridge {
             }
             "provider.unregister" => {
                 let name: String = field(&arguments, "name")?;
-                self.models.unregister(&name, Layer::Extension);
+                self.models.unregister(&name, ProviderLayer::Extension);
             }
             _ => return Err(unknown(method)),
         }

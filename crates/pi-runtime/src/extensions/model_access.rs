@@ -107,7 +107,7 @@ impl Bridge {
             let _work = work;
             let model = Arc::new(question.model);
             let stream = if question.on_wire {
-                models.stream_on_wire(&model, messages, options)
+                models.stream_with_wire_api(&model, messages, options)
             } else {
                 models.stream(&model, messages, options)
             };

@@ -1,6 +1,6 @@
 //! Messages that extensions put in, and how they are delivered, as JavaScript gives them.
 
-use pi_ai::Content;
+use pi_ai::MessageContent;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::session::{CustomDelivery, CustomSending, Delivery};
 pub(super) struct DraftData {
     custom_type: String,
     #[serde(default)]
-    content: Content,
+    content: MessageContent,
     #[serde(default)]
     display: bool,
     details: Option<Value>,
@@ -48,7 +48,7 @@ struct SendOptions {
 
 #[derive(Deserialize)]
 pub(super) struct SendUserMessage {
-    content: Content,
+    content: MessageContent,
     #[serde(default)]
     options: SendOptions,
 }
@@ -70,7 +70,7 @@ impl SendMessage {
 }
 
 impl SendUserMessage {
-    pub(super) fn into_parts(self) -> (Content, Option<Delivery>, bool) {
+    pub(super) fn into_parts(self) -> (MessageContent, Option<Delivery>, bool) {
         let delivery = delivery_named(self.options.deliver_as.as_deref());
         (self.content, delivery, self.options.expand_prompt_templates)
     }

@@ -1,7 +1,7 @@
 //! The order of choices, case by case.
 
 use pi_ai::{
-    Env, FauxModel, FauxProvider, InMemoryModels, ModelsOptions, ProviderConfig, Registration,
+    Env, FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
 };
 use pi_session::{ModelChangeEntry, NewSession, SessionInfoEntry, ThinkingLevelChangeEntry};
 use pi_test_support::{GatedServer, Reply};
@@ -24,7 +24,7 @@ fn faux(id: &str, models: &[(&str, bool)]) -> Registration {
 async fn models() -> Models {
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
-        store: Arc::new(InMemoryModels::default()),
+        store: Arc::new(InMemoryModelsStore::default()),
         ..ModelsOptions::default()
     });
     let register = |id: &str, registration| models.register(id, registration).unwrap();

@@ -1,6 +1,6 @@
 //! Known secrets, and a corpus: a key of every provider in every place where one may stand.
 
-use pi_ai::{Credential, Env, InMemoryCredentials, KeySource, Models, ModelsOptions};
+use pi_ai::{Credential, Env, InMemoryCredentialStore, KeySource, Models, ModelsOptions};
 use pretty_assertions::assert_eq;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ async fn stored_keys_and_tokens_are_found() {
         "type": "oauth", "access": "access-token", "refresh": "refresh-token", "expires": 1,
         "idToken": "identity-token"
     });
-    let store = InMemoryCredentials::new([
+    let store = InMemoryCredentialStore::new([
         ("one".to_owned(), Credential::api_key("key-of-one")),
         (
             "literal".to_owned(),
@@ -196,7 +196,7 @@ fn a_key_of_every_provider_is_found_in_every_place() {
 
 #[tokio::test]
 async fn what_is_stored_is_found_without_any_look() {
-    let store = InMemoryCredentials::new(pi_ai::builtin_providers().iter().map(|provider| {
+    let store = InMemoryCredentialStore::new(pi_ai::builtin_providers().iter().map(|provider| {
         (
             provider.id.to_owned(),
             Credential::api_key(specimen(provider.id)),

@@ -123,18 +123,18 @@ impl CredentialStore for KeyedCredentials {
 #[cfg(test)]
 mod tests {
     use pi_ai::{AuthOverrides, Authenticator, HttpClient};
-    use pi_ai::{Env, InMemoryCredentials, KeySource, ProviderAuth};
+    use pi_ai::{Env, InMemoryCredentialStore, KeySource, ProviderAuth};
     use pretty_assertions::assert_eq;
 
     use super::*;
 
     #[tokio::test]
     async fn a_key_of_this_run_wins_and_is_meant_literally() {
-        let stored = InMemoryCredentials::new([("acme".to_owned(), Credential::api_key("stored"))]);
+        let stored = InMemoryCredentialStore::new([("acme".to_owned(), Credential::api_key("stored"))]);
         let keys = RuntimeKeys::default();
         let store = Arc::new(keys.over(Arc::new(stored)));
         let authenticator = Authenticator::new(store, HttpClient::new());
-        let auth = ProviderAuth::key_from("acme", "key", KeySource::Variables(&[]));
+        let auth = ProviderAuth::from_key_source("acme", "key", KeySource::Variables(&[]));
         let env = Env::fixed([("NAME", "value")]);
         let overrides = AuthOverrides::default();
         for key in ["plain", "$NAME", "!echo hi", "a$b", "${NAME}"] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, Content, ImageContent, InputBlock};
+use pi_ai::{AgentMessage, MessageContent, ImageContent, InputBlock};
 use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl AgentSession {
     /// Says something in the user's name; always asks the model.
     pub async fn send_user_message(
         &self,
-        content: Content,
+        content: MessageContent,
         deliver_as: Option<Delivery>,
         expand: bool,
     ) -> Result<Run, PromptRefused> {
@@ -143,10 +143,10 @@ impl AgentSession {
     }
 }
 
-fn split(content: Content) -> (String, Vec<ImageContent>) {
+fn split(content: MessageContent) -> (String, Vec<ImageContent>) {
     let blocks = match content {
-        Content::Text(text) => return (text, Vec::new()),
-        Content::Blocks(blocks) => blocks,
+        MessageContent::Text(text) => return (text, Vec::new()),
+        MessageContent::Blocks(blocks) => blocks,
     };
     let mut texts = Vec::new();
     let mut images = Vec::new();

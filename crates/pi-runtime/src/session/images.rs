@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pi_ai::{Content, ImageContent, InputBlock, Message};
+use pi_ai::{MessageContent, ImageContent, InputBlock, Message};
 use pi_tools::{ImageError, ImageResizeLimits, prepare_image, prepare_result_images};
 use tokio_util::sync::CancellationToken;
 
@@ -80,8 +80,8 @@ pub(super) fn block(messages: &mut [Message]) {
     for message in messages {
         match message {
             Message::User(user) => {
-                if matches!(&user.content, Content::Blocks(blocks) if has_images(blocks))
-                    && let Content::Blocks(blocks) = &mut Arc::make_mut(user).content
+                if matches!(&user.content, MessageContent::Blocks(blocks) if has_images(blocks))
+                    && let MessageContent::Blocks(blocks) = &mut Arc::make_mut(user).content
                 {
                     block_in(blocks);
                 }

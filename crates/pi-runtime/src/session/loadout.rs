@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pi_agent::SharedMessage;
 use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, Content, Message, SystemMessage};
+use pi_ai::{AgentMessage, MessageContent, Message, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
@@ -77,7 +77,7 @@ impl AgentSession {
         let told = self.transcript().projection()?.declared_sections();
         let changes = section_changes(&told, &self.sections().rendered());
         Ok(changes.map(|sections| SystemMessage {
-            content: Content::Text(String::new()),
+            content: MessageContent::Text(String::new()),
             sections: Some(sections),
             timestamp: self.0.env.now_ms(),
             ..SystemMessage::default()
@@ -107,7 +107,7 @@ impl AgentSession {
             .collect();
         let current = current_system_message(&systems);
         let head = SystemMessage {
-            content: Content::Text(forced),
+            content: MessageContent::Text(forced),
             timestamp: current
                 .as_ref()
                 .map_or_else(|| self.0.env.now_ms(), |current| current.timestamp),

@@ -305,7 +305,7 @@ impl AgentSession {
             Some(_) => Ok(()),
             None => Err(PromptRefused::NoCredential {
                 provider: model.provider.clone(),
-                remedy: auth.remedy(),
+                remedy: auth.setup_hint(),
             }),
         }
     }

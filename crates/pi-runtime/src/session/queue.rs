@@ -3,7 +3,7 @@
 //! The agent holds the messages; the session holds their texts, for people to see and take back.
 
 use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, Content, ImageContent, InputBlock, UserMessage};
+use pi_ai::{AgentMessage, MessageContent, ImageContent, InputBlock, UserMessage};
 use pi_config::{Scope, SettingsError};
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +143,7 @@ impl AgentSession {
         let images = images.into_iter().map(InputBlock::Image);
         let blocks = std::iter::once(InputBlock::text(text)).chain(images);
         AgentMessage::from(UserMessage {
-            content: Content::Blocks(blocks.collect()),
+            content: MessageContent::Blocks(blocks.collect()),
             timestamp: self.0.env.now_ms(),
             ..UserMessage::default()
         })
@@ -179,7 +179,7 @@ impl AgentSession {
     }
 
     /// Takes the text of a message that is being delivered off the list.
-    pub(super) async fn unqueue(&self, content: &Content) {
+    pub(super) async fn unqueue(&self, content: &MessageContent) {
         let text = concatenated(content);
         if text.is_empty() {
             return;
@@ -244,9 +244,9 @@ impl AgentSession {
 }
 
 /// Returns the text of a message without anything between its parts.
-pub(super) fn concatenated(content: &Content) -> String {
+pub(super) fn concatenated(content: &MessageContent) -> String {
     match content {
-        Content::Text(text) => text.clone(),
-        Content::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
+        MessageContent::Text(text) => text.clone(),
+        MessageContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
     }
 }

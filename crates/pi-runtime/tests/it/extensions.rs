@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    FauxAnswer, HttpClient, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError,
+    FauxResponse, HttpClient, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError,
 };
 use pi_config::ResourceFlags;
 use pi_runtime::{
@@ -117,8 +117,8 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
 async fn a_tool_mends_its_arguments_before_they_are_checked() {
     let stage = Stage::new(&[("mends.ts", include_str!("extensions/mends.ts"))]).await;
     stage.world.faux.extend([
-        FauxAnswer::tool_call("count", json!({"to": "three"})),
-        FauxAnswer::text("done"),
+        FauxResponse::tool_call("count", json!({"to": "three"})),
+        FauxResponse::text("done"),
     ]);
     say(&stage.runtime.session(), "count").await;
     assert_eq!(stage.written(), json!({"to": 3}));
@@ -128,9 +128,9 @@ async fn a_tool_mends_its_arguments_before_they_are_checked() {
 async fn models_answer_extensions_whole_or_as_they_come() {
     let stage = Stage::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
     stage.world.faux.extend([
-        FauxAnswer::text("first answer"),
-        FauxAnswer::text("second answer"),
-        FauxAnswer::text("## Goal\nA summary"),
+        FauxResponse::text("first answer"),
+        FauxResponse::text("second answer"),
+        FauxResponse::text("## Goal\nA summary"),
     ]);
     let results = stage.run("/go").await;
     assert_eq!(results["complete"], json!(["first answer", "stop"]));
@@ -150,9 +150,9 @@ async fn models_answer_extensions_whole_or_as_they_come() {
 async fn an_extension_runs_an_agent_of_its_own() {
     let stage = Stage::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
     stage.world.faux.extend([
-        FauxAnswer::tool_call("lookup", json!({"what": "x"})),
-        FauxAnswer::text("the answer"),
-        FauxAnswer::text("from the loop"),
+        FauxResponse::tool_call("lookup", json!({"what": "x"})),
+        FauxResponse::text("the answer"),
+        FauxResponse::text("from the loop"),
     ]);
     let results = stage.run("/go").await;
     assert_eq!(results["text"], "the answer");
@@ -362,8 +362,8 @@ async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
     let hangs = "export default (pi) => pi.on('tool_call', () => { for (;;); });";
     let stage = Stage::new(&[("gate.js", hangs)]).await;
     stage.world.faux.extend([
-        FauxAnswer::tool_call("write", json!({"path": "made.txt", "content": "x"})),
-        FauxAnswer::text("done"),
+        FauxResponse::tool_call("write", json!({"path": "made.txt", "content": "x"})),
+        FauxResponse::text("done"),
     ]);
     say(&stage.runtime.session(), "go").await;
     let request = stage.world.faux.last_request().unwrap();

@@ -326,7 +326,7 @@ async fn a_run_under_way_is_ended_and_stored_before_the_next_session() {
     let old = runtime.session();
     say(&old, "one").await;
     let file = old.session_file().unwrap();
-    world.faux.push(pi_ai::FauxAnswer::stall());
+    world.faux.push(pi_ai::FauxResponse::stall());
     old.prompt(Prompt::text("two")).await.unwrap();
     runtime.new_session(None).await.unwrap();
     assert!(old.is_idle());

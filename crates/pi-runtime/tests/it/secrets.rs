@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use pi_ai::{FauxAnswer, builtin_providers};
+use pi_ai::{FauxResponse, builtin_providers};
 use pi_runtime::{
     BugReport, HtmlOptions, JsonlOptions, SessionRuntime, SharePage, export_html, export_jsonl,
     secrets_in_use, stored_secrets,
@@ -23,7 +23,7 @@ async fn no_stored_key_leaves_the_program() {
     let mut stored = serde_json::Map::new();
     for (number, provider) in providers.iter().enumerate() {
         let (one, other) = (key(number), key(number + 100));
-        let credential = if provider.signs_in {
+        let credential = if provider.has_oauth {
             json!({"type": "oauth", "access": one, "refresh": other, "expires": 1})
         } else {
             json!({"type": "api_key", "key": one})
@@ -45,7 +45,7 @@ async fn no_stored_key_leaves_the_program() {
     };
     let talking = SessionRuntime::start(options).await.unwrap();
     let session = talking.session();
-    world.faux.push(FauxAnswer::text(format!("It says {file}")));
+    world.faux.push(FauxResponse::text(format!("It says {file}")));
     say(
         &session,
         &format!("My credentials are {}", secrets.join(" ")),

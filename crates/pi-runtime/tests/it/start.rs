@@ -251,7 +251,7 @@ async fn commands_of_the_model_find_the_marks_and_the_session() {
     .unwrap();
     let session = runtime.session();
     let shown = "echo $AI_AGENT $PI_CODING_AGENT $PI_OFFLINE $PI_SESSION_ID $PI_PROVIDER/$PI_MODEL";
-    let call = pi_ai::FauxAnswer::tool_call("bash", json!({"command": shown}));
+    let call = pi_ai::FauxResponse::tool_call("bash", json!({"command": shown}));
     world.faux.push(call);
     say(&session, "go").await;
     let messages = format!("{:?}", session.messages().unwrap());

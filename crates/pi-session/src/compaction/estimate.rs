@@ -3,10 +3,10 @@
 //! is estimated.
 
 use pi_ai::estimate::{
-    ContextEstimate, answer_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
+    ContextEstimate, assistant_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
 };
 use pi_ai::json::utf16_length;
-use pi_ai::{AgentMessage, AssistantMessage, Content, InputBlock, SystemMessage};
+use pi_ai::{AgentMessage, AssistantMessage, MessageContent, InputBlock, SystemMessage};
 
 use super::settings::CompactionSettings;
 use crate::context::{ProjectedEntry, Projection};
@@ -16,7 +16,7 @@ pub fn message_tokens(message: &AgentMessage) -> u64 {
     match message {
         AgentMessage::System(system) => system_tokens(system),
         AgentMessage::User(user) => content_tokens(&user.content),
-        AgentMessage::Assistant(response) => answer_tokens(response),
+        AgentMessage::Assistant(response) => assistant_tokens(response),
         AgentMessage::ToolResult(result) => blocks_tokens(&result.content),
         AgentMessage::BashExecution(bash) => {
             character_tokens(characters(&bash.command) + characters(&bash.output))
@@ -30,8 +30,8 @@ pub fn message_tokens(message: &AgentMessage) -> u64 {
 
 fn system_tokens(system: &SystemMessage) -> u64 {
     let content = match &system.content {
-        Content::Text(text) => characters(text),
-        Content::Blocks(blocks) => {
+        MessageContent::Text(text) => characters(text),
+        MessageContent::Blocks(blocks) => {
             let texts = blocks.iter().filter_map(InputBlock::as_text);
             texts.map(characters).sum()
         }

@@ -4,7 +4,7 @@
 
 use pi_ai::transcript::initial_system_message;
 use pi_ai::{
-    AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, Content, InputBlock, Message,
+    AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, MessageContent, InputBlock, Message,
     Model, StopReason, StreamOptions, ThinkingLevel, Usage, UserMessage,
 };
 use thiserror::Error;
@@ -110,7 +110,7 @@ impl SummaryRequest {
     fn new(summarizer: &Summarizer<'_>, purpose: SummaryPurpose, text: String, limit: u64) -> Self {
         let system = initial_system_message(prompt::SYSTEM, Vec::new()).map(Message::from);
         let user = Message::from(UserMessage {
-            content: Content::Blocks(vec![InputBlock::text(text)]),
+            content: MessageContent::Blocks(vec![InputBlock::text(text)]),
             timestamp: summarizer.now_ms,
             ..UserMessage::default()
         });

@@ -2,7 +2,7 @@
 
 use pi_ai::json::{utf16_length, value_to_string};
 use pi_ai::{
-    AssistantBlock, AssistantMessage, Content, InputBlock, Message, ToolCall, ToolResultMessage,
+    AssistantBlock, AssistantMessage, MessageContent, InputBlock, Message, ToolCall, ToolResultMessage,
 };
 
 /// Maximum length of a tool result in a summary request, in UTF-16 code units.
@@ -17,8 +17,8 @@ pub fn serialize_conversation(messages: &[Message]) -> String {
             Message::System(_) => {}
             Message::User(user) => {
                 let text = match &user.content {
-                    Content::Text(text) => text.clone(),
-                    Content::Blocks(blocks) => concatenated(blocks),
+                    MessageContent::Text(text) => text.clone(),
+                    MessageContent::Blocks(blocks) => concatenated(blocks),
                 };
                 push(&mut paragraphs, "User", &text);
             }

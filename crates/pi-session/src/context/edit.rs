@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantBlock, Content, InputBlock};
+use pi_ai::{AgentMessage, AssistantBlock, MessageContent, InputBlock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -37,10 +37,10 @@ pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessa
     }
 }
 
-fn text_or_blocks(content: &Value) -> Content {
+fn text_or_blocks(content: &Value) -> MessageContent {
     match content {
-        Value::String(text) => Content::Text(text.clone()),
-        other => Content::Blocks(blocks(other)),
+        Value::String(text) => MessageContent::Text(text.clone()),
+        other => MessageContent::Blocks(blocks(other)),
     }
 }
 

@@ -35,7 +35,7 @@ struct MessageLine {
     id: EntryId,
     parent_id: Option<EntryId>,
     timestamp: String,
-    #[serde(deserialize_with = "AgentMessage::deserialize_usual")]
+    #[serde(deserialize_with = "AgentMessage::deserialize_role_first")]
     message: AgentMessage,
     #[serde(flatten)]
     extra: JsonObject,

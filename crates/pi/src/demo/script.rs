@@ -2,7 +2,7 @@
 //!
 //! The tool results are real. If a command fails, the model reports it instead of continuing.
 
-use pi_ai::{FauxAnswer, FauxCall, FauxModel, FauxProvider, Message};
+use pi_ai::{FauxResponse, FauxCall, FauxModel, FauxProvider, Message};
 use serde_json::json;
 
 /// Shown wherever pi shows the model.
@@ -25,18 +25,18 @@ pub(super) fn model() -> FauxProvider {
     };
     let provider = FauxProvider::new().with_id(PROVIDER).with_models([model]);
     provider.extend([
-        FauxAnswer::thinking("Two loops and printf. Plain sh runs on any machine.")
+        FauxResponse::thinking("Two loops and printf. Plain sh runs on any machine.")
             .then_text("I'll write it in plain shell so it runs anywhere.")
             .then_tool_call("write", json!({"path": "table.sh", "content": PROGRAM})),
-        FauxAnswer::text("Now I'll run it.")
+        FauxResponse::text("Now I'll run it.")
             .then_tool_call("bash", json!({"command": "sh table.sh 5"})),
-        FauxAnswer::from_fn(|call| {
+        FauxResponse::from_fn(|call| {
             outcome_reply(
                 call,
                 "It works: five rows, and each number is the product of its row and column.",
             )
         }),
-        FauxAnswer::thinking("Each number takes as many columns as it has digits.")
+        FauxResponse::thinking("Each number takes as many columns as it has digits.")
             .then_text(
                 "Each number takes only the width of its digits. A fixed width fixes the alignment.",
             )
@@ -46,9 +46,9 @@ pub(super) fn model() -> FauxProvider {
                     {"oldText": "printf '%s ' \"$((row", "newText": "printf '%4s' \"$((row"}
                 ]}),
             ),
-        FauxAnswer::text("Now a larger table:")
+        FauxResponse::text("Now a larger table:")
             .then_tool_call("bash", json!({"command": "sh table.sh 9"})),
-        FauxAnswer::from_fn(|call| {
+        FauxResponse::from_fn(|call| {
             outcome_reply(
                 call,
                 "The columns are aligned now: `%4s` pads every number to four characters. That is \
@@ -60,14 +60,14 @@ pub(super) fn model() -> FauxProvider {
 }
 
 /// Returns `success`, or an explanation if the last tool call failed.
-fn outcome_reply(call: &FauxCall, success: &str) -> FauxAnswer {
+fn outcome_reply(call: &FauxCall, success: &str) -> FauxResponse {
     if last_tool_failed(call) {
-        return FauxAnswer::text(
+        return FauxResponse::text(
             "That did not work on this machine; see the output above. A real model would now \
              investigate. This one is scripted and can only report it.",
         );
     }
-    FauxAnswer::text(success)
+    FauxResponse::text(success)
 }
 
 fn last_tool_failed(call: &FauxCall) -> bool {

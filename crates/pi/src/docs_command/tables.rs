@@ -179,7 +179,7 @@ fn providers() -> String {
             .to_owned();
     for provider in builtin_providers() {
         let variables = provider.key.map(|key| key_variables(key.source));
-        let sign_in = if provider.signs_in { "yes" } else { "" };
+        let sign_in = if provider.has_oauth { "yes" } else { "" };
         writeln!(
             text,
             "| `{}` | {} | {} | {sign_in} | `{}` |",

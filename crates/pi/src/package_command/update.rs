@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pi_ai::{NetworkUse, RefreshOptions, env_vars};
+use pi_ai::{NetworkAccess, RefreshOptions, env_vars};
 use pi_config::{PackageAddress, SourceScope};
 use pi_packages::UsedPackage;
 use pi_runtime::{ServiceOptions, Services};
@@ -75,7 +75,7 @@ async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
     let services = Services::load(&options, locations.cwd).await;
     let cancel = CancellationToken::new();
     let refreshing = services.models.refresh(RefreshOptions {
-        network: NetworkUse::Allowed,
+        network: NetworkAccess::Allowed,
         force: true,
         providers: None,
         cancel: cancel.clone(),

@@ -64,7 +64,7 @@ fn drop_vendor_identity(fields: &mut JsonObject) {
     let Some(Value::Object(headers)) = fields.get_mut("headers") else {
         return;
     };
-    headers.retain(|name, _| !pi_ai::is_foreign_identity(name));
+    headers.retain(|name, _| !pi_ai::is_client_identity_header(name));
     if headers.is_empty() {
         fields.shift_remove("headers");
     }

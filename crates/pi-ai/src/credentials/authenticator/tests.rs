@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::credentials::testing::{FakeService, HOUR, NOW, credential, unreachable};
-use crate::credentials::{ConfiguredAuth, InMemoryCredentials, KeySource};
+use crate::credentials::{ConfiguredAuth, InMemoryCredentialStore, KeySource};
 
 fn authenticator(entries: &[(&str, serde_json::Value)]) -> Authenticator {
     let entries = entries.iter().map(|(provider, value)| {
@@ -14,13 +14,13 @@ fn authenticator(entries: &[(&str, serde_json::Value)]) -> Authenticator {
         )
     });
     Authenticator::new(
-        Arc::new(InMemoryCredentials::new(entries)),
+        Arc::new(InMemoryCredentialStore::new(entries)),
         HttpClient::new(),
     )
 }
 
 fn provider(source: KeySource) -> ProviderAuth {
-    ProviderAuth::key_from("p", "P key", source)
+    ProviderAuth::from_key_source("p", "P key", source)
 }
 
 fn configured(mut provider: ProviderAuth, key: &str) -> ProviderAuth {
@@ -35,7 +35,7 @@ fn explicit(key: &str) -> AuthOverrides {
     }
 }
 
-/// Shows an authentication on one line.
+/// Formats an authentication on one line.
 fn show(auth: Option<ResolvedAuth>) -> String {
     let Some(auth) = auth else {
         return "none".to_owned();
@@ -59,7 +59,7 @@ fn show(auth: Option<ResolvedAuth>) -> String {
 }
 
 #[tokio::test]
-async fn the_first_source_that_has_a_key_wins() {
+async fn first_source_with_a_key_wins() {
     const SOURCE: KeySource = KeySource::Variables(&["P_KEY", "P_OTHER"]);
     let stored = [("p", json!({"type": "api_key", "key": "stored"}))];
     let env = Env::fixed([("P_KEY", "env"), ("P_OTHER", "other")]);
@@ -111,16 +111,16 @@ async fn the_first_source_that_has_a_key_wins() {
         .unwrap_err();
     assert_eq!(
         missing.to_string(),
-        "no credentials for p: set P_KEY or P_OTHER, or sign in with `/login p`, \
+        "no credentials for p: set P_KEY or P_OTHER, or run `/login p`, \
          or set providers.p.apiKey in models.json"
     );
 }
 
-/// A source, the variables that are set, and what is found.
-type Case<'a> = (KeySource, &'a [(&'a str, &'a str)], &'a str);
+/// A source, the environment variables, and the expected result.
+type KeySourceCase<'a> = (KeySource, &'a [(&'a str, &'a str)], &'a str);
 
 #[tokio::test]
-async fn each_cloud_finds_its_own_credentials() {
+async fn cloud_providers_find_their_own_credentials() {
     let home = TempDir::new().unwrap();
     let google = home.path().join(".config/gcloud");
     std::fs::create_dir_all(&google).unwrap();
@@ -134,7 +134,7 @@ async fn each_cloud_finds_its_own_credentials() {
     let gateway = "- from CLOUDFLARE_API_KEY authorization=(deleted) \
                    cf-aig-authorization=Bearer cf x-api-key=(deleted) \
                    CLOUDFLARE_ACCOUNT_ID=acc CLOUDFLARE_GATEWAY_ID=gw";
-    let cases: &[Case<'_>] = &[
+    let cases: &[KeySourceCase<'_>] = &[
         (
             KeySource::Anthropic,
             &[
@@ -252,7 +252,7 @@ async fn each_cloud_finds_its_own_credentials() {
 }
 
 #[tokio::test]
-async fn stored_variables_join_those_of_the_environment() {
+async fn stored_variables_override_the_environment() {
     let store = authenticator(&[(
         "p",
         json!({"type": "api_key", "key": "$NAME-key", "env": {"NAME": "mine", "CLOUDFLARE_ACCOUNT_ID": "stored"}}),
@@ -286,7 +286,7 @@ async fn stored_variables_join_those_of_the_environment() {
 }
 
 #[tokio::test]
-async fn a_stored_credential_that_cannot_be_used_is_an_error_not_a_fallback() {
+async fn unusable_stored_credential_is_an_error_without_fallback() {
     let env = Env::fixed([("P_KEY", "env")]).with_clock(|| NOW);
     let none = AuthOverrides::default();
     let plain = provider(KeySource::Variables(&["P_KEY"]));
@@ -314,7 +314,7 @@ async fn a_stored_credential_that_cannot_be_used_is_an_error_not_a_fallback() {
     let error = sign_in.resolve(&with_oauth, &env, &none).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot renew the sign-in of p: the token renewal: connection failed"
+        "cannot refresh the OAuth token for p: token refresh: connection failed"
     );
     assert!(sign_in.store().read("p").await.unwrap().is_some());
 
@@ -330,7 +330,7 @@ async fn a_stored_credential_that_cannot_be_used_is_an_error_not_a_fallback() {
 }
 
 #[tokio::test]
-async fn configured_headers_are_laid_over_the_key() {
+async fn configured_headers_are_added() {
     let mut provider = provider(KeySource::Variables(&["P_KEY"]));
     provider.configured = ConfiguredAuth {
         headers: [("X-Org".to_owned(), "${ORG}".into())].into(),
@@ -357,10 +357,10 @@ async fn configured_headers_are_laid_over_the_key() {
 }
 
 #[tokio::test]
-async fn checking_and_listing_run_no_command() {
+async fn check_and_list_run_no_command() {
     let home = TempDir::new().unwrap();
-    let witness = home.path().join("ran");
-    let command = format!("!touch {}; echo k", witness.display());
+    let marker = home.path().join("ran");
+    let command = format!("!touch {}; echo k", marker.display());
     let store = authenticator(&[("p", json!({"type": "api_key", "key": command}))]);
     let env = Env::fixed([("X", "")]);
     let plain = provider(KeySource::Variables(&["P_KEY"]));
@@ -374,16 +374,16 @@ async fn checking_and_listing_run_no_command() {
         .unwrap()
         .unwrap();
     assert_eq!(status.source, AuthSource::Configured);
-    assert!(!witness.exists());
+    assert!(!marker.exists());
     store
         .resolve(&plain, &env, &AuthOverrides::default())
         .await
         .unwrap();
-    assert!(witness.exists());
+    assert!(marker.exists());
 }
 
 #[tokio::test]
-async fn a_sign_in_is_checked_without_renewing_it() {
+async fn check_does_not_refresh_the_token() {
     let service = Arc::new(FakeService::new());
     let provider = ProviderAuth {
         provider: "p".to_owned(),
@@ -393,19 +393,19 @@ async fn a_sign_in_is_checked_without_renewing_it() {
     };
     let entries = [("p".to_owned(), Credential::OAuth(credential(1, NOW)))];
     let store = Authenticator::new(
-        Arc::new(InMemoryCredentials::new(entries)),
+        Arc::new(InMemoryCredentialStore::new(entries)),
         HttpClient::new(),
     );
     let env = Env::fixed([("X", "")]).with_clock(|| NOW);
     let status = store.check(&provider, &env).await.unwrap().unwrap();
     assert_eq!(status.kind, AuthKind::OAuth);
-    assert_eq!(service.seen(), Vec::<String>::new());
+    assert_eq!(service.received(), Vec::<String>::new());
     let auth = store
         .resolve(&provider, &env, &AuthOverrides::default())
         .await
         .unwrap();
     assert_eq!(show(auth), "a2 from OAuth");
-    // A key for this run is of use even where only sign-ins are offered.
+    // An explicit key works even if the provider supports only OAuth.
     let auth = store
         .resolve(&provider, &env, &explicit("token"))
         .await

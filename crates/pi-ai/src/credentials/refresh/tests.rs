@@ -3,11 +3,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 
-use super::super::store::{CredentialInfo, InMemoryCredentials};
+use super::super::store::{CredentialInfo, InMemoryCredentialStore};
 use super::super::testing::{FakeService, HOUR, NOW, credential, rejected, unreachable};
 use super::*;
 
-struct Setup {
+struct RefreshTest {
     refresher: Refresher,
     store: Arc<dyn CredentialStore>,
     flow: Arc<dyn OAuthFlow>,
@@ -15,10 +15,10 @@ struct Setup {
     env: Env,
 }
 
-impl Setup {
+impl RefreshTest {
     fn new(service: FakeService, stored: OAuthCredential) -> Self {
         let entries = [("p".to_owned(), Credential::OAuth(stored))];
-        Self::with_store(service, Arc::new(InMemoryCredentials::new(entries)))
+        Self::with_store(service, Arc::new(InMemoryCredentialStore::new(entries)))
     }
 
     fn with_store(service: FakeService, store: Arc<dyn CredentialStore>) -> Self {
@@ -37,17 +37,24 @@ impl Setup {
         stored.as_oauth().unwrap().clone()
     }
 
-    async fn fresh(&self) -> Result<String, AuthError> {
-        self.fresh_for(None).await
+    async fn ensure_fresh(&self) -> Result<String, AuthError> {
+        self.ensure_fresh_for(None).await
     }
 
-    async fn fresh_for(&self, asked: Option<Duration>) -> Result<String, AuthError> {
+    async fn ensure_fresh_for(&self, min_validity: Option<Duration>) -> Result<String, AuthError> {
         let stored = self.stored().await;
-        let renewed = self
+        let refreshed = self
             .refresher
-            .fresh(&self.store, &self.flow, "p", stored, &self.env, asked)
+            .ensure_fresh(
+                &self.store,
+                &self.flow,
+                "p",
+                stored,
+                &self.env,
+                min_validity,
+            )
             .await?;
-        Ok(renewed.unwrap().access.expose_secret().to_owned())
+        Ok(refreshed.unwrap().access.expose_secret().to_owned())
     }
 }
 
@@ -56,161 +63,164 @@ fn expired() -> OAuthCredential {
 }
 
 #[tokio::test]
-async fn a_token_with_time_left_is_used_as_it_is() {
-    for (left, renewed) in [(5 * 60_000 + 1, false), (5 * 60_000, true), (-HOUR, true)] {
-        let setup = Setup::new(FakeService::new(), credential(1, NOW + left));
-        let access = setup.fresh().await.unwrap();
-        assert_eq!(access == "a2", renewed, "{left} ms left");
-        assert_eq!(setup.service.seen().len(), usize::from(renewed));
+async fn valid_token_is_not_refreshed() {
+    for (left, refreshed) in [(5 * 60_000 + 1, false), (5 * 60_000, true), (-HOUR, true)] {
+        let test = RefreshTest::new(FakeService::new(), credential(1, NOW + left));
+        let access = test.ensure_fresh().await.unwrap();
+        assert_eq!(access == "a2", refreshed, "{left} ms left");
+        assert_eq!(test.service.received().len(), usize::from(refreshed));
     }
 }
 
 #[tokio::test]
-async fn many_requests_share_one_renewal() {
-    let setup = Setup::new(FakeService::new(), expired());
-    let all = futures_util::future::join_all((0..50).map(|_| setup.fresh())).await;
+async fn concurrent_requests_share_one_refresh() {
+    let test = RefreshTest::new(FakeService::new(), expired());
+    let all = futures_util::future::join_all((0..50).map(|_| test.ensure_fresh())).await;
     assert!(all.iter().all(|access| access.as_ref().unwrap() == "a2"));
-    assert_eq!(setup.service.seen(), ["r1"]);
-    assert_eq!(setup.stored().await, credential(2, NOW + HOUR));
+    assert_eq!(test.service.received(), ["r1"]);
+    assert_eq!(test.stored().await, credential(2, NOW + HOUR));
 }
 
 #[tokio::test]
-async fn a_failure_is_shared_and_leaves_the_credential() {
-    let setup = Setup::new(FakeService::failing([unreachable(false)]), expired());
-    let all = futures_util::future::join_all((0..10).map(|_| setup.fresh())).await;
+async fn failure_is_shared_and_keeps_the_credential() {
+    let test = RefreshTest::new(FakeService::failing([unreachable(false)]), expired());
+    let all = futures_util::future::join_all((0..10).map(|_| test.ensure_fresh())).await;
     assert!(all.iter().all(Result::is_err));
-    assert_eq!(setup.service.seen(), ["r1"]);
+    assert_eq!(test.service.received(), ["r1"]);
     assert_eq!(
-        setup.stored().await,
+        test.stored().await,
         expired(),
         "no mark: the token was not sent"
     );
     assert_eq!(
-        setup.fresh().await.unwrap(),
+        test.ensure_fresh().await.unwrap(),
         "a2",
-        "the next request tries again"
+        "the next request retries"
     );
 }
 
 #[tokio::test]
-async fn a_renewal_outlives_the_request_that_started_it() {
+async fn refresh_outlives_the_request_that_started_it() {
     let mut service = FakeService::new();
     service.gate = Some(Semaphore::new(0));
-    let setup = Setup::new(service, expired());
+    let test = RefreshTest::new(service, expired());
     {
-        let request = setup.fresh();
+        let request = test.ensure_fresh();
         tokio::pin!(request);
         assert!(futures_util::poll!(request.as_mut()).is_pending());
-        // Until the token is marked as sent, then the request is dropped.
-        while !setup.stored().await.extra.contains_key(STARTED) {
+        // Poll until the token is marked as sent, then drop the request.
+        while !test.stored().await.extra.contains_key(REFRESH_STARTED) {
             assert!(futures_util::poll!(request.as_mut()).is_pending());
             tokio::task::yield_now().await;
         }
     }
-    setup.service.gate.as_ref().unwrap().add_permits(1);
-    setup.refresher.settle().await;
-    assert_eq!(setup.stored().await, credential(2, NOW + HOUR));
+    test.service.gate.as_ref().unwrap().add_permits(1);
+    test.refresher.wait_for_refreshes().await;
+    assert_eq!(test.stored().await, credential(2, NOW + HOUR));
 }
 
 #[tokio::test]
-async fn what_another_process_renewed_is_adopted() {
-    let setup = Setup::new(FakeService::new(), credential(7, NOW + HOUR));
+async fn tokens_refreshed_by_another_process_are_adopted() {
+    let test = RefreshTest::new(FakeService::new(), credential(7, NOW + HOUR));
     let outdated = expired();
-    let renewed = setup
+    let refreshed = test
         .refresher
-        .fresh(&setup.store, &setup.flow, "p", outdated, &setup.env, None)
+        .ensure_fresh(&test.store, &test.flow, "p", outdated, &test.env, None)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(renewed.access.expose_secret(), "a7");
-    assert_eq!(setup.service.seen(), Vec::<String>::new());
+    assert_eq!(refreshed.access.expose_secret(), "a7");
+    assert_eq!(test.service.received(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_sign_out_meanwhile_is_no_error() {
-    let setup = Setup::with_store(FakeService::new(), Arc::new(InMemoryCredentials::default()));
-    let gone = setup
+async fn sign_out_during_refresh_is_not_an_error() {
+    let test = RefreshTest::with_store(
+        FakeService::new(),
+        Arc::new(InMemoryCredentialStore::default()),
+    );
+    let gone = test
         .refresher
-        .fresh(&setup.store, &setup.flow, "p", expired(), &setup.env, None)
+        .ensure_fresh(&test.store, &test.flow, "p", expired(), &test.env, None)
         .await
         .unwrap();
     assert_eq!(gone, None);
 }
 
 #[tokio::test]
-async fn an_interrupted_renewal_is_told_apart_from_a_revocation() {
-    // The answer never came: the token may be spent, so the mark stays.
-    let setup = Setup::new(
+async fn interrupted_refresh_is_distinguished_from_revocation() {
+    // No response arrived: the token may be spent, so the mark stays.
+    let test = RefreshTest::new(
         FakeService::failing([unreachable(true), rejected()]),
         expired(),
     );
-    setup.fresh().await.unwrap_err();
+    test.ensure_fresh().await.unwrap_err();
     assert_eq!(
-        setup.stored().await.extra.get(STARTED),
+        test.stored().await.extra.get(REFRESH_STARTED),
         Some(&Value::from(NOW))
     );
     assert_eq!(
-        setup.fresh().await.unwrap_err().to_string(),
-        "cannot renew the sign-in of p: the token renewal was refused (HTTP 400): invalid_grant; \
-         an earlier renewal was interrupted before its result could be saved, sign in again"
+        test.ensure_fresh().await.unwrap_err().to_string(),
+        "cannot refresh the OAuth token for p: token refresh rejected (HTTP 400): invalid_grant; \
+         an earlier refresh was interrupted before its result was saved, sign in again"
     );
 
     assert!(
-        setup.stored().await.extra.contains_key(STARTED),
-        "it stays explained"
+        test.stored().await.extra.contains_key(REFRESH_STARTED),
+        "the mark stays, so the next error is explained, too"
     );
 
-    let setup = Setup::new(FakeService::failing([rejected(), rejected()]), expired());
+    let test = RefreshTest::new(FakeService::failing([rejected(), rejected()]), expired());
     for _attempt in 0..2 {
         assert_eq!(
-            setup.fresh().await.unwrap_err().to_string(),
-            "cannot renew the sign-in of p: the token renewal was refused (HTTP 400): \
+            test.ensure_fresh().await.unwrap_err().to_string(),
+            "cannot refresh the OAuth token for p: token refresh rejected (HTTP 400): \
              invalid_grant; sign in again"
         );
-        assert_eq!(setup.stored().await, expired());
+        assert_eq!(test.stored().await, expired());
     }
 
-    // The request may not have arrived: the old token is tried, and works.
-    let setup = Setup::new(FakeService::failing([unreachable(true)]), expired());
-    setup.fresh().await.unwrap_err();
-    assert_eq!(setup.fresh().await.unwrap(), "a2");
+    // The request may not have arrived: the old token is tried again and works.
+    let test = RefreshTest::new(FakeService::failing([unreachable(true)]), expired());
+    test.ensure_fresh().await.unwrap_err();
+    assert_eq!(test.ensure_fresh().await.unwrap(), "a2");
     assert_eq!(
-        setup.stored().await,
+        test.stored().await,
         credential(2, NOW + HOUR),
         "the mark is gone"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_does_not_answer_is_given_up_after_fifteen_seconds() {
+async fn unresponsive_service_fails_after_fifteen_seconds() {
     let mut service = FakeService::new();
     service.gate = Some(Semaphore::new(0));
-    let setup = Setup::new(service, expired());
+    let test = RefreshTest::new(service, expired());
     let started = tokio::time::Instant::now();
-    let error = setup.fresh().await.unwrap_err();
+    let error = test.ensure_fresh().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot renew the sign-in of p: the renewal took longer than 15 s"
+        "cannot refresh the OAuth token for p: token refresh took longer than 15 s"
     );
     assert_eq!(started.elapsed(), Duration::from_secs(15));
-    assert!(setup.stored().await.extra.contains_key(STARTED));
+    assert!(test.stored().await.extra.contains_key(REFRESH_STARTED));
 }
 
 #[tokio::test]
-async fn what_the_caller_asks_for_must_hold_after_the_renewal() {
-    let setup = Setup::new(FakeService::new(), credential(1, NOW + 20 * 60_000));
+async fn refreshed_token_must_meet_the_requested_validity() {
+    let test = RefreshTest::new(FakeService::new(), credential(1, NOW + 20 * 60_000));
     let half_hour = Some(Duration::from_mins(30));
-    assert_eq!(setup.fresh().await.unwrap(), "a1");
-    assert_eq!(setup.fresh_for(half_hour).await.unwrap(), "a2");
+    assert_eq!(test.ensure_fresh().await.unwrap(), "a1");
+    assert_eq!(test.ensure_fresh_for(half_hour).await.unwrap(), "a2");
     let two_hours = Some(Duration::from_hours(2));
-    let error = setup.fresh_for(two_hours).await.unwrap_err();
+    let error = test.ensure_fresh_for(two_hours).await.unwrap_err();
     assert!(matches!(error, AuthError::ExpiresTooSoon { .. }), "{error}");
 }
 
-/// A store that fails from the second write of a lock on while `full` is set: its disk is full, or
-/// somebody took the lock over and wrote their own.
+/// A store whose second and later writes under a lock fail while `full` is set: the disk is full, or
+/// another process took over the lock and wrote its own tokens.
 struct FailingStore {
-    inner: InMemoryCredentials,
+    inner: InMemoryCredentialStore,
     full: Arc<AtomicBool>,
     conflict: Option<OAuthCredential>,
 }
@@ -261,11 +271,11 @@ impl LockedCredential for FailingEntry {
             return self.inner.save(credential);
         }
         async move {
-            let Some(theirs) = self.conflict.clone() else {
+            let Some(current) = self.conflict.clone() else {
                 let full = std::io::ErrorKind::StorageFull.into();
                 return Err(AuthError::file("write", "auth.json", full));
             };
-            self.inner.save(Some(Credential::OAuth(theirs))).await?;
+            self.inner.save(Some(Credential::OAuth(current))).await?;
             Err(AuthError::Conflict {
                 file: "auth.json".into(),
                 provider: "p".to_owned(),
@@ -279,7 +289,7 @@ fn failing_store(conflict: Option<OAuthCredential>) -> (Arc<FailingStore>, Arc<A
     let full = Arc::new(AtomicBool::new(true));
     let entries = [("p".to_owned(), Credential::OAuth(expired()))];
     let store = Arc::new(FailingStore {
-        inner: InMemoryCredentials::new(entries),
+        inner: InMemoryCredentialStore::new(entries),
         full: Arc::clone(&full),
         conflict,
     });
@@ -287,38 +297,38 @@ fn failing_store(conflict: Option<OAuthCredential>) -> (Arc<FailingStore>, Arc<A
 }
 
 #[tokio::test]
-async fn an_answer_that_could_not_be_written_is_written_later() {
+async fn unsaved_tokens_are_written_later() {
     let (store, full) = failing_store(None);
-    let setup = Setup::with_store(FakeService::new(), store);
-    let error = setup.fresh().await.unwrap_err();
+    let test = RefreshTest::with_store(FakeService::new(), store);
+    let error = test.ensure_fresh().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot write auth.json: no storage space"
     );
-    assert_eq!(setup.stored().await.refresh.expose_secret(), "r1");
+    assert_eq!(test.stored().await.refresh.expose_secret(), "r1");
     full.store(false, Ordering::Relaxed);
-    assert_eq!(setup.fresh().await.unwrap(), "a2");
+    assert_eq!(test.ensure_fresh().await.unwrap(), "a2");
     assert_eq!(
-        setup.service.seen(),
+        test.service.received(),
         ["r1"],
         "the spent token is not sent again"
     );
-    assert_eq!(setup.stored().await, credential(2, NOW + HOUR));
+    assert_eq!(test.stored().await, credential(2, NOW + HOUR));
 }
 
 #[tokio::test]
-async fn whoever_took_the_lock_over_and_got_further_is_right() {
+async fn tokens_of_a_process_that_took_over_the_lock_win() {
     let (store, _full) = failing_store(Some(credential(9, NOW + HOUR)));
-    let setup = Setup::with_store(FakeService::new(), store);
-    assert_eq!(setup.fresh().await.unwrap(), "a9");
-    assert_eq!(setup.stored().await, credential(9, NOW + HOUR));
+    let test = RefreshTest::with_store(FakeService::new(), store);
+    assert_eq!(test.ensure_fresh().await.unwrap(), "a9");
+    assert_eq!(test.stored().await, credential(9, NOW + HOUR));
 }
 
 #[tokio::test]
-async fn tokens_that_do_not_rotate_are_not_marked() {
+async fn non_rotating_tokens_are_not_marked() {
     let mut service = FakeService::failing([unreachable(true)]);
     service.rotates = false;
-    let setup = Setup::new(service, expired());
-    setup.fresh().await.unwrap_err();
-    assert_eq!(setup.stored().await, expired());
+    let test = RefreshTest::new(service, expired());
+    test.ensure_fresh().await.unwrap_err();
+    assert_eq!(test.stored().await, expired());
 }

@@ -1,8 +1,8 @@
-//! Runs the command of a value template: bounded in time and output, its errors unseen.
+//! Runs the command of a value template, with limits on time and output.
 //!
-//! Standard error goes nowhere: a password manager may print the secret, or ask for one, there.
-//! We wait for the shell, not for the end of the pipe, since a key agent that the command started
-//! may keep the pipe open for hours.
+//! Standard error is discarded: a password manager may print the secret, or prompt for one, there.
+//! We wait for the shell to exit rather than for the pipe to close, because a key agent started by
+//! the command may keep the pipe open for hours.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -13,19 +13,22 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::credentials::error::Unresolved;
+use crate::credentials::error::ValueTemplateError;
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
-/// How long output may still trickle in once the shell has ended.
+/// How long to keep reading output after the shell has exited.
 const DRAIN_LIMIT: Duration = Duration::from_millis(100);
 
-/// Returns what the command prints, without the blanks around it.
-pub(super) async fn run(script: &str) -> Result<SecretString, Unresolved> {
+/// Returns the command's output, trimmed.
+pub(super) async fn run(script: &str) -> Result<SecretString, ValueTemplateError> {
     run_within(script, TIME_LIMIT).await
 }
 
-pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretString, Unresolved> {
+pub(super) async fn run_within(
+    script: &str,
+    limit: Duration,
+) -> Result<SecretString, ValueTemplateError> {
     let deadline = Instant::now() + limit;
     let mut child = shell(script)
         .stdin(Stdio::null())
@@ -33,18 +36,18 @@ pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretSt
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| failed(format!("could not be started: {error}")))?;
+        .map_err(|error| failed(format!("failed to start: {error}")))?;
     let Some(mut stdout) = child.stdout.take() else {
         return Err(failed("has no output"));
     };
     let group = ProcessGroup::of(&child);
     let mut output = Vec::new();
     let finished = timeout_at(deadline, collect(&mut child, &mut stdout, &mut output)).await;
-    // Leaving early drops the group, and with it what the command started.
+    // Returning early drops the group, which kills everything the command started.
     let status = match finished {
         Ok(Ok(Some(status))) => status,
-        Ok(Ok(None)) => return Err(failed("printed too much")),
-        Ok(Err(error)) => return Err(failed(format!("could not be read: {error}"))),
+        Ok(Ok(None)) => return Err(failed("printed too much output")),
+        Ok(Err(error)) => return Err(failed(format!("output could not be read: {error}"))),
         Err(_elapsed) => {
             let seconds = limit.as_secs_f32();
             return Err(failed(format!("did not finish within {seconds} s")));
@@ -54,7 +57,7 @@ pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretSt
     if !status.success() {
         return Err(failed(format!("failed ({status})")));
     }
-    let text = String::from_utf8(output).map_err(|_not_text| failed("printed no text"))?;
+    let text = String::from_utf8(output).map_err(|_not_text| failed("printed invalid UTF-8"))?;
     let text = text.trim();
     if text.is_empty() {
         return Err(failed("printed nothing"));
@@ -62,7 +65,7 @@ pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretSt
     Ok(text.into())
 }
 
-/// Reads output until the shell ends, then what is left in the pipe; `None` when it is too much.
+/// Reads output until the shell exits, then what is left in the pipe; `None` if there is too much.
 async fn collect(
     child: &mut Child,
     stdout: &mut ChildStdout,
@@ -87,8 +90,8 @@ async fn collect(
     Ok((output.len() <= OUTPUT_LIMIT).then_some(status))
 }
 
-fn failed(problem: impl Into<String>) -> Unresolved {
-    Unresolved::Command {
+fn failed(problem: impl Into<String>) -> ValueTemplateError {
+    ValueTemplateError::Command {
         problem: problem.into(),
     }
 }
@@ -107,7 +110,7 @@ fn shell(script: &str) -> Command {
     command
 }
 
-/// The shell and everything it started; killed when the guard is dropped half-way.
+/// The shell and all its child processes; killed when dropped.
 struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {
@@ -115,7 +118,7 @@ impl ProcessGroup {
         Self(child.id())
     }
 
-    /// Lets what the command left running live on.
+    /// Detaches the group, so background processes of a successful command keep running.
     fn forget(mut self) {
         self.0 = None;
     }
@@ -131,7 +134,7 @@ impl Drop for ProcessGroup {
             && let Err(error) =
                 rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
         {
-            tracing::debug!(%error, "the command of a value template was already gone");
+            tracing::debug!(%error, "the command's process group has already exited");
         }
     }
 }

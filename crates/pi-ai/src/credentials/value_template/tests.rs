@@ -6,21 +6,21 @@ fn env() -> Env {
     Env::fixed([("KEY", "k1"), ("OTHER_2", "o2"), ("_U", "u"), ("EMPTY", "")])
 }
 
-async fn resolve(template: &str) -> Result<String, Unresolved> {
+async fn resolve(template: &str) -> Result<String, ValueTemplateError> {
     ValueTemplate::from(template)
         .resolve(&env(), CommandReuse::Fresh)
         .await
         .map(|value| value.expose_secret().to_owned())
 }
 
-fn missing(names: &[&str]) -> Result<String, Unresolved> {
-    Err(Unresolved::MissingVariables {
+fn missing(names: &[&str]) -> Result<String, ValueTemplateError> {
+    Err(ValueTemplateError::MissingVariables {
         names: names.iter().map(|&name| name.to_owned()).collect(),
     })
 }
 
 #[tokio::test]
-async fn templates_resolve_as_the_table_says() {
+async fn templates_resolve() {
     let value = |text: &str| Ok(text.to_owned());
     let cases = [
         ("literal", value("literal")),
@@ -45,7 +45,7 @@ async fn templates_resolve_as_the_table_says() {
         ("$GONE", missing(&["GONE"])),
         ("$EMPTY", missing(&["EMPTY"])),
         ("$GONE-${ALSO}-$GONE", missing(&["GONE", "ALSO"])),
-        ("", Err(Unresolved::Empty)),
+        ("", Err(ValueTemplateError::Empty)),
     ];
     for (template, expected) in cases {
         assert_eq!(resolve(template).await, expected, "{template:?}");
@@ -53,7 +53,7 @@ async fn templates_resolve_as_the_table_says() {
 }
 
 #[test]
-fn a_template_is_configured_when_its_variables_are_set() {
+fn template_is_configured_when_its_variables_are_set() {
     for (template, configured, names) in [
         ("literal", true, vec![]),
         ("$KEY ${OTHER_2} $KEY", true, vec!["KEY", "OTHER_2"]),
@@ -77,14 +77,14 @@ mod commands {
 
     use super::*;
 
-    fn problem(text: &str) -> Result<String, Unresolved> {
-        Err(Unresolved::Command {
+    fn problem(text: &str) -> Result<String, ValueTemplateError> {
+        Err(ValueTemplateError::Command {
             problem: text.to_owned(),
         })
     }
 
     #[tokio::test]
-    async fn a_command_yields_what_it_prints() {
+    async fn command_yields_its_output() {
         for (template, expected) in [
             ("!echo key", Ok("key".to_owned())),
             ("!printf '  a b \\n\\n'", Ok("a b".to_owned())),
@@ -95,17 +95,20 @@ mod commands {
             ("!echo secret >&2", problem("printed nothing")),
             ("!true", problem("printed nothing")),
             ("!echo secret; exit 3", problem("failed (exit status: 3)")),
-            ("!printf '\\377'", problem("printed no text")),
-            ("!head -c 3000000 /dev/zero", problem("printed too much")),
+            ("!printf '\\377'", problem("printed invalid UTF-8")),
+            (
+                "!head -c 3000000 /dev/zero",
+                problem("printed too much output"),
+            ),
         ] {
             assert_eq!(resolve(template).await, expected, "{template:?}");
         }
     }
 
     #[tokio::test]
-    async fn a_process_left_behind_does_not_hold_the_value_up() {
+    async fn background_process_does_not_delay_the_value() {
         let started = Instant::now();
-        // As `pass` does with its key agent, which inherits the pipe.
+        // Like `pass`, whose key agent inherits the pipe.
         assert_eq!(
             resolve("!echo key; (sleep 20 &)").await,
             Ok("key".to_owned())
@@ -114,14 +117,14 @@ mod commands {
     }
 
     #[tokio::test]
-    async fn a_command_that_hangs_is_killed_with_its_children() {
+    async fn hanging_command_is_killed_with_its_children() {
         let home = TempDir::new().unwrap();
         let pid_file = home.path().join("pid");
         let script = format!("sleep 60 & echo $! > {}; wait", pid_file.display());
         let outcome = command::run_within(&script, std::time::Duration::from_millis(1500)).await;
         assert_eq!(
             outcome.map(|_| ()),
-            Err(Unresolved::Command {
+            Err(ValueTemplateError::Command {
                 problem: "did not finish within 1.5 s".to_owned()
             })
         );
@@ -131,7 +134,7 @@ mod commands {
             .parse()
             .unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        // The grandchild is reaped by init, which may take a moment.
+        // init reaps the grandchild, which may take some time.
         let gone = || match fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
             Ok(stat) => stat.contains(") Z "),
             Err(_) => true,
@@ -144,7 +147,7 @@ mod commands {
     }
 
     #[tokio::test]
-    async fn a_cached_command_runs_until_it_succeeds() {
+    async fn cached_command_runs_until_it_succeeds() {
         let home = TempDir::new().unwrap();
         let runs = home.path().join("runs");
         let template = ValueTemplate::from(format!(

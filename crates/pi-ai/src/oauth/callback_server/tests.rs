@@ -16,23 +16,23 @@ async fn start(state: Option<&str>) -> (u16, JoinHandle<Result<String, OAuthErro
 async fn send(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
 }
 
 async fn get(port: u16, target: &str) -> String {
     send(port, &format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n")).await
 }
 
-fn status(answer: &str) -> &str {
-    answer.split(' ').nth(1).unwrap()
+fn status(response: &str) -> &str {
+    response.split(' ').nth(1).unwrap()
 }
 
 #[tokio::test]
-async fn only_the_right_answer_ends_the_wait() {
+async fn only_a_valid_callback_ends_the_wait() {
     let (port, waiting) = start(Some("s1")).await;
-    // A browser's spare connection, which never says anything.
+    // A browser's spare connection, which never sends anything.
     let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     for (target, expected) in [
         ("/favicon.ico", "404"),
@@ -59,7 +59,7 @@ async fn only_the_right_answer_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn a_denial_with_the_right_state_ends_the_wait() {
+async fn denial_with_the_right_state_ends_the_wait() {
     let (port, waiting) = start(Some("s1")).await;
     let page = get(
         port,
@@ -77,15 +77,15 @@ async fn a_denial_with_the_right_state_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn requests_that_are_too_long_or_not_http_change_nothing() {
+async fn oversized_and_non_http_requests_are_ignored() {
     let (port, waiting) = start(None).await;
-    let long = format!("GET /callback?code={}", "x".repeat(2 * REQUEST_LIMIT));
+    let long = format!("GET /callback?code={}", "x".repeat(2 * MAX_REQUEST_BYTES));
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    // The server hangs up in the middle, which may show while we still write.
+    // The server closes the connection midway, possibly while we are still writing.
     if stream.write_all(long.as_bytes()).await.is_ok() {
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap_or_default();
-        assert_eq!(answer, b"");
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await.unwrap_or_default();
+        assert_eq!(response, b"");
     }
     assert_eq!(status(&send(port, "\r\n\r\n").await), "404");
     assert!(!waiting.is_finished());

@@ -4,46 +4,46 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-type Script = Vec<Result<PollAnswer<&'static str>, OAuthError>>;
+type PollScript = Vec<Result<PollStatus<&'static str>, OAuthError>>;
 
-/// Asks by script and returns the outcome and the seconds at which was asked.
+/// Runs a scripted poll and returns the outcome and the seconds at which it polled.
 async fn run(
-    pace: Pace,
+    schedule: PollSchedule,
     first: FirstPoll,
-    script: Script,
+    script: PollScript,
 ) -> (Result<&'static str, OAuthError>, Vec<u64>) {
     let started = Instant::now();
-    let asked = Mutex::new(Vec::new());
+    let poll_times = Mutex::new(Vec::new());
     let script = Mutex::new(script.into_iter());
-    let outcome = poll(pace, first, &CancellationToken::new(), || {
-        asked.lock().unwrap().push(started.elapsed().as_secs());
-        let answer = script
+    let outcome = poll(schedule, first, &CancellationToken::new(), || {
+        poll_times.lock().unwrap().push(started.elapsed().as_secs());
+        let response = script
             .lock()
             .unwrap()
             .next()
-            .unwrap_or(Ok(PollAnswer::Pending));
-        std::future::ready(answer)
+            .unwrap_or(Ok(PollStatus::Pending));
+        std::future::ready(response)
     })
     .await;
-    (outcome, asked.into_inner().unwrap())
+    (outcome, poll_times.into_inner().unwrap())
 }
 
-fn pace(interval: Option<f64>, expires_in: Option<f64>) -> Pace {
-    Pace::new(interval, expires_in, Instant::now())
+fn schedule(interval: Option<f64>, expires_in: Option<f64>) -> PollSchedule {
+    PollSchedule::new(interval, expires_in, Instant::now())
 }
 
 fn network() -> OAuthError {
     OAuthError::Network {
-        what: "the device sign-in",
+        what: "device sign-in",
         problem: "connection reset".to_owned(),
         sent: true,
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn asks_at_the_pace_the_service_names() {
-    let pending = || Ok(PollAnswer::Pending);
-    let done = || Ok(PollAnswer::Complete("token"));
+async fn polls_at_the_interval_of_the_service() {
+    let pending = || Ok(PollStatus::Pending);
+    let done = || Ok(PollStatus::Complete("token"));
     for (interval, expected) in [
         (None, vec![5, 10, 15]),
         (Some(2.0), vec![2, 4, 6]),
@@ -52,112 +52,122 @@ async fn asks_at_the_pace_the_service_names() {
         (Some(f64::NAN), vec![5, 10, 15]),
         (Some(-3.0), vec![5, 10, 15]),
     ] {
-        let (outcome, asked) = run(
-            pace(interval, Some(600.0)),
+        let (outcome, poll_times) = run(
+            schedule(interval, Some(600.0)),
             FirstPoll::Delayed,
             vec![pending(), pending(), done()],
         )
         .await;
-        assert_eq!((outcome, asked), (Ok("token"), expected), "{interval:?}");
+        assert_eq!(
+            (outcome, poll_times),
+            (Ok("token"), expected),
+            "{interval:?}"
+        );
     }
-    let (_, asked) = run(
-        pace(None, None),
+    let (_, poll_times) = run(
+        schedule(None, None),
         FirstPoll::Immediate,
         vec![pending(), done()],
     )
     .await;
-    assert_eq!(asked, [0, 5]);
+    assert_eq!(poll_times, [0, 5]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn slows_down_when_asked_to() {
-    let slow = |interval_seconds| Ok(PollAnswer::SlowDown { interval_seconds });
-    let (outcome, asked) = run(
-        pace(Some(5.0), Some(600.0)),
+async fn slows_down_on_request() {
+    let slow = |interval_seconds| Ok(PollStatus::SlowDown { interval_seconds });
+    let (outcome, poll_times) = run(
+        schedule(Some(5.0), Some(600.0)),
         FirstPoll::Immediate,
         vec![
             slow(None),
             slow(None),
             slow(Some(7.0)),
-            Ok(PollAnswer::Pending),
+            Ok(PollStatus::Pending),
             slow(Some(0.1)),
-            Ok(PollAnswer::Complete("token")),
+            Ok(PollStatus::Complete("token")),
         ],
     )
     .await;
     assert_eq!(outcome, Ok("token"));
-    // 5+5, then 15, then the service's own 7 twice, then never below one second.
-    assert_eq!(asked, [0, 10, 25, 32, 39, 40]);
+    // 5+5, then 15, then the service's 7 twice, never less than one second.
+    assert_eq!(poll_times, [0, 10, 25, 32, 39, 40]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn gives_up_when_the_code_has_expired() {
-    let (outcome, asked) = run(pace(Some(4.0), Some(10.0)), FirstPoll::Delayed, vec![]).await;
+async fn fails_when_the_code_has_expired() {
+    let (outcome, poll_times) =
+        run(schedule(Some(4.0), Some(10.0)), FirstPoll::Delayed, vec![]).await;
     assert_eq!(outcome, Err(OAuthError::Expired { slowed_down: false }));
-    assert_eq!(asked, [4, 8]);
+    assert_eq!(poll_times, [4, 8]);
 
-    let slow = Ok(PollAnswer::SlowDown {
+    let slow = Ok(PollStatus::SlowDown {
         interval_seconds: None,
     });
-    let (outcome, asked) = run(pace(Some(4.0), Some(10.0)), FirstPoll::Delayed, vec![slow]).await;
+    let (outcome, poll_times) = run(
+        schedule(Some(4.0), Some(10.0)),
+        FirstPoll::Delayed,
+        vec![slow],
+    )
+    .await;
     assert_eq!(outcome, Err(OAuthError::Expired { slowed_down: true }));
-    assert_eq!(asked, [4]);
+    assert_eq!(poll_times, [4]);
 
     let started = Instant::now();
-    let (outcome, _) = run(pace(None, None), FirstPoll::Delayed, vec![]).await;
+    let (outcome, _) = run(schedule(None, None), FirstPoll::Delayed, vec![]).await;
     assert_eq!(outcome, Err(OAuthError::Expired { slowed_down: false }));
     assert_eq!(started.elapsed(), DEFAULT_LIFETIME);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_denial_ends_it_at_once() {
+async fn denial_ends_polling_immediately() {
     let denied = OAuthError::Denied { description: None };
-    let (outcome, asked) = run(
-        pace(None, None),
+    let (outcome, poll_times) = run(
+        schedule(None, None),
         FirstPoll::Immediate,
-        vec![Ok(PollAnswer::Pending), Err(denied.clone())],
+        vec![Ok(PollStatus::Pending), Err(denied.clone())],
     )
     .await;
-    assert_eq!((outcome, asked), (Err(denied), vec![0, 5]));
+    assert_eq!((outcome, poll_times), (Err(denied), vec![0, 5]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_few_broken_connections_are_tolerated() {
+async fn a_few_connection_failures_are_tolerated() {
     let broken = || Err(network());
-    let (outcome, asked) = run(
-        pace(Some(1.0), Some(600.0)),
+    let (outcome, poll_times) = run(
+        schedule(Some(1.0), Some(600.0)),
         FirstPoll::Immediate,
         vec![
             broken(),
             broken(),
             broken(),
-            Ok(PollAnswer::Pending),
+            Ok(PollStatus::Pending),
             broken(),
-            Ok(PollAnswer::Complete("token")),
+            Ok(PollStatus::Complete("token")),
         ],
     )
     .await;
     assert_eq!(outcome, Ok("token"));
-    assert_eq!(asked, [0, 6, 17, 33, 49, 70]);
+    assert_eq!(poll_times, [0, 6, 17, 33, 49, 70]);
 
     let always = (0..9).map(|_| broken()).collect();
-    let (outcome, asked) = run(pace(None, None), FirstPoll::Immediate, always).await;
-    assert_eq!((outcome, asked.len()), (Err(network()), 4));
+    let (outcome, poll_times) = run(schedule(None, None), FirstPoll::Immediate, always).await;
+    assert_eq!((outcome, poll_times.len()), (Err(network()), 4));
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_ends_the_wait() {
+async fn cancellation_ends_polling() {
     let cancel = CancellationToken::new();
-    let asked = Mutex::new(0);
-    let outcome = poll::<&str, _>(pace(None, None), FirstPoll::Immediate, &cancel, || {
-        let mut asked = asked.lock().unwrap();
-        *asked += 1;
-        if *asked == 3 {
+    let polls = Mutex::new(0);
+    let outcome = poll::<&str, _>(schedule(None, None), FirstPoll::Immediate, &cancel, || {
+        let mut polls = polls.lock().unwrap();
+        *polls += 1;
+        if *polls == 3 {
             cancel.cancel();
         }
-        std::future::ready(Ok(PollAnswer::Pending))
+        std::future::ready(Ok(PollStatus::Pending))
     })
     .await;
     assert_eq!(outcome, Err(OAuthError::Cancelled));
-    assert_eq!(asked.into_inner().unwrap(), 3);
+    assert_eq!(polls.into_inner().unwrap(), 3);
 }

@@ -1,4 +1,4 @@
-//! Which models a Copilot account may use, and the consent some of them need first.
+//! Models available to a Copilot account, and the consent that some of them require.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::super::http::{TokenAnswer, TokenRequest};
+use super::super::http::{TokenRequest, TokenResponse};
 use super::super::{OAuthContext, OAuthError};
 
 const API_VERSION: &str = "2026-06-01";
@@ -14,21 +14,20 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 const RETRIES: u32 = 2;
 const RETRY_BUDGET: Duration = Duration::from_secs(5);
 
-/// Whether to wait when the service says "too many requests".
+/// How to handle rate limiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RateLimitPatience {
-    /// Give up at once.
+pub(super) enum RateLimitRetry {
+    /// Fail immediately.
     None,
-    /// Come back twice, within five seconds in all.
-    SomeSeconds,
+    /// Retry twice, within five seconds in total.
+    Brief,
 }
 
-/// What an account may use.
+/// Models of an account.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AccountModels {
-    /// The models that work.
     pub(super) available: Vec<String>,
-    /// The models that work once the person has consented to their terms.
+    /// Models that require the user to accept their terms first.
     pub(super) awaiting_consent: Vec<String>,
 }
 
@@ -39,37 +38,37 @@ struct AccountModel {
 }
 
 impl AccountModels {
-    /// Reads the service's list; `None` when there is none.
+    /// Parses the service's model list; `None` if there is none.
     ///
     /// Some individual accounts have no model in the picker although policies enable them. For
-    /// these, and only these, the policies decide.
+    /// these accounts only, the policies decide.
     pub(super) fn read(
-        answer: &TokenAnswer,
+        response: &TokenResponse,
         individual: bool,
         knows_model: fn(&str) -> bool,
     ) -> Option<Self> {
-        let models: Vec<AccountModel> = answer
+        let models: Vec<AccountModel> = response
             .value("data")?
             .as_array()?
             .iter()
             .filter_map(read_model)
             .collect();
-        let pick = |wanted: &dyn Fn(&AccountModel) -> bool| -> Vec<String> {
+        let select_ids = |predicate: &dyn Fn(&AccountModel) -> bool| -> Vec<String> {
             models
                 .iter()
-                .filter(|model| wanted(model))
+                .filter(|model| predicate(model))
                 .map(|model| model.id.clone())
                 .collect()
         };
         let policy_is = |model: &AccountModel, state: &str| model.policy.as_deref() == Some(state);
-        let picked = pick(&|model| model.in_picker && !policy_is(model, "disabled"));
+        let picked = select_ids(&|model| model.in_picker && !policy_is(model, "disabled"));
         let by_policy = individual && picked.is_empty();
         let available = if by_policy {
-            pick(&|model| policy_is(model, "enabled"))
+            select_ids(&|model| policy_is(model, "enabled"))
         } else {
             picked
         };
-        let awaiting_consent = pick(&|model| {
+        let awaiting_consent = select_ids(&|model| {
             policy_is(model, "unconfigured")
                 && (model.in_picker || by_policy)
                 && knows_model(&model.id)
@@ -82,10 +81,10 @@ impl AccountModels {
 }
 
 fn read_model(item: &Value) -> Option<AccountModel> {
-    let calls_tools = item
+    let supports_tools = item
         .pointer("/capabilities/supports/tool_calls")
         .and_then(Value::as_bool);
-    if calls_tools == Some(false) {
+    if supports_tools == Some(false) {
         return None;
     }
     Some(AccountModel {
@@ -98,24 +97,23 @@ fn read_model(item: &Value) -> Option<AccountModel> {
     })
 }
 
-/// Asks for the account's models.
 pub(super) async fn list(
     base_url: &str,
     token: &SecretString,
-    patience: RateLimitPatience,
+    retry_policy: RateLimitRetry,
     context: &OAuthContext,
-) -> Result<TokenAnswer, OAuthError> {
+) -> Result<TokenResponse, OAuthError> {
     let request = || {
-        TokenRequest::get("the list of models", format!("{base_url}/models"))
+        TokenRequest::get("model list request", format!("{base_url}/models"))
             .bearer(token)
             .header("x-github-api-version", API_VERSION)
-            .within(REQUEST_LIMIT)
+            .timeout(REQUEST_LIMIT)
     };
-    send_patiently(request, patience, context).await?.ok()
+    send_with_retry(request, retry_policy, context).await?.ok()
 }
 
-/// Consents to the terms of models, one after the other, and returns those that worked. A service
-/// that goes on saying "too many requests" ends it.
+/// Accepts the terms of models, one after the other, and returns those that succeeded. Stops if the
+/// service keeps rate limiting.
 pub(super) async fn enable(
     base_url: &str,
     token: &SecretString,
@@ -126,36 +124,36 @@ pub(super) async fn enable(
     for id in ids {
         let request = || {
             let url = format!("{base_url}/models/{id}/policy");
-            TokenRequest::json("the model's policy", url, &json!({ "state": "enabled" }))
+            TokenRequest::json("model policy update", url, &json!({ "state": "enabled" }))
                 .bearer(token)
                 .header("openai-intent", "chat-policy")
                 .header("x-interaction-type", "chat-policy")
-                .within(REQUEST_LIMIT)
+                .timeout(REQUEST_LIMIT)
         };
-        match send_patiently(request, RateLimitPatience::SomeSeconds, context).await {
-            Ok(answer) if answer.is_success() => enabled.push(id.clone()),
-            Ok(answer) if answer.status == 429 => break,
-            Ok(answer) => tracing::warn!(id, status = answer.status, "a model was not enabled"),
-            Err(error) => tracing::warn!(id, %error, "a model was not enabled"),
+        match send_with_retry(request, RateLimitRetry::Brief, context).await {
+            Ok(response) if response.is_success() => enabled.push(id.clone()),
+            Ok(response) if response.status == 429 => break,
+            Ok(response) => tracing::warn!(id, status = response.status, "cannot enable model"),
+            Err(error) => tracing::warn!(id, %error, "cannot enable model"),
         }
     }
     enabled
 }
 
-async fn send_patiently(
+async fn send_with_retry(
     request: impl Fn() -> TokenRequest,
-    patience: RateLimitPatience,
+    retry_policy: RateLimitRetry,
     context: &OAuthContext,
-) -> Result<TokenAnswer, OAuthError> {
+) -> Result<TokenResponse, OAuthError> {
     let deadline = Instant::now() + RETRY_BUDGET;
     let mut retry = 0;
     loop {
-        let answer = request().send(context).await?;
-        if answer.status != 429 || patience == RateLimitPatience::None || retry == RETRIES {
-            return Ok(answer);
+        let response = request().send(context).await?;
+        if response.status != 429 || retry_policy == RateLimitRetry::None || retry == RETRIES {
+            return Ok(response);
         }
-        let wait = match &answer.retry_after {
-            // A date instead of seconds is further off than we are willing to wait.
+        let wait = match &response.retry_after {
+            // A date instead of seconds is further away than we are willing to wait.
             Some(text) => text.trim().parse().ok().map(Duration::try_from_secs_f64),
             None => Some(Ok(Duration::from_millis(500 << retry))),
         };
@@ -163,7 +161,7 @@ async fn send_patiently(
             Some(Ok(wait)) if wait < deadline.saturating_duration_since(Instant::now()) => {
                 tokio::time::sleep(wait).await;
             }
-            _ => return Ok(answer),
+            _ => return Ok(response),
         }
         retry += 1;
     }

@@ -1,6 +1,7 @@
-//! llama.cpp's router: which models a server has, and loading, unloading and downloading them.
+//! llama.cpp's router: lists, loads, unloads and downloads a server's models.
 //!
-//! The list is the truth; the server's events only make waiting livelier, and may be missing.
+//! The polled model list is authoritative; the server's events only improve progress reporting and
+//! may be missing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{PROVIDER, server_address};
+use super::{PROVIDER, parse_server_url};
 use crate::credentials::AuthOverrides;
 use crate::env::Env;
 use crate::env_vars;
@@ -20,13 +21,12 @@ use crate::registry::Models;
 use crate::transport::sse::SseParser;
 use crate::transport::{HttpClient, Route, read_whole, unanswered, user_agent};
 
-/// How long the server may take to answer; loading and downloading go on behind an answer.
-const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// Response timeout. Loading and downloading continue after the response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How often the list is asked for while a model loads, unloads or is downloaded.
-const POLL: Duration = Duration::from_millis(250);
+/// Poll interval while a model loads, unloads or downloads.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A llama.cpp server in router mode.
 #[derive(Clone)]
 pub struct LlamaRouter {
     address: String,
@@ -35,54 +35,47 @@ pub struct LlamaRouter {
     env: Env,
 }
 
-/// A model of a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LlamaModel {
     pub id: String,
-    /// What it is doing.
     pub state: LlamaState,
-    /// How many tokens a conversation may have, where the server says so.
+    /// Context window in tokens, if the server reports it.
     pub context: Option<u64>,
-    /// The exit code of a load that failed.
+    /// Exit code of a failed load.
     pub exit_code: Option<i64>,
 }
 
-/// What a model of a router is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LlamaState {
     Loaded,
-    /// It answers requests after it has woken up.
+    /// Wakes up when a request arrives.
     Sleeping,
-    /// It takes no memory.
+    /// Not in memory.
     Unloaded,
-    /// Its last load failed.
+    /// The last load failed.
     Failed,
-    /// It is on its way into memory.
     Loading,
-    /// It is on its way onto the disk.
     Downloading,
-    /// Something this version does not know.
+    /// A state unknown to this version.
     Other(String),
 }
 
-/// How far a load or a download is.
+/// Progress of a load or download.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlamaProgress {
-    /// What the server does.
     pub message: String,
-    /// How much of it is done, from 0 to 1, where the server says so.
-    pub share: Option<f64>,
+    /// Completed fraction from 0 to 1, if the server reports it.
+    pub fraction: Option<f64>,
 }
 
 impl LlamaState {
-    /// Returns whether the model takes memory.
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Loaded | Self::Sleeping)
     }
 
-    /// Returns the word for it.
+    /// Returns the display text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Loaded => "loaded",
@@ -91,13 +84,13 @@ impl LlamaState {
             Self::Failed => "failed to load",
             Self::Loading => "loading",
             Self::Downloading => "downloading",
-            Self::Other(word) => word,
+            Self::Other(value) => value,
         }
     }
 }
 
 impl Models {
-    /// Returns the router that a stored credential or the environment names; none if none does.
+    /// Returns the router that a stored credential or the environment specifies, if any.
     pub async fn llama_router(&self) -> Result<Option<LlamaRouter>, ProviderError> {
         let Some(auth) = self.provider(PROVIDER).and_then(|provider| provider.auth()) else {
             return Ok(None);
@@ -111,12 +104,12 @@ impl Models {
         let Some(resolved) = resolved else {
             return Ok(None);
         };
-        let written = resolved.env.get(env_vars::LLAMA_BASE_URL).cloned();
-        let Some(written) = written.or_else(|| env.var(env_vars::LLAMA_BASE_URL)) else {
+        let input = resolved.env.get(env_vars::LLAMA_BASE_URL).cloned();
+        let Some(input) = input.or_else(|| env.var(env_vars::LLAMA_BASE_URL)) else {
             return Ok(None);
         };
         Ok(Some(LlamaRouter {
-            address: server_address(&written)?,
+            address: parse_server_url(&input)?,
             key: resolved.api_key,
             http: http.clone(),
             env: env.clone(),
@@ -125,27 +118,26 @@ impl Models {
 }
 
 impl LlamaRouter {
-    /// Returns the server's address.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Asks which models there are.
+    /// Lists the server's models.
     pub async fn models(&self) -> Result<Vec<LlamaModel>, ProviderError> {
-        self.listed("/models").await
+        self.list_models("/models").await
     }
 
-    /// Loads a model and waits until it can be used.
+    /// Loads a model and waits until it is ready.
     pub async fn load(
         &self,
         model: &str,
         on_progress: impl Fn(LlamaProgress),
         cancel: &CancellationToken,
     ) -> Result<(), ProviderError> {
-        let work = async {
+        let operation = async {
             let mut events = self.events().await;
             self.post("/models/load", model).await?;
-            on_progress(LlamaProgress::of("Loading the model"));
+            on_progress(LlamaProgress::new("Loading model"));
             loop {
                 let listed = self.state_of(model).await?;
                 match listed.as_ref().map(|listed| &listed.state) {
@@ -153,7 +145,7 @@ impl LlamaRouter {
                     Some(LlamaState::Failed) => return Err(load_failed(listed.as_ref())),
                     _ => {}
                 }
-                if let Some(event) = events.next_or(POLL).await
+                if let Some(event) = events.next_within(POLL_INTERVAL).await
                     && event.model == model
                 {
                     let status = event.data.get("status").and_then(Value::as_str);
@@ -166,7 +158,7 @@ impl LlamaRouter {
                 }
             }
         };
-        or_cancelled(work, cancel).await
+        run_or_cancel(operation, cancel).await
     }
 
     /// Unloads a model and waits until its memory is free.
@@ -175,41 +167,42 @@ impl LlamaRouter {
         model: &str,
         cancel: &CancellationToken,
     ) -> Result<(), ProviderError> {
-        let work = async {
+        let operation = async {
             self.post("/models/unload", model).await?;
             while let Some(listed) = self.state_of(model).await?
                 && !matches!(listed.state, LlamaState::Unloaded | LlamaState::Failed)
             {
-                tokio::time::sleep(POLL).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             Ok(())
         };
-        or_cancelled(work, cancel).await
+        run_or_cancel(operation, cancel).await
     }
 
-    /// Has the server download a model, named `owner/repository[:quantization]`, and waits.
+    /// Downloads a model, given as `owner/repository[:quantization]`, to the server and waits for
+    /// completion.
     pub async fn download(
         &self,
         model: &str,
         on_progress: impl Fn(LlamaProgress),
         cancel: &CancellationToken,
     ) -> Result<(), ProviderError> {
-        let work = async {
+        let operation = async {
             let mut events = self.events().await;
             self.post("/models", model).await?;
-            on_progress(LlamaProgress::of("Downloading the model"));
+            on_progress(LlamaProgress::new("Downloading model"));
             let mut polls = 0;
-            let (mut begun, mut finished) = (false, false);
+            let (mut started, mut finished) = (false, false);
             loop {
                 let listed = self.state_of(model).await?;
                 polls += 1;
                 match listed.map(|listed| listed.state) {
-                    Some(LlamaState::Downloading) => begun = true,
-                    Some(_) if finished || begun || polls > 2 => break,
+                    Some(LlamaState::Downloading) => started = true,
+                    Some(_) if finished || started || polls > 2 => break,
                     None if finished => break,
                     Some(_) | None => {}
                 }
-                let Some(event) = events.next_or(POLL).await else {
+                let Some(event) = events.next_within(POLL_INTERVAL).await else {
                     continue;
                 };
                 if event.model != model {
@@ -218,13 +211,13 @@ impl LlamaRouter {
                 match event.kind.as_str() {
                     "download_finished" => finished = true,
                     "download_failed" => {
-                        let said = error_message(&event.data);
+                        let message = error_message(&event.data);
                         return Err(ProviderError::invalid(
-                            said.unwrap_or_else(|| "the download failed".to_owned()),
+                            message.unwrap_or_else(|| "download failed".to_owned()),
                         ));
                     }
                     "download_progress" => {
-                        begun = true;
+                        started = true;
                         if let Some(progress) = download_progress(&event.data) {
                             on_progress(progress);
                         }
@@ -232,14 +225,14 @@ impl LlamaRouter {
                     _ => {}
                 }
             }
-            // The server looks at its folders again.
-            self.listed("/models?reload=1").await.map(drop)
+            // Make the server rescan its model directories.
+            self.list_models("/models?reload=1").await.map(drop)
         };
-        or_cancelled(work, cancel).await
+        run_or_cancel(operation, cancel).await
     }
 
-    /// Has the server stop loading or downloading a model, without waiting.
-    pub async fn give_up(&self, model: &str) -> Result<(), ProviderError> {
+    /// Cancels the load or download of a model, without waiting.
+    pub async fn cancel(&self, model: &str) -> Result<(), ProviderError> {
         self.post("/models/unload", model).await
     }
 
@@ -248,19 +241,19 @@ impl LlamaRouter {
         Ok(models.into_iter().find(|listed| listed.id == model))
     }
 
-    async fn listed(&self, path: &str) -> Result<Vec<LlamaModel>, ProviderError> {
-        let answer = self.ask(Method::GET, path, None).await?;
-        let data = answer.get("data").and_then(Value::as_array);
+    async fn list_models(&self, path: &str) -> Result<Vec<LlamaModel>, ProviderError> {
+        let reply = self.call(Method::GET, path, None).await?;
+        let data = reply.get("data").and_then(Value::as_array);
         let Some(data) = data else {
             return Err(ProviderError::protocol(format!(
-                "{} does not list models as llama.cpp does",
+                "{} does not have a llama.cpp model list",
                 self.address
             )));
         };
-        let models: Option<Vec<LlamaModel>> = data.iter().map(LlamaModel::read).collect();
+        let models: Option<Vec<LlamaModel>> = data.iter().map(LlamaModel::parse).collect();
         models.ok_or_else(|| {
             ProviderError::invalid(format!(
-                "{} is not in router mode; start llama-server without --model, -m and -hf",
+                "{} is not in router mode; start llama-server without --model, -m or -hf",
                 self.address
             ))
         })
@@ -268,37 +261,38 @@ impl LlamaRouter {
 
     async fn post(&self, path: &str, model: &str) -> Result<(), ProviderError> {
         let body = json!({ "model": model });
-        self.ask(Method::POST, path, Some(body)).await.map(drop)
+        self.call(Method::POST, path, Some(body)).await.map(drop)
     }
 
-    async fn ask(
+    async fn call(
         &self,
         method: Method,
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, ProviderError> {
-        let asked = async {
+        let request = async {
             let (response, route) = self.send(method, path, body).await?;
             let status = response.status();
             let body = read_whole(response, &route).await?;
-            let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let reply: Value = serde_json::from_slice(&body).unwrap_or_default();
             if status.is_success() {
-                return Ok(answer);
+                return Ok(reply);
             }
-            let said = error_message(&answer);
-            let said = said.unwrap_or_else(|| format!("the server answered with status {status}"));
+            let message = error_message(&reply);
+            let message =
+                message.unwrap_or_else(|| format!("the server responded with HTTP {status}"));
             let class = match status.as_u16() {
                 401 | 403 => ErrorClass::Auth,
                 _ => ErrorClass::InvalidRequest,
             };
-            Err(ProviderError::new(class, said).with_status(status.as_u16()))
+            Err(ProviderError::new(class, message).with_status(status.as_u16()))
         };
-        let limited = tokio::time::timeout(ANSWER_LIMIT, asked).await;
+        let limited = tokio::time::timeout(RESPONSE_TIMEOUT, request).await;
         limited.unwrap_or_else(|_| {
             Err(ProviderError::network(format!(
-                "{} did not answer within {} s",
+                "{} did not respond within {} s",
                 self.address,
-                ANSWER_LIMIT.as_secs()
+                RESPONSE_TIMEOUT.as_secs()
             )))
         })
     }
@@ -311,7 +305,7 @@ impl LlamaRouter {
     ) -> Result<(Response, Route), ProviderError> {
         let url = format!("{}{path}", self.address);
         let target = Url::parse(&url)
-            .map_err(|error| ProviderError::invalid(format!("{url} is no address: {error}")))?;
+            .map_err(|error| ProviderError::invalid(format!("invalid URL {url}: {error}")))?;
         let (client, route) = self.http.client_and_route(&target, &self.env)?;
         let mut request = client
             .request(method, target)
@@ -330,17 +324,17 @@ impl LlamaRouter {
         }
     }
 
-    /// Listens to the server; without its events there is only the list.
-    async fn events(&self) -> Events {
-        let asked = self.send(Method::GET, "/models/sse", None);
-        let response = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
+    /// Subscribes to the server's events. If that fails, only the list is polled.
+    async fn events(&self) -> RouterEvents {
+        let request = self.send(Method::GET, "/models/sse", None);
+        let response = match tokio::time::timeout(RESPONSE_TIMEOUT, request).await {
             Ok(Ok((response, _route))) if response.status().is_success() => Some(response),
             Ok(_) | Err(_) => None,
         };
-        Events {
+        RouterEvents {
             response,
             parser: SseParser::new(),
-            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 }
@@ -355,22 +349,22 @@ impl std::fmt::Debug for LlamaRouter {
 }
 
 impl LlamaProgress {
-    fn of(message: &str) -> Self {
+    fn new(message: &str) -> Self {
         Self {
             message: message.to_owned(),
-            share: None,
+            fraction: None,
         }
     }
 }
 
 impl LlamaModel {
-    /// Reads an entry of the list; none if it is not one of a router.
-    fn read(entry: &Value) -> Option<Self> {
+    /// Parses an entry of the model list; `None` if it is not from a router.
+    fn parse(entry: &Value) -> Option<Self> {
         let id = entry.get("id")?.as_str()?.to_owned();
         let status = entry.get("status")?;
-        let word = status.get("value")?.as_str()?;
+        let value = status.get("value")?.as_str()?;
         let failed = status.get("failed").and_then(Value::as_bool) == Some(true);
-        let state = match word {
+        let state = match value {
             "unloaded" if failed => LlamaState::Failed,
             "loaded" => LlamaState::Loaded,
             "sleeping" => LlamaState::Sleeping,
@@ -385,14 +379,14 @@ impl LlamaModel {
             state,
             context: number("n_ctx")
                 .or_else(|| number("n_ctx_train"))
-                .or_else(|| told(status)),
+                .or_else(|| context_from_args(status)),
             exit_code: status.get("exit_code").and_then(Value::as_i64),
         })
     }
 }
 
-/// Returns the length of a conversation that the server's arguments name.
-fn told(status: &Value) -> Option<u64> {
+/// Returns the context window from the server's command-line arguments.
+fn context_from_args(status: &Value) -> Option<u64> {
     let arguments: Vec<&str> = status
         .get("args")?
         .as_array()?
@@ -408,17 +402,17 @@ fn told(status: &Value) -> Option<u64> {
 fn load_failed(listed: Option<&LlamaModel>) -> ProviderError {
     let code = listed.and_then(|listed| listed.exit_code);
     ProviderError::invalid(match code {
-        Some(code) => format!("the model did not load: its process ended with code {code}"),
-        None => "the model did not load; the server's log says why".to_owned(),
+        Some(code) => format!("the model failed to load: its process exited with code {code}"),
+        None => "the model failed to load; see the server's log".to_owned(),
     })
 }
 
-fn error_message(answer: &Value) -> Option<String> {
-    let message = answer.get("error")?.get("message")?.as_str()?;
+fn error_message(reply: &Value) -> Option<String> {
+    let message = reply.get("error")?.get("message")?.as_str()?;
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// Reads `{"progress": {"current": stage, "stages": [...], "value": share}}`.
+/// Parses `{"progress": {"current": stage, "stages": [...], "value": fraction}}`.
 fn load_progress(data: &Value) -> Option<LlamaProgress> {
     let progress = data.get("progress")?.as_object()?;
     let stage = progress.get("current").or_else(|| progress.get("stage"));
@@ -429,23 +423,23 @@ fn load_progress(data: &Value) -> Option<LlamaProgress> {
         .map(|stages| stages.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let within = progress.get("value").and_then(Value::as_f64);
-    let within = within.map(|share| share.clamp(0.0, 1.0));
-    let place = stages.iter().position(|known| Some(*known) == stage);
+    let within = within.map(|fraction| fraction.clamp(0.0, 1.0));
+    let index = stages.iter().position(|known| Some(*known) == stage);
     #[expect(clippy::cast_precision_loss, reason = "a handful of stages")]
-    let share = match place {
-        Some(place) => Some((place as f64 + within.unwrap_or(0.0)) / stages.len() as f64),
+    let fraction = match index {
+        Some(index) => Some((index as f64 + within.unwrap_or(0.0)) / stages.len() as f64),
         None => within,
     };
     Some(LlamaProgress {
         message: match stage {
             Some(stage) => format!("Loading {}", stage.replace('_', " ")),
-            None => "Loading the model".to_owned(),
+            None => "Loading model".to_owned(),
         },
-        share,
+        fraction,
     })
 }
 
-/// Adds up what is done of each file.
+/// Sums up the progress of all files.
 fn download_progress(data: &Value) -> Option<LlamaProgress> {
     let files = match data.get("progress") {
         Some(Value::Object(files)) => files,
@@ -454,34 +448,34 @@ fn download_progress(data: &Value) -> Option<LlamaProgress> {
     let (mut done, mut total) = (0.0, 0.0);
     for file in files.values() {
         let number = |name: &str| file.get(name).and_then(Value::as_f64);
-        if let (Some(part), Some(whole)) = (number("done"), number("total")) {
+        if let (Some(part), Some(file_total)) = (number("done"), number("total")) {
             done += part;
-            total += whole;
+            total += file_total;
         }
     }
     (total > 0.0).then(|| LlamaProgress {
         message: format!(
-            "Downloading the model: {:.0} of {:.0} MiB",
+            "Downloading model: {:.0} of {:.0} MiB",
             done / MIB,
             total / MIB
         ),
-        share: Some((done / total).clamp(0.0, 1.0)),
+        fraction: Some((done / total).clamp(0.0, 1.0)),
     })
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-async fn or_cancelled(
-    work: impl Future<Output = Result<(), ProviderError>>,
+async fn run_or_cancel(
+    operation: impl Future<Output = Result<(), ProviderError>>,
     cancel: &CancellationToken,
 ) -> Result<(), ProviderError> {
-    let outcome = cancel.run_until_cancelled(work).await;
+    let outcome = cancel.run_until_cancelled(operation).await;
     outcome.unwrap_or_else(|| Err(ProviderError::aborted()))
 }
 
-/// What the server tells of a model.
+/// A server event about a model.
 #[derive(Deserialize)]
-struct Event {
+struct RouterEvent {
     model: String,
     #[serde(rename = "event")]
     kind: String,
@@ -489,41 +483,41 @@ struct Event {
     data: Value,
 }
 
-/// The server's events, as long as they come.
-struct Events {
+/// The server's event stream; ends silently if the connection breaks.
+struct RouterEvents {
     response: Option<Response>,
     parser: SseParser,
-    waiting: VecDeque<Event>,
+    pending: VecDeque<RouterEvent>,
 }
 
-impl Events {
-    /// Returns the next event, or nothing if none comes in time.
-    async fn next_or(&mut self, limit: Duration) -> Option<Event> {
+impl RouterEvents {
+    /// Returns the next event, or `None` if none arrives within `limit`.
+    async fn next_within(&mut self, limit: Duration) -> Option<RouterEvent> {
         let deadline = tokio::time::Instant::now() + limit;
-        while self.waiting.is_empty() {
+        while self.pending.is_empty() {
             let Some(response) = &mut self.response else {
                 tokio::time::sleep_until(deadline).await;
                 return None;
             };
             match tokio::time::timeout_at(deadline, response.chunk()).await {
                 Err(_) => return None,
-                Ok(Ok(Some(bytes))) => self.take(&bytes),
+                Ok(Ok(Some(bytes))) => self.push_bytes(&bytes),
                 Ok(Ok(None) | Err(_)) => self.response = None,
             }
         }
-        self.waiting.pop_front()
+        self.pending.pop_front()
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        let waiting = &mut self.waiting;
-        let read = self.parser.push(bytes, |event| {
-            // What is no event of a model is not for us.
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        let pending = &mut self.pending;
+        let parsed = self.parser.push(bytes, |event| {
+            // Ignore everything that is not a model event.
             if let Ok(event) = serde_json::from_str(event.data) {
-                waiting.push_back(event);
+                pending.push_back(event);
             }
             Ok(())
         });
-        if read.is_err() {
+        if parsed.is_err() {
             self.response = None;
         }
     }

@@ -1,4 +1,4 @@
-//! What is made of the lists of several kinds of servers.
+//! Model lists from several kinds of servers.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::*;
 use crate::env::Env;
 use crate::model::Modality;
 use crate::registry::{
-    InMemoryModels, Models, ModelsOptions, ModelsStore as _, NetworkUse, RefreshOptions,
+    InMemoryModelsStore, Models, ModelsOptions, ModelsStore as _, NetworkAccess, RefreshOptions,
     RefreshReport,
 };
 
-fn models(address: &str, store: &Arc<InMemoryModels>) -> Models {
+fn models(address: &str, store: &Arc<InMemoryModelsStore>) -> Models {
     Models::new(ModelsOptions {
         env: Env::fixed([(env_vars::LLAMA_BASE_URL, address)]),
         store: Arc::clone(store) as _,
@@ -21,7 +21,7 @@ fn models(address: &str, store: &Arc<InMemoryModels>) -> Models {
     })
 }
 
-async fn ask(models: &Models, network: NetworkUse) -> RefreshReport {
+async fn refresh(models: &Models, network: NetworkAccess) -> RefreshReport {
     let options = RefreshOptions {
         network,
         providers: Some(vec![PROVIDER.to_owned()]),
@@ -30,7 +30,7 @@ async fn ask(models: &Models, network: NetworkUse) -> RefreshReport {
     models.refresh(options).await
 }
 
-fn answer(body: &serde_json::Value) -> Reply {
+fn reply(body: &serde_json::Value) -> Reply {
     Reply::whole(
         200,
         &[("content-type", "application/json")],
@@ -39,7 +39,7 @@ fn answer(body: &serde_json::Value) -> Reply {
 }
 
 #[tokio::test]
-async fn a_router_tells_which_models_can_be_used() {
+async fn router_reports_usable_models() {
     let list = json!({"data": [
         {"id": "thinker", "status": {"value": "loaded"}, "meta": {"n_ctx": 4096},
             "architecture": {"input_modalities": ["text", "image"]}},
@@ -49,14 +49,14 @@ async fn a_router_tells_which_models_can_be_used() {
         {"id": "file", "source": "dir", "status": {"value": "unloaded"}},
     ]});
     let server = GatedServer::start([
-        answer(&list),
-        answer(&json!({"models_autoload": true})),
-        answer(&json!({"chat_template": "{% if enable_thinking %}"})),
+        reply(&list),
+        reply(&json!({"models_autoload": true})),
+        reply(&json!({"chat_template": "{% if enable_thinking %}"})),
     ])
     .await;
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = models(&format!("{}/v1/", server.url()), &store);
-    let report = ask(&models, NetworkUse::Allowed).await;
+    let report = refresh(&models, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
 
     let found = models.models(PROVIDER);
@@ -84,15 +84,15 @@ async fn a_router_tells_which_models_can_be_used() {
 }
 
 #[tokio::test]
-async fn a_server_that_only_speaks_openai_is_understood() {
+async fn openai_compatible_server_is_supported() {
     let server = GatedServer::start([
         Reply::whole(404, &[], "no such page"),
-        answer(&json!({"object": "list", "data": [{"id": "qwen", "max_model_len": 32768}]})),
+        reply(&json!({"object": "list", "data": [{"id": "qwen", "max_model_len": 32768}]})),
     ])
     .await;
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = models(server.url().trim_start_matches("http://"), &store);
-    let report = ask(&models, NetworkUse::Allowed).await;
+    let report = refresh(&models, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     let model = models.model(PROVIDER, "qwen").unwrap();
     assert_eq!(model.context_window, 32_768);
@@ -100,20 +100,20 @@ async fn a_server_that_only_speaks_openai_is_understood() {
 }
 
 #[tokio::test]
-async fn what_was_listed_is_known_without_the_network() {
-    let server = GatedServer::start([answer(&json!({"data": [{"id": "one"}]}))]).await;
-    let store = Arc::new(InMemoryModels::default());
-    ask(&models(&server.url(), &store), NetworkUse::Allowed).await;
+async fn listed_models_are_known_without_the_network() {
+    let server = GatedServer::start([reply(&json!({"data": [{"id": "one"}]}))]).await;
+    let store = Arc::new(InMemoryModelsStore::default());
+    refresh(&models(&server.url(), &store), NetworkAccess::Allowed).await;
     let later = models("http://127.0.0.1:1", &store);
-    ask(&later, NetworkUse::None).await;
+    refresh(&later, NetworkAccess::None).await;
     assert_eq!(later.models(PROVIDER).len(), 1);
 }
 
 #[tokio::test]
-async fn trouble_is_reported_and_no_address_is_no_trouble() {
-    let store = Arc::new(InMemoryModels::default());
-    let nobody = models("ftp://127.0.0.1", &store);
-    let report = ask(&nobody, NetworkUse::Allowed).await;
+async fn errors_are_reported_and_a_missing_url_is_not_an_error() {
+    let store = Arc::new(InMemoryModelsStore::default());
+    let unreachable = models("ftp://127.0.0.1", &store);
+    let report = refresh(&unreachable, NetworkAccess::Allowed).await;
     assert!(
         report.errors[PROVIDER]
             .to_string()
@@ -124,13 +124,13 @@ async fn trouble_is_reported_and_no_address_is_no_trouble() {
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
     });
-    let report = ask(&none, NetworkUse::Allowed).await;
+    let report = refresh(&none, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty());
     assert!(!none.is_authenticated(PROVIDER));
 }
 
 #[test]
-fn addresses_are_brought_into_one_form() {
+fn server_urls_are_normalized() {
     for (written, address) in [
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         (" http://127.0.0.1:8080/v1/ ", "http://127.0.0.1:8080"),
@@ -138,8 +138,8 @@ fn addresses_are_brought_into_one_form() {
         ("https://host/llm/v1?x=1#y", "https://host/llm"),
         ("https://host/", "https://host"),
     ] {
-        assert_eq!(server_address(written).unwrap(), address, "{written}");
+        assert_eq!(parse_server_url(written).unwrap(), address, "{written}");
     }
-    assert!(server_address("file:///etc/passwd").is_err());
-    assert!(server_address("").is_err());
+    assert!(parse_server_url("file:///etc/passwd").is_err());
+    assert!(parse_server_url("").is_err());
 }

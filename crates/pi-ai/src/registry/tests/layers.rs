@@ -1,4 +1,4 @@
-//! What the layers of a provider make together, and what shows when one is removed.
+//! Composition of a provider's layers, and removal of layers.
 
 use pretty_assertions::assert_eq;
 
@@ -7,8 +7,8 @@ use crate::catalog::builtin_models;
 use crate::model::Modality;
 
 #[test]
-fn built_in_models_are_there_as_they_are() {
-    let models = collection(&[]);
+fn built_in_models_are_unchanged_by_default() {
+    let models = models_with_env(&[]);
     assert_eq!(models.providers().len(), 42);
     assert_eq!(models.all().len(), 1495);
     assert!(Arc::ptr_eq(
@@ -17,12 +17,12 @@ fn built_in_models_are_there_as_they_are() {
     ));
     assert!(models.model("openai", "gpt-5.5").is_some());
     assert!(models.model("openai", "gpt-0").is_none());
-    assert!(models.models("nobody").is_empty());
+    assert!(models.models("unknown").is_empty());
 }
 
 #[test]
-fn an_address_alone_keeps_the_models_and_can_be_taken_back() {
-    let models = collection(&[]);
+fn base_url_override_keeps_the_models_and_can_be_removed() {
+    let models = models_with_env(&[]);
     let proxy = json!({"baseUrl": "https://proxy.test", "headers": {"x-team": "blue"}});
     models.register("anthropic", file(proxy)).unwrap();
     let changed = models.models("anthropic");
@@ -37,7 +37,7 @@ fn an_address_alone_keeps_the_models_and_can_be_taken_back() {
         "composed once"
     );
 
-    models.unregister("anthropic", Layer::ModelsFile);
+    models.unregister("anthropic", ProviderLayer::ModelsFile);
     assert!(Arc::ptr_eq(
         &models.models("anthropic"),
         &builtin_models("anthropic")
@@ -45,8 +45,8 @@ fn an_address_alone_keeps_the_models_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_listed_model_replaces_the_one_of_its_id_and_others_follow() {
-    let models = collection(&[]);
+fn configured_model_replaces_its_id_and_others_are_appended() {
+    let models = models_with_env(&[]);
     let before = models.models("openai");
     let listed = json!({"models": [{"id": "gpt-5.5"}, {"id": "own", "name": "Own", "api": "openai-completions",
         "reasoning": true, "input": ["text", "image"], "contextWindow": 5000.0, "maxTokens": 10,
@@ -56,7 +56,7 @@ fn a_listed_model_replaces_the_one_of_its_id_and_others_follow() {
     let after = models.models("openai");
     assert_eq!(after.len(), before.len() + 1);
 
-    // Nothing of the old model is left but the API and address the new one does not name.
+    // Of the old model, only the unset API and base URL are kept.
     let replaced = models.model("openai", "gpt-5.5").unwrap();
     let old = before.iter().find(|model| model.id == "gpt-5.5").unwrap();
     let expected = Model {
@@ -92,8 +92,8 @@ fn a_listed_model_replaces_the_one_of_its_id_and_others_follow() {
 }
 
 #[test]
-fn an_override_merges_what_it_names_and_leaves_the_rest() {
-    let models = collection(&[]);
+fn override_merges_set_fields_and_keeps_the_rest() {
+    let models = models_with_env(&[]);
     let listed = json!({
         "baseUrl": "https://local.test", "api": "openai-completions", "apiKey": "k",
         "models": [{"id": "one", "cost": {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4},
@@ -106,7 +106,7 @@ fn an_override_merges_what_it_names_and_leaves_the_rest() {
                 "samplingParams": {"seed": 3}, "contextWindow": 7, "promptCache": {"long": 6},
                 "inputLimits": {"images": {"resize": {"maxHeight": 20}}},
                 "compat": {"supportsDeveloperRole": false, "openRouterRouting": {"only": ["b"]}}},
-            "nobody": {"name": "ignored"},
+            "unknown": {"name": "ignored"},
         },
     });
     models.register("local", file(listed)).unwrap();
@@ -130,8 +130,8 @@ fn an_override_merges_what_it_names_and_leaves_the_rest() {
 }
 
 #[test]
-fn an_override_of_a_built_in_model_keeps_its_headers_and_neighbors() {
-    let models = collection(&[]);
+fn override_of_a_built_in_model_keeps_its_headers_and_other_models() {
+    let models = models_with_env(&[]);
     let before = models.models("nvidia");
     let id = "nvidia/nemotron-3-super-120b-a12b";
     let changes = json!({"modelOverrides": {id: {"maxTokens": 1}}});
@@ -148,19 +148,19 @@ fn an_override_of_a_built_in_model_keeps_its_headers_and_neighbors() {
 }
 
 #[test]
-fn a_configuration_that_cannot_work_names_the_field() {
+fn invalid_configuration_error_names_the_field() {
     for (value, message) in [
         (
             json!({}),
-            "providers.local changes nothing: give it a baseUrl, an apiKey, headers, compat, models or modelOverrides",
+            "providers.local has no effect: set baseUrl, apiKey, headers, compat, models or modelOverrides",
         ),
         (
             json!({"name": "Local"}),
-            "providers.local changes nothing: give it a baseUrl, an apiKey, headers, compat, models or modelOverrides",
+            "providers.local has no effect: set baseUrl, apiKey, headers, compat, models or modelOverrides",
         ),
         (
             json!({"oauth": "radius"}),
-            "providers.local.oauth needs providers.local.baseUrl beside it",
+            "providers.local.oauth requires providers.local.baseUrl",
         ),
         (
             json!({"models": [{"id": " "}]}),
@@ -168,7 +168,7 @@ fn a_configuration_that_cannot_work_names_the_field() {
         ),
         (
             json!({"models": [{"id": "a", "api": "pi-messages"}]}),
-            "providers.local.models: \"a\" has no baseUrl; set it there or for the provider",
+            "providers.local.models: \"a\" has no baseUrl; set it on the model or the provider",
         ),
         (
             json!({"baseUrl": "https://l", "models": [{"id": "a", "api": "pi-messages", "maxTokens": -4}]}),
@@ -176,21 +176,21 @@ fn a_configuration_that_cannot_work_names_the_field() {
         ),
         (
             json!({"baseUrl": "https://l", "models": [{"id": "a"}]}),
-            "providers.local.models: \"a\" has no api; set it there or for the provider, to one of anthropic-messages, openai-completions, openai-responses, azure-openai-responses, openai-codex-responses, google-generative-ai, google-vertex, mistral-conversations, bedrock-converse-stream, pi-messages",
+            "providers.local.models: \"a\" has no api; set it on the model or the provider to one of anthropic-messages, openai-completions, openai-responses, azure-openai-responses, openai-codex-responses, google-generative-ai, google-vertex, mistral-conversations, bedrock-converse-stream, pi-messages",
         ),
     ] {
-        let models = collection(&[]);
+        let models = models_with_env(&[]);
         let error = models.register("local", file(value)).unwrap_err();
         assert_eq!(error.to_string(), message);
         assert!(models.provider("local").is_none());
     }
-    let nameless = collection(&[]).register(" ", file(json!({"baseUrl": "https://l"})));
+    let nameless = models_with_env(&[]).register(" ", file(json!({"baseUrl": "https://l"})));
     assert_eq!(nameless, Err(ConfigError::NoId));
 }
 
 #[test]
-fn a_bad_entry_of_the_file_leaves_the_built_in_provider() {
-    let models = collection(&[]);
+fn invalid_file_entry_leaves_the_built_in_provider() {
+    let models = models_with_env(&[]);
     let good = json!({"baseUrl": "https://proxy.test"});
     models.register("openai", file(good)).unwrap();
     let bad = json!({"models": [{"id": ""}]});
@@ -202,8 +202,8 @@ fn a_bad_entry_of_the_file_leaves_the_built_in_provider() {
 }
 
 #[test]
-fn an_extension_replaces_the_list_and_the_users_overrides_come_last() {
-    let models = collection(&[]);
+fn extension_replaces_the_list_and_user_overrides_apply_last() {
+    let models = models_with_env(&[]);
     let overrides = json!({"modelOverrides": {"two": {"name": "Zwei"}}});
     models.register("openai", file(overrides)).unwrap();
     let listed = json!({"api": "openai-completions", "models": [
@@ -215,19 +215,19 @@ fn an_extension_replaces_the_list_and_the_users_overrides_come_last() {
     assert_eq!(list[1].base_url, "https://api.openai.com/v1");
     assert_eq!(list[1].name, "Zwei");
 
-    // Said again, it is laid over what was said before.
+    // A second registration is merged over the first.
     models
         .register("openai", extension(json!({"name": "Ours"})))
         .unwrap();
     assert_eq!(ids(&models.models("openai")), ["one", "two"]);
     assert_eq!(models.provider("openai").unwrap().name(), "Ours");
 
-    // What cannot work changes nothing.
+    // An invalid registration has no effect.
     let bad = extension(json!({"models": [{"id": ""}]}));
     assert!(models.register("openai", bad).is_err());
     assert_eq!(ids(&models.models("openai")), ["one", "two"]);
 
-    models.unregister("openai", Layer::Extension);
+    models.unregister("openai", ProviderLayer::Extension);
     assert_eq!(
         models.models("openai").len(),
         builtin_models("openai").len()
@@ -236,8 +236,8 @@ fn an_extension_replaces_the_list_and_the_users_overrides_come_last() {
 }
 
 #[test]
-fn a_registered_provider_stands_in_until_it_is_removed() {
-    let models = collection(&[]);
+fn registered_provider_replaces_the_built_in_until_removed() {
+    let models = models_with_env(&[]);
     models
         .register("acme", Registration::Provider(Arc::new(Acme::default())))
         .unwrap();
@@ -247,15 +247,15 @@ fn a_registered_provider_stands_in_until_it_is_removed() {
     models.register("acme", file(more)).unwrap();
     assert_eq!(ids(&models.models("acme")), ["one", "two"]);
 
-    models.unregister("acme", Layer::ModelsFile);
-    models.unregister("acme", Layer::Provider);
+    models.unregister("acme", ProviderLayer::ModelsFile);
+    models.unregister("acme", ProviderLayer::Provider);
     assert!(models.provider("acme").is_none());
     assert_eq!(models.providers().len(), 42);
 }
 
 #[test]
-fn a_provider_that_fails_has_no_models_and_breaks_nothing() {
-    let models = collection(&[]);
+fn failing_provider_has_no_models() {
+    let models = models_with_env(&[]);
     let broken = Acme {
         is_broken: true,
         ..Acme::default()

@@ -1,4 +1,4 @@
-//! What a refresh finds out, whom it asks, and what it keeps.
+//! Refresh tests: which services are queried, what is stored and what is shown.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -13,33 +13,33 @@ const HOUR: i64 = 3_600_000;
 const NEWER: &str = "Fri, 01 Jan 2027 00:00:00 GMT";
 const OLDER: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
 
-struct World {
+struct CatalogRefreshTest {
     models: Models,
-    store: Arc<InMemoryModels>,
+    store: Arc<InMemoryModelsStore>,
     clock: Arc<AtomicI64>,
 }
 
-fn world(server: &GatedServer, variables: &[(&str, &str)]) -> World {
+fn refresh_test(server: &GatedServer, variables: &[(&str, &str)]) -> CatalogRefreshTest {
     let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
     let now = Arc::clone(&clock);
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = Models::new(ModelsOptions {
         env: Env::fixed(variables.iter().copied()).with_clock(move || now.load(Ordering::Relaxed)),
         store: Arc::clone(&store) as _,
         catalog_server: server.url(),
         ..ModelsOptions::default()
     });
-    World {
+    CatalogRefreshTest {
         models,
         store,
         clock,
     }
 }
 
-impl World {
-    async fn ask(&self, provider: &str) -> RefreshReport {
+impl CatalogRefreshTest {
+    async fn refresh(&self, provider: &str) -> RefreshReport {
         let options = RefreshOptions {
-            network: NetworkUse::Allowed,
+            network: NetworkAccess::Allowed,
             providers: Some(vec![provider.to_owned()]),
             ..RefreshOptions::default()
         };
@@ -68,19 +68,18 @@ fn record(id: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
-    let told = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
-    let server = GatedServer::start([catalog(&told, NEWER), Reply::whole(304, &[], "")]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    let before = world.models.models("groq").len();
+async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
+    let body = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
+    let server = GatedServer::start([catalog(&body, NEWER), Reply::whole(304, &[], "")]).await;
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    let before = test.models.models("groq").len();
 
-    let report = world.ask("groq").await;
+    let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
-    let models = world.models.models("groq");
+    let models = test.models.models("groq");
     assert_eq!(models.len(), before + 1);
     assert_eq!(
-        world
-            .models
+        test.models
             .model("groq", "openai/gpt-oss-120b")
             .unwrap()
             .name,
@@ -96,120 +95,120 @@ async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
     assert_eq!(request.target, "/api/models/providers/groq");
     assert!(request.header("user-agent").unwrap().starts_with("pi/"));
     assert_eq!(request.header("if-none-match"), None);
-    let stored = world.stored("groq").await;
+    let stored = test.stored("groq").await;
     assert_eq!(stored.etag.as_deref(), Some("\"v1\""));
     assert_eq!(stored.checked_at, Some(1_800_000_000_000));
 
-    world.clock.fetch_add(3 * HOUR, Ordering::Relaxed);
-    world.ask("groq").await;
-    assert_eq!(server.requests().len(), 1, "asked too soon");
+    test.clock.fetch_add(3 * HOUR, Ordering::Relaxed);
+    test.refresh("groq").await;
+    assert_eq!(server.requests().len(), 1, "refetched too soon");
 
-    world.clock.fetch_add(2 * HOUR, Ordering::Relaxed);
-    let report = world.ask("groq").await;
+    test.clock.fetch_add(2 * HOUR, Ordering::Relaxed);
+    let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     assert_eq!(
         server.request(1).await.header("if-none-match"),
         Some("\"v1\"")
     );
-    assert_eq!(world.models.models("groq").len(), before + 1);
+    assert_eq!(test.models.models("groq").len(), before + 1);
     assert_eq!(
-        world.stored("groq").await.checked_at,
+        test.stored("groq").await.checked_at,
         Some(1_800_000_000_000 + 5 * HOUR)
     );
 }
 
 #[tokio::test]
-async fn an_older_catalog_is_kept_but_not_used() {
-    let told = json!([record("brand-new", "New")]);
-    let server = GatedServer::start([catalog(&told, OLDER)]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    world.ask("groq").await;
-    assert!(world.models.model("groq", "brand-new").is_none());
-    assert_eq!(world.stored("groq").await.models.len(), 1);
+async fn older_catalog_is_stored_but_not_used() {
+    let body = json!([record("brand-new", "New")]);
+    let server = GatedServer::start([catalog(&body, OLDER)]).await;
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    test.refresh("groq").await;
+    assert!(test.models.model("groq", "brand-new").is_none());
+    assert_eq!(test.stored("groq").await.models.len(), 1);
 }
 
 #[tokio::test]
-async fn what_was_stored_shows_without_the_network() {
+async fn stored_models_are_available_offline() {
     let server = GatedServer::start([]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
     let mut entry: StoredModels = serde_json::from_value(json!({
         "models": [record("brand-new", "New"), {"broken": true}], "lastModified": 1_900_000_000_000_i64}))
     .unwrap_or_default();
-    // Records lack their provider only on the wire.
+    // On the wire, records have no provider.
     assert!(entry.models.is_empty());
     let mut model = record("brand-new", "New");
     model["provider"] = "groq".into();
     entry.models = vec![serde_json::from_value(model).unwrap()];
-    world.store.write("groq", entry).await.unwrap();
-    // Offline wins over what the caller allows.
-    let report = world.ask("groq").await;
+    test.store.write("groq", entry).await.unwrap();
+    // `PI_OFFLINE` takes precedence over the caller's options.
+    let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
-    assert!(world.models.model("groq", "brand-new").is_some());
+    assert!(test.models.model("groq", "brand-new").is_some());
     assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_provider_without_a_credential_is_not_asked() {
+async fn provider_without_a_credential_is_not_queried() {
     let server = GatedServer::start([]).await;
-    let world = world(&server, &[]);
-    world.ask("groq").await;
+    let test = refresh_test(&server, &[]);
+    test.refresh("groq").await;
     assert!(server.requests().is_empty());
-    assert!(!world.models.is_authenticated("groq"));
+    assert!(!test.models.is_authenticated("groq"));
 }
 
 #[tokio::test]
-async fn a_catalog_nobody_serves_is_not_an_error() {
+async fn missing_remote_catalog_is_not_an_error() {
     let server = GatedServer::start([Reply::whole(404, &[], "")]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    let report = world.ask("groq").await;
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
-    assert_eq!(world.stored("groq").await.last_modified, Some(0));
+    assert_eq!(test.stored("groq").await.last_modified, Some(0));
 }
 
 #[tokio::test]
-async fn a_failing_server_is_tried_again_then_reported() {
+async fn failing_server_is_retried_then_reported() {
     let down = || Reply::whole(503, &[], "busy");
     let server = GatedServer::start([down(), down(), down()]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    let before = world.models.models("groq").len();
-    let report = world.ask("groq").await;
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    let before = test.models.models("groq").len();
+    let report = test.refresh("groq").await;
     assert_eq!(
         report.errors["groq"].message,
-        "The model catalog of groq could not be fetched: status 503"
+        "cannot fetch the model catalog of groq: HTTP 503"
     );
     assert_eq!(server.requests().len(), 3);
-    assert_eq!(world.models.models("groq").len(), before);
+    assert_eq!(test.models.models("groq").len(), before);
 }
 
 #[tokio::test]
-async fn a_refresh_can_be_cancelled() {
+async fn refresh_can_be_canceled() {
     let server = GatedServer::start([Reply::silent()]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let options = RefreshOptions {
-        network: NetworkUse::Allowed,
+        network: NetworkAccess::Allowed,
         providers: Some(vec!["groq".to_owned()]),
         ..RefreshOptions::default()
     };
     let cancel = options.cancel.clone();
-    let cancelling = async {
+    let cancel_later = async {
         server.request(0).await;
         cancel.cancel();
     };
-    let (report, ()) = tokio::join!(world.models.refresh(options), cancelling);
+    let (report, ()) = tokio::join!(test.models.refresh(options), cancel_later);
     assert!(report.aborted);
     assert!(report.errors.is_empty());
 }
 
 #[tokio::test]
-async fn two_refreshes_at_once_ask_once() {
+async fn concurrent_refreshes_send_one_request() {
     let server = GatedServer::start([catalog(&json!([]), NEWER)]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    tokio::join!(world.ask("groq"), world.ask("groq"));
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    tokio::join!(test.refresh("groq"), test.refresh("groq"));
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn one_provider_s_trouble_is_its_own() {
+async fn failing_provider_does_not_affect_others() {
     let models = Models::new(ModelsOptions {
         env: Env::fixed([("OPENAI_API_KEY", "k")]),
         store: Arc::new(BrokenStore),
@@ -227,47 +226,44 @@ async fn one_provider_s_trouble_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_gateway_tells_its_models() {
-    let told = json!({"baseUrl": "https://gate.test/v1", "models": [
+async fn gateway_lists_its_models() {
+    let body = json!({"baseUrl": "https://gate.test/v1", "models": [
         {"id": "quick", "name": "Quick", "reasoning": false, "input": ["text"], "contextWindow": 1,
             "maxTokens": 1, "cost": {"input": 0, "output": 0}, "lab": "L"},
-        {"id": "no more than an id"},
+        {"id": "only an id"},
     ]});
     let server = GatedServer::start([
-        Reply::whole(200, &[], told.to_string()),
+        Reply::whole(200, &[], body.to_string()),
         Reply::whole(401, &[], "no"),
     ])
     .await;
-    let world = world(&server, &[]);
+    let test = refresh_test(&server, &[]);
     let gateway = json!({"oauth": "radius", "baseUrl": format!("{}/v1/", server.url()), "apiKey": "gate-key"});
-    world.models.register("office", file(gateway)).unwrap();
-    assert!(world.models.models("office").is_empty());
+    test.models.register("office", file(gateway)).unwrap();
+    assert!(test.models.models("office").is_empty());
 
-    let report = world.ask("office").await;
+    let report = test.refresh("office").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     let request = server.request(0).await;
     assert_eq!(request.target, "/v1/config");
     assert_eq!(request.header("authorization"), Some("Bearer gate-key"));
-    let models = world.models.models("office");
+    let models = test.models.models("office");
     assert_eq!(ids(&models), ["quick"]);
     assert_eq!(models[0].api, "pi-messages");
     assert_eq!(models[0].provider, "office");
     assert_eq!(models[0].base_url, "https://gate.test/v1");
     assert_eq!(models[0].extra["lab"], "L");
-    assert_eq!(world.stored("office").await.models.len(), 1);
+    assert_eq!(test.stored("office").await.models.len(), 1);
 
-    let report = world.ask("office").await;
-    let told = &report.errors["office"].message;
-    assert!(
-        told.ends_with("did not tell its models: status 401"),
-        "{told}"
-    );
-    assert_eq!(ids(&world.models.models("office")), ["quick"]);
+    let report = test.refresh("office").await;
+    let error = &report.errors["office"].message;
+    assert!(error.ends_with("HTTP 401"), "{error}");
+    assert_eq!(ids(&test.models.models("office")), ["quick"]);
 }
 
 #[tokio::test]
-async fn a_sign_in_opens_the_models_it_lists() {
-    let models = collection(&[("OPENAI_API_KEY", "k")]);
+async fn oauth_credential_limits_available_models() {
+    let models = models_with_env(&[("OPENAI_API_KEY", "k")]);
     let signed_in = json!({"type": "oauth", "access": "a", "refresh": "r", "expires": 9_999_999_999_999_i64,
         "availableModelIds": ["gpt-5.4", "not-ours"]});
     let store = models.authenticator().store();
@@ -281,15 +277,15 @@ async fn a_sign_in_opens_the_models_it_lists() {
     let report = models.refresh(RefreshOptions::default()).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     let available = models.available();
-    let of = |provider: &str| {
+    let count_of = |provider: &str| {
         available
             .iter()
             .filter(|model| model.provider == provider)
             .count()
     };
-    assert_eq!(of("github-copilot"), 1);
-    assert_eq!(of("openai"), models.models("openai").len());
-    assert_eq!(available.len(), 1 + of("openai"));
+    assert_eq!(count_of("github-copilot"), 1);
+    assert_eq!(count_of("openai"), models.models("openai").len());
+    assert_eq!(available.len(), 1 + count_of("openai"));
     let status = models.auth_status("openai").unwrap();
     assert_eq!(status.source.to_string(), "OPENAI_API_KEY");
     assert!(models.is_authenticated("github-copilot"));
@@ -300,25 +296,25 @@ async fn a_sign_in_opens_the_models_it_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_is_given_up() {
+async fn unresponsive_server_times_out() {
     let server = GatedServer::start([Reply::silent(), Reply::silent(), Reply::silent()]).await;
-    let world = world(&server, &[("GROQ_API_KEY", "k")]);
-    let report = tokio::time::timeout(Duration::from_mins(1), world.ask("groq"))
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
+    let report = tokio::time::timeout(Duration::from_mins(1), test.refresh("groq"))
         .await
         .unwrap();
-    let told = &report.errors["groq"].message;
-    assert!(told.ends_with("did not answer within 4 s"), "{told}");
+    let error = &report.errors["groq"].message;
+    assert!(error.ends_with("did not respond within 4 s"), "{error}");
 }
 
 #[tokio::test]
-async fn a_refresh_of_all_reads_every_store_once() {
+async fn refreshing_all_providers_reads_the_store_once() {
     #[derive(Default)]
-    struct Counting {
-        store: InMemoryModels,
+    struct CountingStore {
+        store: InMemoryModelsStore,
         reads: AtomicI64,
     }
 
-    impl ModelsStore for Counting {
+    impl ModelsStore for CountingStore {
         fn read<'a>(
             &'a self,
             provider: &'a str,
@@ -349,11 +345,11 @@ async fn a_refresh_of_all_reads_every_store_once() {
         }
     }
 
-    let store = Arc::new(Counting::default());
+    let store = Arc::new(CountingStore::default());
     let credential = ("groq".to_owned(), Credential::api_key("k"));
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
-        credentials: Arc::new(InMemoryCredentials::new([credential])),
+        credentials: Arc::new(InMemoryCredentialStore::new([credential])),
         store: Arc::clone(&store) as _,
         ..ModelsOptions::default()
     });

@@ -1,4 +1,4 @@
-//! What reaches a provider: key, headers, address; and how a request ends that cannot be sent.
+//! Requests as providers receive them, and errors of requests that cannot be sent.
 
 use pi_test_support::{GatedServer, Reply};
 use pretty_assertions::assert_eq;
@@ -9,7 +9,7 @@ use crate::message::{Message, UserMessage};
 use crate::options::StreamOptions;
 use crate::stop_reason::StopReason;
 
-fn question() -> Vec<Message> {
+fn prompt() -> Vec<Message> {
     let user = UserMessage {
         content: "hi".into(),
         ..UserMessage::default()
@@ -18,7 +18,7 @@ fn question() -> Vec<Message> {
 }
 
 fn with_acme(variables: &[(&str, &str)], fields: Value) -> (Models, Arc<Acme>) {
-    let models = collection(variables);
+    let models = models_with_env(variables);
     let acme = Arc::new(Acme {
         model_fields: fields,
         ..Acme::default()
@@ -29,9 +29,9 @@ fn with_acme(variables: &[(&str, &str)], fields: Value) -> (Models, Arc<Acme>) {
     (models, acme)
 }
 
-async fn ask(models: &Models, options: StreamOptions) -> Arc<crate::message::AssistantMessage> {
+async fn send(models: &Models, options: StreamOptions) -> Arc<crate::message::AssistantMessage> {
     let model = models.model("acme", "one").unwrap();
-    models.stream(&model, question(), options).result().await
+    models.stream(&model, prompt(), options).result().await
 }
 
 fn sent_headers(request: &ModelRequest) -> Vec<String> {
@@ -50,7 +50,7 @@ fn sent_key(request: &ModelRequest) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn a_request_carries_the_key_and_all_layers_of_headers() {
+async fn request_carries_the_key_and_headers_of_all_layers() {
     let own = json!({"headers": {"X-One": "model", "X-Two": "model", "x-three": "model"}});
     let (models, acme) = with_acme(&[("ACME_KEY", "from-env"), ("TEAM", "blue")], own);
     let layers = json!({
@@ -67,9 +67,9 @@ async fn a_request_carries_the_key_and_all_layers_of_headers() {
         .into(),
         ..StreamOptions::default()
     };
-    let answer = ask(&models, options).await;
+    let response = send(&models, options).await;
     assert_eq!(
-        (answer.text().as_str(), answer.stop_reason),
+        (response.text().as_str(), response.stop_reason),
         ("ok", StopReason::Stop)
     );
     let request = acme.last_request();
@@ -88,15 +88,15 @@ async fn a_request_carries_the_key_and_all_layers_of_headers() {
 }
 
 #[tokio::test]
-async fn keys_come_in_order() {
+async fn key_sources_are_tried_in_order() {
     let (models, acme) = with_acme(&[("ACME_KEY", "from-env")], json!({}));
-    ask(&models, StreamOptions::default()).await;
+    send(&models, StreamOptions::default()).await;
     assert_eq!(sent_key(&acme.last_request()), Some("from-env"));
 
     models
         .register("acme", file(json!({"apiKey": "from-file"})))
         .unwrap();
-    ask(&models, StreamOptions::default()).await;
+    send(&models, StreamOptions::default()).await;
     assert_eq!(sent_key(&acme.last_request()), Some("from-file"));
 
     let store = models.authenticator().store();
@@ -104,26 +104,26 @@ async fn keys_come_in_order() {
         .put("acme", Credential::api_key("stored"))
         .await
         .unwrap();
-    ask(&models, StreamOptions::default()).await;
+    send(&models, StreamOptions::default()).await;
     assert_eq!(sent_key(&acme.last_request()), Some("stored"));
 
     let explicit = StreamOptions {
         api_key: Some("explicit".into()),
         ..StreamOptions::default()
     };
-    ask(&models, explicit).await;
+    send(&models, explicit).await;
     assert_eq!(sent_key(&acme.last_request()), Some("explicit"));
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_one_clear_error() {
+async fn unsendable_requests_end_in_one_error() {
     let (models, acme) = with_acme(&[], json!({}));
-    let answer = ask(&models, StreamOptions::default()).await;
-    assert_eq!(answer.stop_reason, StopReason::Error);
+    let response = send(&models, StreamOptions::default()).await;
+    assert_eq!(response.stop_reason, StopReason::Error);
     assert_eq!(
-        answer.error_message.as_deref(),
+        response.error_message.as_deref(),
         Some(
-            "no credentials for acme: set ACME_KEY, or sign in with `/login acme`, or set \
+            "no credentials for acme: set ACME_KEY, or run `/login acme`, or set \
              providers.acme.apiKey in models.json"
         )
     );
@@ -133,47 +133,47 @@ async fn what_cannot_be_sent_is_one_clear_error() {
         "openai-completions",
         json!({"provider": "gone"}),
     ));
-    let answer = models
-        .stream(&orphan, question(), StreamOptions::default())
+    let response = models
+        .stream(&orphan, prompt(), StreamOptions::default())
         .result()
         .await;
     assert_eq!(
-        answer.error_message.as_deref(),
+        response.error_message.as_deref(),
         Some(
-            "Unknown provider \"gone\": it is not built in; add it to models.json or load the \
-             extension that brings it"
+            "Unknown provider \"gone\"; add it to models.json or load the extension that \
+             provides it"
         )
     );
 
     let strange = json!({"baseUrl": "https://x.test", "apiKey": "k", "api": "telepathy", "models": [{"id": "m"}]});
     models.register("strange", file(strange)).unwrap();
     let model = models.model("strange", "m").unwrap();
-    let answer = models
-        .stream(&model, question(), StreamOptions::default())
+    let response = models
+        .stream(&model, prompt(), StreamOptions::default())
         .result()
         .await;
-    let told = answer.error_message.clone().unwrap();
+    let error = response.error_message.clone().unwrap();
     assert!(
-        told.starts_with("Model strange/m names the API \"telepathy\", which is none of "),
-        "{told}"
+        error.starts_with("Unknown API \"telepathy\" for model strange/m; supported: "),
+        "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_cancelled_request_is_never_sent() {
+async fn canceled_request_is_never_sent() {
     let (models, acme) = with_acme(&[("ACME_KEY", "k")], json!({}));
     let options = StreamOptions::default();
     options.cancel.cancel();
-    let answer = ask(&models, options).await;
-    assert_eq!(answer.stop_reason, StopReason::Aborted);
+    let response = send(&models, options).await;
+    assert_eq!(response.stop_reason, StopReason::Aborted);
     assert!(acme.requests.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_handle_taken_before_the_answer_reads_the_answer() {
+async fn live_handle_taken_early_sees_the_response() {
     let (models, _acme) = with_acme(&[("ACME_KEY", "k")], json!({}));
     let model = models.model("acme", "one").unwrap();
-    let stream = models.stream(&model, question(), StreamOptions::default());
+    let stream = models.stream(&model, prompt(), StreamOptions::default());
     let (live, phase) = (stream.live(), stream.phase());
     assert_eq!(live.snapshot().text(), "");
     stream.result().await;
@@ -183,22 +183,24 @@ async fn a_handle_taken_before_the_answer_reads_the_answer() {
 }
 
 #[tokio::test]
-async fn account_and_gateway_fill_the_address() {
+async fn account_and_gateway_fill_the_base_url() {
     let address = "https://g.test/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/openai";
     let (models, acme) = with_acme(
         &[("ACME_KEY", "k"), ("CLOUDFLARE_ACCOUNT_ID", "acc")],
         json!({"baseUrl": address}),
     );
-    let answer = ask(&models, StreamOptions::default()).await;
+    let response = send(&models, StreamOptions::default()).await;
     assert_eq!(
-        answer.error_message.as_deref(),
-        Some("The address of acme needs CLOUDFLARE_GATEWAY_ID: set the variable, or sign in again")
+        response.error_message.as_deref(),
+        Some(
+            "The base URL of acme requires CLOUDFLARE_GATEWAY_ID; set the variable or sign in again"
+        )
     );
     let scoped = StreamOptions {
         env: [("CLOUDFLARE_GATEWAY_ID".to_owned(), "gate".to_owned())].into(),
         ..StreamOptions::default()
     };
-    ask(&models, scoped).await;
+    send(&models, scoped).await;
     assert_eq!(
         acme.last_request().model.base_url,
         "https://g.test/acc/gate/openai"
@@ -206,7 +208,7 @@ async fn account_and_gateway_fill_the_address() {
 }
 
 #[tokio::test]
-async fn services_learn_who_asks_only_with_telemetry() {
+async fn attribution_headers_require_telemetry() {
     let cases = [
         (
             "https://openrouter.ai/api/v1",
@@ -248,10 +250,10 @@ async fn services_learn_who_asks_only_with_telemetry() {
                 session_id: Some("s1".to_owned()),
                 ..StreamOptions::default()
             };
-            ask(&models, options).await;
+            send(&models, options).await;
             let mut expected = expected.clone();
             if telemetry == Telemetry::Off {
-                // The session is what OpenCode routes by; it says nothing of the program.
+                // OpenCode routes by session, which does not identify the program.
                 expected.retain(|header| header.starts_with("x-opencode-session"));
             }
             assert_eq!(
@@ -264,24 +266,24 @@ async fn services_learn_who_asks_only_with_telemetry() {
 }
 
 #[tokio::test]
-async fn a_provider_of_the_users_own_is_reached_over_the_wire() {
+async fn configured_provider_uses_its_wire_api() {
     let events = concat!(
         "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n",
         "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
         "data: [DONE]\n\n",
     );
     let server = GatedServer::start([Reply::events().chunk(events)]).await;
-    let models = collection(&[]);
+    let models = models_with_env(&[]);
     let local = json!({"baseUrl": server.url(), "apiKey": "local-key", "api": "openai-completions",
         "models": [{"id": "tiny", "headers": {"x-pool": "a"}}]});
     models.register("local", file(local)).unwrap();
     let model = models.model("local", "tiny").unwrap();
-    let answer = models
-        .stream(&model, question(), StreamOptions::default())
+    let response = models
+        .stream(&model, prompt(), StreamOptions::default())
         .result()
         .await;
     assert_eq!(
-        (answer.text().as_str(), answer.error_message.as_deref()),
+        (response.text().as_str(), response.error_message.as_deref()),
         ("hello", None)
     );
     let request = server.request(0).await;
@@ -291,9 +293,9 @@ async fn a_provider_of_the_users_own_is_reached_over_the_wire() {
 }
 
 #[tokio::test]
-async fn an_extension_may_answer_by_itself() {
-    struct Oracle;
-    impl ProviderDriver for Oracle {
+async fn extension_driver_can_respond() {
+    struct OracleDriver;
+    impl ProviderDriver for OracleDriver {
         fn stream(&self, request: ModelRequest) -> Option<AssistantStream> {
             Some(AssistantStream::produce(
                 &request.model,
@@ -318,23 +320,23 @@ async fn an_extension_may_answer_by_itself() {
             std::future::ready(Ok(Some(vec![found]))).boxed()
         }
     }
-    let models = collection(&[]);
+    let models = models_with_env(&[]);
     let oracle = ExtensionProvider {
         config: config(
             json!({"baseUrl": "https://o.test", "apiKey": "k", "api": "oracle", "models": [{"id": "deep"}]}),
         ),
-        driver: Some(Arc::new(Oracle)),
+        driver: Some(Arc::new(OracleDriver)),
         ..ExtensionProvider::default()
     };
     models
         .register("oracle", Registration::Extension(oracle))
         .unwrap();
     let model = models.model("oracle", "deep").unwrap();
-    let answer = models
-        .stream(&model, question(), StreamOptions::default())
+    let response = models
+        .stream(&model, prompt(), StreamOptions::default())
         .result()
         .await;
-    assert_eq!(answer.text(), "42");
+    assert_eq!(response.text(), "42");
 
     let report = models.refresh(RefreshOptions::default()).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);

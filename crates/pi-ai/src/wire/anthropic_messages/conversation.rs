@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::request::{CacheControl, OutputConfig};
-use crate::content::{AssistantBlock, Content, InputBlock, ThinkingContent, join_text};
+use crate::content::{AssistantBlock, MessageContent, InputBlock, ThinkingContent, join_text};
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage};
 use crate::model::api;
@@ -316,14 +316,14 @@ impl<'request> ToolName<'request> {
     }
 }
 
-fn user_message(content: &Content) -> Option<WireMessage<'_>> {
+fn user_message(content: &MessageContent) -> Option<WireMessage<'_>> {
     match content {
-        Content::Text(text) => (!text.trim().is_empty()).then(|| WireMessage {
+        MessageContent::Text(text) => (!text.trim().is_empty()).then(|| WireMessage {
             role: Role::User,
             content: WireContent::Text(Cow::Borrowed(text)),
             output_config: None,
         }),
-        Content::Blocks(blocks) => {
+        MessageContent::Blocks(blocks) => {
             let blocks: Vec<_> = blocks.iter().filter_map(input_block).collect();
             (!blocks.is_empty()).then(|| WireMessage::new(Role::User, blocks))
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::capabilities::Capabilities;
 use super::endpoint::is_gov_cloud;
 use crate::constrained_sampling::strict_parameters;
-use crate::content::{AssistantBlock, Content, ImageContent, InputBlock, ThinkingContent};
+use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, ThinkingContent};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, ToolResultMessage};
@@ -287,12 +287,12 @@ fn conversation<'request>(
     Ok(messages)
 }
 
-fn user_content(content: &Content) -> Result<Vec<WireBlock<'_>>, ProviderError> {
+fn user_content(content: &MessageContent) -> Result<Vec<WireBlock<'_>>, ProviderError> {
     match content {
-        Content::Text(text) => Ok(vec![
+        MessageContent::Text(text) => Ok(vec![
             text_block(text).unwrap_or(WireBlock::Text(NO_TEXT.into())),
         ]),
-        Content::Blocks(blocks) => input_blocks(blocks),
+        MessageContent::Blocks(blocks) => input_blocks(blocks),
     }
 }
 

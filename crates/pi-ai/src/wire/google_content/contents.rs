@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::family::{accepts_images_in_responses, requires_call_ids};
 use crate::content::{
-    AssistantBlock, Content as MessageContent, ImageContent, InputBlock, join_text,
+    AssistantBlock, MessageContent, ImageContent, InputBlock, join_text,
 };
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};

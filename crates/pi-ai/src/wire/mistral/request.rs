@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::constrained_sampling::strict_parameters;
-use crate::content::{AssistantBlock, Content, ImageContent, InputBlock, join_text};
+use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, join_text};
 use crate::error::ProviderError;
 use crate::json::{self, JsonObject};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
@@ -218,8 +218,8 @@ fn chat_messages(transcript: &[Cow<'_, Message>], model: &Model) -> Vec<ChatMess
 
 fn user_message(message: &UserMessage, model: &Model) -> Option<ChatMessage> {
     let content = match &message.content {
-        Content::Text(text) => UserContent::Text(text.clone()),
-        Content::Blocks(blocks) => {
+        MessageContent::Text(text) => UserContent::Text(text.clone()),
+        MessageContent::Blocks(blocks) => {
             let parts: Vec<Part> = blocks
                 .iter()
                 .filter_map(|block| match block {

@@ -10,7 +10,7 @@ use super::compat::CompletionsCompat;
 use super::reasoning_details;
 use super::tools::{ChatTool, ChatToolCall, GrammarInputs};
 use crate::content::{
-    AssistantBlock, Content, ImageContent, InputBlock, ThinkingContent, join_text,
+    AssistantBlock, MessageContent, ImageContent, InputBlock, ThinkingContent, join_text,
 };
 use crate::error::ProviderError;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
@@ -233,8 +233,8 @@ impl<'request> ChatWriter<'request> {
 
     fn push_user(&mut self, message: &UserMessage) {
         let content = match &message.content {
-            Content::Text(text) => ChatContent::Text(text.clone()),
-            Content::Blocks(blocks) => {
+            MessageContent::Text(text) => ChatContent::Text(text.clone()),
+            MessageContent::Blocks(blocks) => {
                 let parts: Vec<ContentPart> = blocks.iter().filter_map(user_part).collect();
                 if parts.is_empty() {
                     return;

@@ -79,7 +79,7 @@ impl<'request> Thinking<'request> {
         let level = requested_level(model, &request.options);
         let budget = level.map(|level| {
             let wanted = request.options.thinking_budgets.for_level(level);
-            token_limits::answer_room(wanted, output_limit)
+            token_limits::cap_thinking_budget(wanted, output_limit)
         });
         Self {
             model,

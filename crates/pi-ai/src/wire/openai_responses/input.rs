@@ -13,7 +13,7 @@ use super::compat::ResponsesCompat;
 use super::signature::TextSignature;
 use super::tools::{DeclaredIn, GrammarProperties, ToolDialect};
 use crate::constrained_sampling::raw_input;
-use crate::content::{AssistantBlock, Content, ImageContent, InputBlock, TextContent, ToolCall};
+use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, TextContent, ToolCall};
 use crate::error::ProviderError;
 use crate::json::to_string;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage};
@@ -334,10 +334,10 @@ impl InputBuilder<'_> {
     }
 }
 
-fn push_user(content: &Content, items: &mut Vec<Value>) -> Result<(), ProviderError> {
+fn push_user(content: &MessageContent, items: &mut Vec<Value>) -> Result<(), ProviderError> {
     let parts: Vec<InputPart<'_>> = match content {
-        Content::Text(text) => vec![InputPart::InputText { text: text.into() }],
-        Content::Blocks(blocks) => blocks.iter().filter_map(input_part).collect(),
+        MessageContent::Text(text) => vec![InputPart::InputText { text: text.into() }],
+        MessageContent::Blocks(blocks) => blocks.iter().filter_map(input_part).collect(),
     };
     if !parts.is_empty() {
         items.push(to_tree(&InputItem::User {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pi_ai::{
-    AnthropicSignIn, Env, HttpClient, OAuthContext, OAuthError, OAuthFlow, OpenAiCodexSignIn,
-    OpenRouterSignIn, RadiusSignIn,
+    AnthropicOAuth, Env, HttpClient, OAuthContext, OAuthError, OAuthFlow, OpenAiCodexOAuth,
+    OpenRouterOAuth, RadiusOAuth,
 };
 use pi_test_support::GatedServer;
 use pretty_assertions::assert_eq;
@@ -22,8 +22,8 @@ fn tokens() -> Value {
     json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600})
 }
 
-fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicSignIn {
-    AnthropicSignIn {
+fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicOAuth {
+    AnthropicOAuth {
         authorize_url: format!("{}/authorize", service.url()),
         token_url: format!("{}/token", service.url()),
         callback_port,
@@ -118,7 +118,7 @@ async fn the_callback_host_follows_the_environment() {
     let context = OAuthContext::new(HttpClient::new(), env);
     let person = Person::new(Browser::Never, &[]);
     let cancel = CancellationToken::new();
-    let sign_in = OpenRouterSignIn {
+    let sign_in = OpenRouterOAuth {
         authorize_url: format!("{}/auth", service.url()),
         key_url: format!("{}/keys", service.url()),
     };
@@ -153,7 +153,7 @@ async fn a_browser_nobody_uses_is_given_up() {
         .await;
     assert_eq!(
         outcome.unwrap_err().to_string(),
-        "the sign-in in the browser took longer than 900 s"
+        "browser sign-in took longer than 900 s"
     );
     assert_eq!(started.elapsed(), Duration::from_mins(15));
 }
@@ -169,7 +169,7 @@ async fn a_refused_code_is_told_in_the_services_words() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the code exchange was refused (HTTP 400): invalid_grant: Code is stale"
+        "code exchange rejected (HTTP 400): invalid_grant: Code is stale"
     );
 }
 
@@ -209,7 +209,7 @@ async fn chatgpt_in_a_browser() {
     let answer = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
     let service = GatedServer::start([json_reply(200, &answer)]).await;
     let person = Person::new(Browser::Returns("c"), &["browser"]);
-    let sign_in = OpenAiCodexSignIn {
+    let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
@@ -254,7 +254,7 @@ async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
         json!({"access_token": "s3cret.s3cret.s3cret", "refresh_token": "s3cret", "expires_in": 1});
     let service = GatedServer::start([json_reply(200, &answer)]).await;
     let person = Person::new(Browser::Returns("c"), &["browser"]);
-    let sign_in = OpenAiCodexSignIn {
+    let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
@@ -265,7 +265,7 @@ async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
         .to_string();
     assert_eq!(
         error,
-        "the code exchange: the answer has an access token that names no account"
+        "code exchange: the response has an access token without an account ID"
     );
 }
 
@@ -273,7 +273,7 @@ async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
 async fn openrouter_gives_a_permanent_key() {
     let service = GatedServer::start([json_reply(200, &json!({"key": "sk-or-1"}))]).await;
     let person = Person::new(Browser::Returns("c#1"), &[]);
-    let sign_in = OpenRouterSignIn {
+    let sign_in = OpenRouterOAuth {
         authorize_url: format!("{}/auth", service.url()),
         key_url: format!("{}/keys", service.url()),
     };
@@ -309,7 +309,7 @@ async fn radius_names_its_own_page() {
     ])
     .await;
     let person = Person::new(Browser::Returns("c"), &["browser"]);
-    let mut sign_in = RadiusSignIn::new("Radius", &service.url());
+    let mut sign_in = RadiusOAuth::new("Radius", &service.url());
     sign_in.callback_port = 0;
     let credential = sign_in
         .login(&context(), &person, &CancellationToken::new())
@@ -347,7 +347,7 @@ async fn a_gateway_cannot_make_the_browser_open_anything_but_a_page() {
     let answer = json!({"authorizationEndpoint": "file:///etc/passwd"});
     let service = GatedServer::start([json_reply(200, &answer)]).await;
     let person = Person::new(Browser::Returns("c"), &["browser"]);
-    let mut sign_in = RadiusSignIn::new("Radius", &service.url());
+    let mut sign_in = RadiusOAuth::new("Radius", &service.url());
     sign_in.callback_port = 0;
     let refused = sign_in
         .login(&context(), &person, &CancellationToken::new())

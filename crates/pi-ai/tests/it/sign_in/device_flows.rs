@@ -1,8 +1,8 @@
 //! ChatGPT, xAI, Kimi, Meta and Radius on another device.
 
 use pi_ai::{
-    Credential, KimiCodingSignIn, MetaSignIn, OAuthCredential, OAuthError, OAuthFlow,
-    OpenAiCodexSignIn, RadiusSignIn, XaiSignIn,
+    Credential, KimiCodingOAuth, MetaOAuth, OAuthCredential, OAuthError, OAuthFlow,
+    OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
 use pi_test_support::GatedServer;
 use pretty_assertions::assert_eq;
@@ -49,8 +49,8 @@ async fn login(flow: &dyn OAuthFlow, person: &Person) -> Result<Value, OAuthErro
         .map(stored)
 }
 
-fn xai(service: &GatedServer) -> XaiSignIn {
-    XaiSignIn {
+fn xai(service: &GatedServer) -> XaiOAuth {
+    XaiOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
     }
@@ -131,11 +131,11 @@ async fn a_code_can_be_denied_or_expire() {
         ),
         (
             json!({"error": "expired_token"}),
-            "the code expired before it was used; start the sign-in again",
+            "the code expired before it was used; sign in again",
         ),
         (
             json!({"error": "unsupported_grant_type"}),
-            "the device sign-in was refused (HTTP 400): unsupported_grant_type",
+            "device sign-in rejected (HTTP 400): unsupported_grant_type",
         ),
     ] {
         let service =
@@ -155,7 +155,7 @@ async fn a_page_that_is_none_is_not_shown() {
     let error = login(&xai(&service), &person).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the device code: the answer has a \"verification_uri\" that is no web address"
+        "device code request: the response has an invalid \"verification_uri\""
     );
     assert_eq!(person.events(), vec![]);
 }
@@ -189,7 +189,7 @@ async fn kimi_sends_its_token_as_a_bearer() {
         ),
     ])
     .await;
-    let flow = KimiCodingSignIn {
+    let flow = KimiCodingOAuth {
         auth_base_url: service.url(),
     };
     let credential = login(&flow, &person(&[])).await.unwrap();
@@ -232,8 +232,8 @@ async fn kimi_sends_its_token_as_a_bearer() {
     "#);
 }
 
-fn meta(service: &GatedServer) -> MetaSignIn {
-    MetaSignIn {
+fn meta(service: &GatedServer) -> MetaOAuth {
+    MetaOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
         key_url: format!("{}/key", service.url()),
@@ -282,12 +282,12 @@ async fn meta_mints_a_key_with_the_identity_token() {
     assert!(over.is_rejection());
     assert_eq!(
         over.to_string(),
-        "the key was refused (HTTP 401): session is over"
+        "key request rejected (HTTP 401): session is over"
     );
     let unfinished = flow.refresh(&credential, &context()).await.unwrap_err();
     assert_eq!(
         unfinished.to_string(),
-        "the key: the answer has no key; finish the setup at https://meta.example/setup"
+        "key request: the response has no key; complete the account setup at https://meta.example/setup"
     );
 }
 
@@ -320,7 +320,7 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
         ),
     ])
     .await;
-    let flow = OpenAiCodexSignIn {
+    let flow = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
@@ -383,7 +383,7 @@ async fn radius_takes_a_code_too() {
         json_reply(200, &tokens()),
     ])
     .await;
-    let flow = RadiusSignIn::new("Radius", &service.url());
+    let flow = RadiusOAuth::new("Radius", &service.url());
     let credential = login(&flow, &person(&["device-code"])).await.unwrap();
     assert_eq!(
         credential,
@@ -413,13 +413,13 @@ async fn radius_takes_a_code_too() {
 #[tokio::test]
 async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
     let service = GatedServer::start([]).await;
-    let flow = RadiusSignIn::new("Radius", &service.url());
+    let flow = RadiusOAuth::new("Radius", &service.url());
     let error = login(&flow, &person(&["carrier-pigeon"]))
         .await
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no choice called carrier-pigeon"
+        "unknown choice carrier-pigeon"
     );
     assert_eq!(
         login(&flow, &person(&[])).await.unwrap_err(),

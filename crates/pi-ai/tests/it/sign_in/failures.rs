@@ -2,8 +2,8 @@
 //! that is down, answers that are none.
 
 use pi_ai::{
-    AnthropicSignIn, Credential, GithubCopilotSignIn, KimiCodingSignIn, MetaSignIn,
-    OAuthCredential, OAuthFlow, OpenAiCodexSignIn, RadiusSignIn, XaiSignIn,
+    AnthropicOAuth, Credential, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth,
+    OAuthCredential, OAuthFlow, OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
 use pi_test_support::GatedServer;
 use serde_json::{Value, json};
@@ -14,11 +14,11 @@ use super::{NOW, context, json_reply};
 
 /// Every sign-in that renews its tokens, at one address.
 fn flows(url: &str) -> Vec<(&'static str, Box<dyn OAuthFlow>)> {
-    let radius = RadiusSignIn::new("Radius", url);
+    let radius = RadiusOAuth::new("Radius", url);
     vec![
         (
             "anthropic",
-            Box::new(AnthropicSignIn {
+            Box::new(AnthropicOAuth {
                 authorize_url: format!("{url}/authorize"),
                 token_url: format!("{url}/token"),
                 callback_port: 0,
@@ -26,27 +26,27 @@ fn flows(url: &str) -> Vec<(&'static str, Box<dyn OAuthFlow>)> {
         ),
         (
             "openai-codex",
-            Box::new(OpenAiCodexSignIn {
+            Box::new(OpenAiCodexOAuth {
                 auth_base_url: url.to_owned(),
                 callback_port: 0,
             }),
         ),
         (
             "xai",
-            Box::new(XaiSignIn {
+            Box::new(XaiOAuth {
                 device_code_url: format!("{url}/device"),
                 token_url: format!("{url}/token"),
             }),
         ),
         (
             "kimi-coding",
-            Box::new(KimiCodingSignIn {
+            Box::new(KimiCodingOAuth {
                 auth_base_url: url.to_owned(),
             }),
         ),
         (
             "meta",
-            Box::new(MetaSignIn {
+            Box::new(MetaOAuth {
                 device_code_url: format!("{url}/device"),
                 token_url: format!("{url}/token"),
                 key_url: format!("{url}/key"),
@@ -54,7 +54,7 @@ fn flows(url: &str) -> Vec<(&'static str, Box<dyn OAuthFlow>)> {
         ),
         (
             "github-copilot",
-            Box::new(GithubCopilotSignIn {
+            Box::new(GithubCopilotOAuth {
                 device_code_url: format!("{url}/{{domain}}/device"),
                 access_token_url: format!("{url}/{{domain}}/access_token"),
                 copilot_token_url: format!("{url}/api.{{domain}}/token"),
@@ -165,7 +165,7 @@ async fn a_clock_that_is_wrong_does_not_end_a_token_early() {
     for now in [0, NOW, i64::MAX / 4] {
         let tokens = json!({"access_token": "a", "refresh_token": "r", "expires_in": 3600});
         let service = GatedServer::start([json_reply(200, &tokens)]).await;
-        let flow = XaiSignIn {
+        let flow = XaiOAuth {
             device_code_url: format!("{}/device", service.url()),
             token_url: format!("{}/token", service.url()),
         };

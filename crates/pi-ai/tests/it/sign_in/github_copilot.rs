@@ -1,6 +1,6 @@
 //! GitHub Copilot: device, token, models, consent.
 
-use pi_ai::{Credential, GithubCopilotSignIn, OAuthFlow};
+use pi_ai::{Credential, GithubCopilotOAuth, OAuthFlow};
 use pi_test_support::{GatedServer, Reply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -12,9 +12,9 @@ use super::{context, json_reply, stored};
 
 const TOKEN: &str = "tid=1;exp=2;proxy-ep=proxy.business.githubcopilot.com;st=x";
 
-fn sign_in(service: &GatedServer) -> GithubCopilotSignIn {
+fn sign_in(service: &GatedServer) -> GithubCopilotOAuth {
     let url = service.url();
-    GithubCopilotSignIn {
+    GithubCopilotOAuth {
         device_code_url: format!("{url}/{{domain}}/device"),
         access_token_url: format!("{url}/{{domain}}/access_token"),
         copilot_token_url: format!("{url}/api.{{domain}}/token"),
@@ -147,7 +147,7 @@ async fn an_enterprise_has_its_own_host() {
     let value = stored(credential.clone());
     assert_eq!(value["enterpriseUrl"], "corp.ghe.com");
     assert_eq!(value.get("availableModelIds"), None);
-    let default = GithubCopilotSignIn::default();
+    let default = GithubCopilotOAuth::default();
     assert_eq!(
         default.request_auth(&credential).base_url.as_deref(),
         Some("https://copilot-api.corp.ghe.com")
@@ -158,7 +158,7 @@ async fn an_enterprise_has_its_own_host() {
         .login(&context(), &person, &CancellationToken::new())
         .await
         .unwrap_err();
-    assert_eq!(error.to_string(), "that is not a host or an address");
+    assert_eq!(error.to_string(), "not a valid host or URL");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_token_names_the_service() {
         let Credential::OAuth(credential) = Credential::from_value(value).unwrap() else {
             panic!("an OAuth credential");
         };
-        let auth = GithubCopilotSignIn::default().request_auth(&credential);
+        let auth = GithubCopilotOAuth::default().request_auth(&credential);
         assert_eq!(auth.base_url.as_deref(), Some(expected), "{token}");
     }
 }

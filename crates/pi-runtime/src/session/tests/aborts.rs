@@ -1,6 +1,6 @@
 //! Cancelling at every phase: the session always settles, and its transcript can go on.
 
-use pi_ai::{FauxAnswer, FauxGate};
+use pi_ai::{FauxResponse, FauxGate};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn abort_at(stage: &Stage, line: &str) -> Vec<String> {
 #[tokio::test]
 async fn before_the_answer_begins() {
     let stage = Stage::new();
-    stage.faux.push(FauxAnswer::stall());
+    stage.faux.push(FauxResponse::stall());
     assert_eq!(
         abort_at(&stage, "message_end user").await,
         [
@@ -44,7 +44,7 @@ async fn before_the_answer_begins() {
 #[tokio::test]
 async fn in_the_middle_of_the_answer() {
     let stage = Stage::new();
-    stage.faux.push(FauxAnswer::text("half").then_stall());
+    stage.faux.push(FauxResponse::text("half").then_stall());
     assert_eq!(
         abort_at(&stage, "message_start assistant").await,
         [
@@ -63,7 +63,7 @@ async fn while_a_tool_runs() {
         tools: vec![echo(), endless()],
         ..Setting::default()
     });
-    stage.faux.push(FauxAnswer::tool_call("endless", json!({})));
+    stage.faux.push(FauxResponse::tool_call("endless", json!({})));
     let told = abort_at(&stage, "tool_execution_start").await;
     assert_eq!(
         told[..5],
@@ -81,7 +81,7 @@ async fn while_a_tool_runs() {
 #[tokio::test(start_paused = true)]
 async fn in_the_pause_before_another_attempt() {
     let stage = Stage::new();
-    stage.faux.push(FauxAnswer::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
     assert_eq!(
         abort_at(&stage, "auto_retry_start").await,
         [
@@ -100,10 +100,10 @@ async fn while_the_session_compacts_itself() {
         settings: tight(),
         ..Setting::default()
     });
-    stage.faux.push(FauxAnswer::text(long(40)));
+    stage.faux.push(FauxResponse::text(long(40)));
     stage.say("first").await;
-    stage.faux.push(FauxAnswer::text(long(1600)));
-    stage.faux.push(FauxAnswer::stall());
+    stage.faux.push(FauxResponse::text(long(1600)));
+    stage.faux.push(FauxResponse::stall());
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     stage.notes.heard("compaction_start").await;
     let before = stage.entries();
@@ -124,7 +124,7 @@ async fn while_the_session_compacts_itself() {
 async fn queued_messages_survive_and_can_be_taken_back() {
     let stage = Stage::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::text("half").wait_for(&gate));
+    stage.faux.push(FauxResponse::text("half").wait_for(&gate));
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let session = &stage.session;
@@ -152,7 +152,7 @@ async fn while_a_branch_is_summarized() {
         .entry_id
         .clone();
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::after(&gate).then_text("never"));
+    stage.faux.push(FauxResponse::after(&gate).then_text("never"));
     let before = stage.entries();
     let session = stage.session.clone();
     let moving = tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_agent::ToolOutput;
-use pi_ai::{FauxAnswer, ProviderError, StopReason};
+use pi_ai::{FauxResponse, ProviderError, StopReason};
 use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn with_history() -> Stage {
     let stage = small();
     stage
         .faux
-        .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
+        .extend([FauxResponse::text(long(40)), FauxResponse::text(long(40))]);
     stage.say(&long(200)).await;
     stage.say(&long(60)).await;
     stage.told();
@@ -46,7 +46,7 @@ fn lines(parts: &[&[&str]]) -> Vec<String> {
 #[tokio::test]
 async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
     let stage = with_history().await;
-    stage.faux.push(FauxAnswer::text(long(1600)));
+    stage.faux.push(FauxResponse::text(long(1600)));
     stage
         .faux
         .extend(["the history".into(), "the beginning".into()]);
@@ -91,7 +91,7 @@ async fn room_is_made_between_two_turns() {
     stage.say(&long(600)).await;
     stage.say(&long(300)).await;
     stage.told();
-    stage.faux.push(FauxAnswer::tool_call("flood", json!({})));
+    stage.faux.push(FauxResponse::tool_call("flood", json!({})));
     stage
         .faux
         .extend(["the history".into(), "the beginning".into()]);
@@ -118,7 +118,7 @@ async fn room_is_made_between_two_turns() {
 #[tokio::test]
 async fn what_the_model_refused_for_its_size_is_recovered_once() {
     let stage = with_history().await;
-    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.faux.push(FauxResponse::error(too_long()));
     stage.faux.push("the summary");
     stage.faux.push("recovered");
     stage.say("third").await;
@@ -138,11 +138,11 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
     assert_eq!(stage.told(), expected);
     assert_eq!(stage.context().last().unwrap(), "assistant recovered");
 
-    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.faux.push(FauxResponse::error(too_long()));
     stage
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.faux.push(FauxResponse::error(too_long()));
     stage.say(&long(60)).await;
     let told = stage.told();
     assert_eq!(
@@ -160,7 +160,7 @@ async fn an_answer_cut_off_below_its_limit_is_recovered() {
     let stage = with_history().await;
     stage
         .faux
-        .push(FauxAnswer::text("half").stop(StopReason::Length));
+        .push(FauxResponse::text("half").stop(StopReason::Length));
     stage.faux.push("the summary");
     stage.faux.push("whole");
     stage.say("third").await;
@@ -203,7 +203,7 @@ async fn a_summary_that_fails_changes_nothing() {
     let before = stage.entries();
     stage
         .faux
-        .push(FauxAnswer::error(ProviderError::invalid("400 cannot")));
+        .push(FauxResponse::error(ProviderError::invalid("400 cannot")));
     stage.session.compact(None).await.unwrap_err();
     assert_eq!(stage.entries(), before);
 }
@@ -211,7 +211,7 @@ async fn a_summary_that_fails_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn requests_for_summaries_are_made_again() {
     let stage = with_history().await;
-    stage.faux.push(FauxAnswer::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
     stage.faux.push("the summary");
     stage.session.compact(None).await.unwrap();
     assert_eq!(
@@ -238,7 +238,7 @@ async fn requests_for_summaries_are_made_again() {
 #[tokio::test]
 async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
     let stage = with_history().await;
-    stage.faux.push(FauxAnswer::stall());
+    stage.faux.push(FauxResponse::stall());
     let session = stage.session.clone();
     let compacting = tokio::spawn(async move { session.compact(None).await });
     stage.notes.heard("compaction_start").await;
@@ -292,7 +292,7 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         });
         stage
             .faux
-            .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
+            .extend([FauxResponse::text(long(40)), FauxResponse::text(long(40))]);
         stage.say("first").await;
         stage.say("second").await;
         stage.told();

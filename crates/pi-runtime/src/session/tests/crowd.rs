@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{FauxAnswer, FauxProvider};
+use pi_ai::{FauxResponse, FauxProvider};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 
@@ -10,7 +10,7 @@ use super::stage::Stage;
 use crate::session::{Delivery, Prompt, PromptRefused, Run};
 
 fn answer_everything(faux: &FauxProvider, count: usize) {
-    faux.extend((0..count).map(|_| FauxAnswer::text("ok")));
+    faux.extend((0..count).map(|_| FauxResponse::text("ok")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

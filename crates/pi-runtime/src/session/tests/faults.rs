@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, FauxAnswer};
+use pi_ai::{AgentMessage, FauxResponse};
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -64,7 +64,7 @@ async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() 
         let subscription = stage.session.subscribe(Arc::clone(&thief) as _);
         stage
             .faux
-            .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+            .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
         stage.faux.push("done");
         stage.say("go").await;
         let told = stage.told();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, FauxAnswer, InputBlock, Message};
+use pi_ai::{AgentMessage, AssistantBlock, FauxResponse, InputBlock, Message};
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
@@ -147,7 +147,7 @@ async fn hooks_are_asked_in_the_order_of_the_reference() {
     let (stage, host) = stage_with(Host::default());
     stage
         .faux
-        .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+        .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     stage.faux.push("done");
     stage.say("go").await;
     assert_eq!(
@@ -228,7 +228,7 @@ async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
         rewrite: true,
         ..Host::default()
     });
-    stage.faux.push(FauxAnswer::tool_call("echo", json!({})));
+    stage.faux.push(FauxResponse::tool_call("echo", json!({})));
     stage.say("go").await;
     assert_eq!(stage.context().last().unwrap(), "assistant rewritten");
     assert!(

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{AgentEvent, ToolOutput};
-use pi_ai::{FauxAnswer, FauxGate};
+use pi_ai::{FauxResponse, FauxGate};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -56,7 +56,7 @@ async fn tools_run_and_their_results_follow_before_the_turn_ends() {
     let stage = Stage::new();
     stage
         .faux
-        .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+        .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     stage.faux.push("done");
     stage.say("go").await;
     assert_eq!(
@@ -94,7 +94,7 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
         tools: vec![waiting],
         ..Setting::default()
     });
-    stage.faux.push(FauxAnswer::tool_call("wait", json!({})));
+    stage.faux.push(FauxResponse::tool_call("wait", json!({})));
     stage.faux.extend(["steered".into(), "followed".into()]);
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     stage.notes.heard("tool_execution_start").await;
@@ -175,7 +175,7 @@ async fn a_message_is_in_the_file_before_anybody_hears_of_its_end() {
     let _subscription = stage.session.subscribe(Arc::clone(&auditor) as _);
     stage
         .faux
-        .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+        .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     stage.faux.push("done");
     stage.say("go").await;
     assert_eq!(*auditor.missing.lock().unwrap(), Vec::<String>::new());
@@ -226,7 +226,7 @@ async fn what_is_asked_for_while_settling_happens_afterwards_and_idleness_waits_
 async fn acceptance_is_announced_before_the_first_event() {
     let stage = Stage::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::after(&gate).then_text("hi"));
+    stage.faux.push(FauxResponse::after(&gate).then_text("hi"));
     let notes = Arc::clone(&stage.notes);
     let announced = stage
         .session

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use futures_util::future::BoxFuture;
-use pi_ai::{FauxAnswer, FauxGate, ImageContent, Message};
+use pi_ai::{FauxResponse, FauxGate, ImageContent, Message};
 use pretty_assertions::assert_eq;
 
 use super::stage::{Setting, Stage};
@@ -39,7 +39,7 @@ async fn a_prompt_without_a_model_or_after_the_end_is_refused_and_leaves_nothing
 async fn a_prompt_during_a_run_must_say_how_it_is_queued() {
     let stage = Stage::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::after(&gate).then_text("hi"));
+    stage.faux.push(FauxResponse::after(&gate).then_text("hi"));
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     let refused = stage.session.prompt(Prompt::text("now")).await;
     assert!(matches!(refused, Err(PromptRefused::Busy)));

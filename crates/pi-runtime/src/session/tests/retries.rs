@@ -1,6 +1,6 @@
 //! Trying failed turns again.
 
-use pi_ai::{FauxAnswer, ProviderError};
+use pi_ai::{FauxResponse, ProviderError};
 use pi_config::Settings;
 use pretty_assertions::assert_eq;
 
@@ -17,8 +17,8 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
     stage.faux.push("hello");
     stage.say("warm up").await;
     stage.told();
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push(FauxAnswer::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
     stage.faux.push("at last");
     stage.say("go").await;
     let mut expected = one_turn("error");
@@ -74,8 +74,8 @@ async fn attempts_end_with_the_budget() {
         settings,
         ..Setting::default()
     });
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push(FauxAnswer::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
+    stage.faux.push(FauxResponse::error(overloaded()));
     stage.say("go").await;
     let told = stage.told();
     assert_eq!(
@@ -94,7 +94,7 @@ async fn what_waiting_does_not_help_is_not_tried_again() {
         let stage = Stage::new();
         stage.session.set_auto_retry(enabled).unwrap();
         assert_eq!(stage.session.auto_retry_enabled(), enabled);
-        stage.faux.push(FauxAnswer::error(error));
+        stage.faux.push(FauxResponse::error(error));
         stage.say("go").await;
         let told = stage.told();
         assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
@@ -105,7 +105,7 @@ async fn what_waiting_does_not_help_is_not_tried_again() {
 async fn the_pause_can_be_cancelled_alone_or_with_everything() {
     for everything in [false, true] {
         let stage = Stage::new();
-        stage.faux.push(FauxAnswer::error(overloaded()));
+        stage.faux.push(FauxResponse::error(overloaded()));
         stage.session.prompt(Prompt::text("go")).await.unwrap();
         stage.notes.heard("entry_appended context_edit").await;
         tokio::task::yield_now().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::QueueMode;
-use pi_ai::{FauxAnswer, FauxGate, FauxModel, ThinkingLevel};
+use pi_ai::{FauxResponse, FauxGate, FauxModel, ThinkingLevel};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -135,7 +135,7 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
 async fn a_command_during_a_run_is_kept_after_it() {
     let stage = Stage::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::text("answer").wait_for(&gate));
+    stage.faux.push(FauxResponse::text("answer").wait_for(&gate));
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let request = BashRequest {
@@ -191,7 +191,7 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
         Run::Queued
     );
     let gate = FauxGate::new();
-    stage.faux.push(FauxAnswer::text("a").wait_for(&gate));
+    stage.faux.push(FauxResponse::text("a").wait_for(&gate));
     session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let silent = CustomSending {
@@ -298,7 +298,7 @@ async fn names_numbers_and_entries_can_be_asked_for() {
     assert_eq!(session.last_assistant_text().unwrap(), None);
     stage
         .faux
-        .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+        .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     stage.faux.push(" said ");
     let first = session.stats().unwrap();
     assert_eq!((first.total_messages, first.tokens.total), (0, 0));

@@ -49,10 +49,10 @@ async fn a_browser_that_does_not_come_back_is_helped_by_pasting() {
         open_login(&terminal, "radius");
         terminal.wait("With an API key");
         terminal.send("\r");
-        terminal.wait("In a browser on this machine");
+        terminal.wait("Browser on this machine");
         terminal.send("\r");
         terminal.wait("9/authorize");
-        terminal.wait("final address here");
+        terminal.wait("final URL here");
         terminal.send(pasted);
         terminal.wait(seen);
         if seen == "It failed" {

@@ -1,4 +1,4 @@
-//! A router on the loopback interface that keeps models as llama.cpp's does.
+//! Tests against a fake llama.cpp router on the loopback interface.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,17 +12,17 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::registry::ModelsOptions;
 
-/// What the fake knows of its models, and what it was asked.
+/// The fake router's models and the requests it received.
 #[derive(Default)]
-struct Knowledge {
-    states: BTreeMap<String, &'static str>,
+struct FakeRouterState {
+    models: BTreeMap<String, &'static str>,
     failing: Vec<String>,
-    asked: Vec<String>,
+    requests: Vec<String>,
 }
 
 struct FakeRouter {
     address: String,
-    knowledge: Arc<Mutex<Knowledge>>,
+    state: Arc<Mutex<FakeRouterState>>,
     events: watch::Sender<String>,
     _serving: JoinSet<()>,
 }
@@ -31,43 +31,43 @@ impl FakeRouter {
     async fn start(models: &[(&str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let states = models
+        let models = models
             .iter()
             .map(|(id, state)| ((*id).to_owned(), *state))
             .collect();
-        let knowledge = Arc::new(Mutex::new(Knowledge {
-            states,
-            ..Knowledge::default()
+        let state = Arc::new(Mutex::new(FakeRouterState {
+            models,
+            ..FakeRouterState::default()
         }));
         let (events, _) = watch::channel(String::new());
         let mut serving = JoinSet::new();
-        let (known, told) = (Arc::clone(&knowledge), events.clone());
+        let (shared_state, sender) = (Arc::clone(&state), events.clone());
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&known), told.clone()));
+                connections.spawn(serve(stream, Arc::clone(&shared_state), sender.clone()));
             }
         });
         Self {
             address,
-            knowledge,
+            state,
             events,
             _serving: serving,
         }
     }
 
-    fn tell(&self, model: &str, event: &str, data: &Value) {
+    fn emit(&self, model: &str, event: &str, data: &Value) {
         let text = json!({"model": model, "event": event, "data": data});
         self.events.send_replace(format!("data: {text}\n\n"));
     }
 
     fn set(&self, model: &str, state: &'static str) {
-        let mut knowledge = self.knowledge.lock().unwrap();
-        knowledge.states.insert(model.to_owned(), state);
+        let mut router = self.state.lock().unwrap();
+        router.models.insert(model.to_owned(), state);
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.knowledge.lock().unwrap().asked.clone()
+    fn requests(&self) -> Vec<String> {
+        self.state.lock().unwrap().requests.clone()
     }
 
     async fn router(&self) -> LlamaRouter {
@@ -84,12 +84,12 @@ impl FakeRouter {
 
 async fn serve(
     mut stream: TcpStream,
-    knowledge: Arc<Mutex<Knowledge>>,
+    state: Arc<Mutex<FakeRouterState>>,
     events: watch::Sender<String>,
 ) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
-    // The client's requests are short: head and body fit into a few packets.
+    // Requests are short: head and body fit into a few packets.
     loop {
         let count = stream.read(&mut buffer).await.unwrap_or(0);
         if count == 0 {
@@ -115,13 +115,13 @@ async fn serve(
             return;
         }
         let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let (status, answer) = answer(&line, &body, &knowledge);
-        let answer = answer.to_string();
-        let reply = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
-            answer.len()
+        let (status, reply) = respond(&line, &body, &state);
+        let reply = reply.to_string();
+        let response = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{reply}",
+            reply.len()
         );
-        stream.write_all(reply.as_bytes()).await.ok();
+        stream.write_all(response.as_bytes()).await.ok();
         request.clear();
     }
 }
@@ -138,17 +138,17 @@ async fn stream_events(mut stream: TcpStream, events: watch::Sender<String>) {
     }
 }
 
-fn answer(line: &str, body: &Value, knowledge: &Mutex<Knowledge>) -> (u16, Value) {
-    let mut knowledge = knowledge.lock().unwrap();
+fn respond(line: &str, body: &Value, router: &Mutex<FakeRouterState>) -> (u16, Value) {
+    let mut router = router.lock().unwrap();
     let model = body["model"].as_str().unwrap_or_default().to_owned();
     if !model.is_empty() {
-        knowledge.asked.push(format!("{line} {model}"));
+        router.requests.push(format!("{line} {model}"));
     }
-    let known = knowledge.states.contains_key(&model);
+    let known = router.models.contains_key(&model);
     match line {
         "GET /models" | "GET /models?reload=1" => {
-            let failing = knowledge.failing.clone();
-            let data = knowledge.states.iter().map(|(id, state)| {
+            let failing = router.failing.clone();
+            let data = router.models.iter().map(|(id, state)| {
                 let failed = failing.contains(id);
                 let mut status = json!({"value": state, "args": ["llama-server", "-c", "4096"]});
                 if failed && *state == "unloaded" {
@@ -168,17 +168,17 @@ fn answer(line: &str, body: &Value, knowledge: &Mutex<Knowledge>) -> (u16, Value
             (400, json!({ "error": error }))
         }
         "POST /models/load" => {
-            let failing = knowledge.failing.contains(&model);
+            let failing = router.failing.contains(&model);
             let state = if failing { "unloaded" } else { "loading" };
-            knowledge.states.insert(model, state);
+            router.models.insert(model, state);
             (200, json!({"success": true}))
         }
         "POST /models/unload" => {
-            knowledge.states.insert(model, "unloaded");
+            router.models.insert(model, "unloaded");
             (200, json!({"success": true}))
         }
         "POST /models" => {
-            knowledge.states.insert(model, "downloading");
+            router.models.insert(model, "downloading");
             (200, json!({"success": true}))
         }
         _ => (404, json!({"error": {"message": "no such page"}})),
@@ -186,7 +186,7 @@ fn answer(line: &str, body: &Value, knowledge: &Mutex<Knowledge>) -> (u16, Value
 }
 
 #[tokio::test]
-async fn models_are_listed_with_what_they_do() {
+async fn models_are_listed_with_their_state() {
     let fake = FakeRouter::start(&[("a", "loaded"), ("b", "unloaded"), ("c", "sleeping")]).await;
     let router = fake.router().await;
     assert_eq!(router.address(), fake.address);
@@ -207,21 +207,21 @@ async fn models_are_listed_with_what_they_do() {
 }
 
 #[tokio::test]
-async fn a_load_tells_how_far_it_is_and_ends_with_the_model() {
+async fn load_reports_progress_until_the_model_is_loaded() {
     let fake = FakeRouter::start(&[("a", "unloaded")]).await;
     let router = fake.router().await;
-    let told = Mutex::new(Vec::new());
+    let messages = Mutex::new(Vec::new());
     let cancel = CancellationToken::new();
     let progress = |progress: LlamaProgress| {
-        let is_half = progress.share == Some(0.75);
-        told.lock().unwrap().push(progress.message);
+        let is_half = progress.fraction == Some(0.75);
+        messages.lock().unwrap().push(progress.message);
         if is_half {
             fake.set("a", "loaded");
-            fake.tell("a", "model_status", &json!({"status": "loaded"}));
+            fake.emit("a", "model_status", &json!({"status": "loaded"}));
         } else {
             let stages =
                 json!({"stages": ["read_file", "warm_up"], "current": "warm_up", "value": 0.5});
-            fake.tell(
+            fake.emit(
                 "a",
                 "model_status",
                 &json!({"status": "loading", "progress": stages}),
@@ -230,62 +230,62 @@ async fn a_load_tells_how_far_it_is_and_ends_with_the_model() {
     };
     router.load("a", progress, &cancel).await.unwrap();
     assert_eq!(
-        *told.lock().unwrap(),
-        ["Loading the model", "Loading warm up"]
+        *messages.lock().unwrap(),
+        ["Loading model", "Loading warm up"]
     );
     router.unload("a", &cancel).await.unwrap();
     assert_eq!(
-        fake.asked(),
+        fake.requests(),
         ["POST /models/load a", "POST /models/unload a"]
     );
 }
 
 #[tokio::test]
-async fn failures_are_told_in_the_servers_words() {
+async fn failures_carry_the_server_message() {
     let fake = FakeRouter::start(&[("a", "unloaded")]).await;
-    fake.knowledge.lock().unwrap().failing.push("a".to_owned());
+    fake.state.lock().unwrap().failing.push("a".to_owned());
     let router = fake.router().await;
     let cancel = CancellationToken::new();
     let error = router.load("a", |_| {}, &cancel).await.unwrap_err();
-    assert!(error.message.contains("ended with code 1"), "{error}");
-    let error = router.load("nobody", |_| {}, &cancel).await.unwrap_err();
+    assert!(error.message.contains("exited with code 1"), "{error}");
+    let error = router.load("unknown", |_| {}, &cancel).await.unwrap_err();
     assert_eq!(error.message, "model not found");
 }
 
 #[tokio::test]
-async fn a_download_ends_when_the_server_says_so() {
+async fn download_ends_when_the_server_finishes() {
     let fake = FakeRouter::start(&[]).await;
     let router = fake.router().await;
     let cancel = CancellationToken::new();
-    let shares = Mutex::new(Vec::new());
+    let fractions = Mutex::new(Vec::new());
     let progress = |progress: LlamaProgress| {
-        shares.lock().unwrap().push(progress.share);
-        if progress.share.is_none() {
+        fractions.lock().unwrap().push(progress.fraction);
+        if progress.fraction.is_none() {
             let files = json!({"one.gguf": {"done": 1 << 20, "total": 4 << 20}});
-            fake.tell("o/r:Q4", "download_progress", &json!({ "progress": files }));
+            fake.emit("o/r:Q4", "download_progress", &json!({ "progress": files }));
         } else {
             fake.set("o/r:Q4", "unloaded");
-            fake.tell("o/r:Q4", "download_finished", &json!({}));
+            fake.emit("o/r:Q4", "download_finished", &json!({}));
         }
     };
     router.download("o/r:Q4", progress, &cancel).await.unwrap();
-    assert_eq!(*shares.lock().unwrap(), [None, Some(0.25)]);
+    assert_eq!(*fractions.lock().unwrap(), [None, Some(0.25)]);
 }
 
 #[tokio::test]
-async fn giving_up_ends_the_wait() {
+async fn canceling_ends_the_wait() {
     let fake = FakeRouter::start(&[("a", "unloaded")]).await;
     let router = fake.router().await;
     let cancel = CancellationToken::new();
     let stop = |_| cancel.cancel();
     let error = router.load("a", stop, &cancel).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Aborted);
-    router.give_up("a").await.unwrap();
-    assert_eq!(fake.asked().last().unwrap(), "POST /models/unload a");
+    router.cancel("a").await.unwrap();
+    assert_eq!(fake.requests().last().unwrap(), "POST /models/unload a");
 }
 
 #[tokio::test]
-async fn what_is_no_router_is_named() {
+async fn non_router_servers_are_reported() {
     let list = json!({"data": [{"id": "single"}]}).to_string();
     let server = pi_test_support::GatedServer::start([
         pi_test_support::Reply::whole(200, &[], list),
@@ -300,7 +300,7 @@ async fn what_is_no_router_is_named() {
     let router = models.llama_router().await.unwrap().unwrap();
     for expected in [
         "not in router mode",
-        "does not list models",
+        "does not have a llama.cpp model list",
         "Invalid API Key",
     ] {
         let error = router.models().await.unwrap_err();

@@ -1,8 +1,8 @@
-//! Reads content blocks and lists of them.
+//! Deserializes content blocks and lists of blocks.
 //!
-//! A long session has hundreds of thousands of blocks, and what `serde` derives for enums like these
-//! holds every value in a form of its own before it looks for the type. Here a block is read into an
-//! object once, and its type tells what that becomes.
+//! A long session has hundreds of thousands of blocks, and serde's derived tagged enums buffer
+//! every value before reading the tag. Here each block is read into an object once, and its `type`
+//! field selects the variant.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,12 +11,12 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
+    AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
+    ToolCall,
 };
 use crate::json::JsonObject;
 
-/// The field that tells the type of a block.
-const TYPE: &str = "type";
+const TYPE_FIELD: &str = "type";
 
 impl<'de> Deserialize<'de> for InputBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -47,50 +47,50 @@ impl<'de> Deserialize<'de> for AssistantBlock {
     }
 }
 
-/// Reads a block from the fields beside its type. Where that is none that `read` knows, or a field is
-/// not as it should be, the fields are as they were.
+/// Reads a block from `fields`, which `read` sees without `type`. If the type is unknown or a field
+/// is invalid, `fields` is left unchanged.
 fn read_known<Block>(
     fields: &mut JsonObject,
     read: impl FnOnce(&str, &JsonObject) -> Option<Block>,
 ) -> Option<Block> {
-    let place = fields.keys().position(|key| key == TYPE)?;
-    let type_name = fields.shift_remove(TYPE)?;
+    let index = fields.keys().position(|key| key == TYPE_FIELD)?;
+    let type_name = fields.shift_remove(TYPE_FIELD)?;
     let block = type_name.as_str().and_then(|name| read(name, fields));
     if block.is_none() {
-        fields.shift_insert(place, TYPE.to_owned(), type_name);
+        fields.shift_insert(index, TYPE_FIELD.to_owned(), type_name);
     }
     block
 }
 
-/// Content as it may be written: old files hold a bare string where blocks are due, or `null` where
-/// there is nothing.
-enum Written<Block> {
+/// Content as stored: old files have a plain string instead of a list of blocks, or `null` for no
+/// content.
+enum StoredContent<Block> {
     Text(String),
     Blocks(Vec<Block>),
     Missing,
 }
 
-impl<'de, Block: Deserialize<'de>> Deserialize<'de> for Written<Block> {
+impl<'de, Block: Deserialize<'de>> Deserialize<'de> for StoredContent<Block> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WrittenVisitor(PhantomData))
+        deserializer.deserialize_any(StoredContentVisitor(PhantomData))
     }
 }
 
-struct WrittenVisitor<Block>(PhantomData<Block>);
+struct StoredContentVisitor<Block>(PhantomData<Block>);
 
-impl<'de, Block: Deserialize<'de>> Visitor<'de> for WrittenVisitor<Block> {
-    type Value = Written<Block>;
+impl<'de, Block: Deserialize<'de>> Visitor<'de> for StoredContentVisitor<Block> {
+    type Value = StoredContent<Block>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("text or a list of blocks")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Written::Text(text.to_owned()))
+        Ok(StoredContent::Text(text.to_owned()))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Written::Text(text))
+        Ok(StoredContent::Text(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
@@ -98,34 +98,34 @@ impl<'de, Block: Deserialize<'de>> Visitor<'de> for WrittenVisitor<Block> {
         while let Some(block) = list.next_element()? {
             blocks.push(block);
         }
-        Ok(Written::Blocks(blocks))
+        Ok(StoredContent::Blocks(blocks))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Written::Missing)
+        Ok(StoredContent::Missing)
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Written::deserialize(deserializer)? {
-            Written::Text(text) => Self::Text(text),
-            Written::Blocks(blocks) => Self::Blocks(blocks),
-            Written::Missing => Self::default(),
+        Ok(match StoredContent::deserialize(deserializer)? {
+            StoredContent::Text(text) => Self::Text(text),
+            StoredContent::Blocks(blocks) => Self::Blocks(blocks),
+            StoredContent::Missing => Self::default(),
         })
     }
 }
 
-/// Reads a list of blocks that an old file may hold as `null` or as a bare string.
+/// Reads a list of blocks; old files may have `null` or a plain string instead.
 pub(crate) fn lenient_blocks<'de, D, Block>(deserializer: D) -> Result<Vec<Block>, D::Error>
 where
     D: Deserializer<'de>,
     Block: Deserialize<'de> + From<TextContent>,
 {
-    Ok(match Written::deserialize(deserializer)? {
-        Written::Text(text) => vec![Block::from(TextContent::new(text))],
-        Written::Blocks(blocks) => blocks,
-        Written::Missing => Vec::new(),
+    Ok(match StoredContent::deserialize(deserializer)? {
+        StoredContent::Text(text) => vec![Block::from(TextContent::new(text))],
+        StoredContent::Blocks(blocks) => blocks,
+        StoredContent::Missing => Vec::new(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Asks a person for the key of a provider, and for what the provider needs beside it.
+//! Prompts the user for a provider's API key and the settings that go with it.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,34 @@ use crate::env_vars;
 use crate::json::JsonObject;
 use crate::oauth::{LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError, choose};
 
-/// Where llama.cpp serves unless it is told otherwise.
-const LOCAL_SERVER: &str = "http://127.0.0.1:8080";
+/// Default URL of llama.cpp's server.
+const DEFAULT_LLAMA_URL: &str = "http://127.0.0.1:8080";
 
 impl ApiKeyAuth {
-    /// Returns whether more than a key is asked for.
-    pub fn asks_for_more(&self) -> bool {
+    /// Returns whether the provider needs more than a key.
+    pub fn needs_extra_fields(&self) -> bool {
         !matches!(self.source, KeySource::Variables(_) | KeySource::Anthropic)
     }
 
-    /// Asks for the credential. Nothing is checked with the provider.
-    pub async fn ask(
+    /// Prompts for the credential. It is not verified with the provider.
+    pub async fn prompt(
         &self,
         interaction: &dyn LoginInteraction,
     ) -> Result<ApiKeyCredential, OAuthError> {
         match self.source {
-            KeySource::Variables(_) | KeySource::Anthropic => {
-                Ok(credential(ask_secret(interaction, &self.name).await?, []))
-            }
+            KeySource::Variables(_) | KeySource::Anthropic => Ok(credential(
+                prompt_secret(interaction, &self.name).await?,
+                [],
+            )),
             KeySource::CloudflareWorkersAi => {
-                let key = ask_secret(interaction, "Cloudflare API key").await?;
-                let account = ask_text(interaction, "Cloudflare account ID").await?;
+                let key = prompt_secret(interaction, "Cloudflare API key").await?;
+                let account = prompt_text(interaction, "Cloudflare account ID").await?;
                 Ok(credential(key, [("CLOUDFLARE_ACCOUNT_ID", account)]))
             }
             KeySource::CloudflareAiGateway => {
-                let key = ask_secret(interaction, "Cloudflare API key").await?;
-                let account = ask_text(interaction, "Cloudflare account ID").await?;
-                let gateway = ask_text(interaction, "Cloudflare AI Gateway ID").await?;
+                let key = prompt_secret(interaction, "Cloudflare API key").await?;
+                let account = prompt_text(interaction, "Cloudflare account ID").await?;
+                let gateway = prompt_text(interaction, "Cloudflare AI Gateway ID").await?;
                 Ok(credential(
                     key,
                     [
@@ -46,60 +47,63 @@ impl ApiKeyAuth {
                 ))
             }
             KeySource::Llama => {
-                let address = interaction
+                let url = interaction
                     .prompt(LoginPrompt::Text {
-                        message: "Address of the server:".to_owned(),
-                        placeholder: Some(LOCAL_SERVER.to_owned()),
+                        message: "Server URL:".to_owned(),
+                        placeholder: Some(DEFAULT_LLAMA_URL.to_owned()),
                     })
                     .await?;
-                let address = match address.trim() {
-                    "" => LOCAL_SERVER.to_owned(),
-                    address => address.to_owned(),
+                let url = match url.trim() {
+                    "" => DEFAULT_LLAMA_URL.to_owned(),
+                    url => url.to_owned(),
                 };
                 let key = interaction
                     .prompt(LoginPrompt::Secret {
-                        message: "API key, if the server wants one:".to_owned(),
+                        message: "API key (leave empty if the server needs none):".to_owned(),
                     })
                     .await?;
                 let key = Some(key.trim()).filter(|key| !key.is_empty());
                 let key = key.map(SecretString::from);
-                Ok(credential(key, [(env_vars::LLAMA_BASE_URL, address)]))
+                Ok(credential(key, [(env_vars::LLAMA_BASE_URL, url)]))
             }
-            KeySource::Bedrock => ask_for_bedrock(interaction).await,
-            KeySource::Vertex => ask_for_vertex(interaction).await,
+            KeySource::Bedrock => prompt_bedrock(interaction).await,
+            KeySource::Vertex => prompt_vertex(interaction).await,
         }
     }
 }
 
-async fn ask_for_bedrock(
+async fn prompt_bedrock(
     interaction: &dyn LoginInteraction,
 ) -> Result<ApiKeyCredential, OAuthError> {
     let choices = [
-        ("bearer-token", "A bearer token"),
-        ("aws-profile", "An AWS profile"),
-        (
-            "credential-chain",
-            "Whatever AWS credentials this machine has",
-        ),
+        ("bearer-token", "Bearer token"),
+        ("aws-profile", "AWS profile"),
+        ("credential-chain", "AWS credentials on this machine"),
     ];
-    match choose(interaction, "How does Amazon Bedrock know you?", choices).await? {
+    match choose(
+        interaction,
+        "How do you want to authenticate with Amazon Bedrock?",
+        choices,
+    )
+    .await?
+    {
         "bearer-token" => {
-            let token = ask_secret(interaction, "Amazon Bedrock bearer token").await?;
+            let token = prompt_secret(interaction, "Amazon Bedrock bearer token").await?;
             Ok(credential(token, []))
         }
         "aws-profile" => {
-            let profile = ask_text(interaction, "AWS profile").await?;
+            let profile = prompt_text(interaction, "AWS profile").await?;
             Ok(credential(None, [("AWS_PROFILE", profile)]))
         }
         _ => {
             interaction.notify(LoginEvent::Info {
-                message: "Profiles, access keys, single sign-on and roles are found where AWS's \
-                          own tools find them."
+                message: "pi uses the AWS default credential chain: profiles, access keys, \
+                          single sign-on and roles."
                     .to_owned(),
                 links: vec![LoginLink {
                     url: "https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html"
                         .to_owned(),
-                    label: "Where AWS looks for credentials".to_owned(),
+                    label: "AWS credential providers".to_owned(),
                 }],
             });
             Ok(credential(None, []))
@@ -107,21 +111,24 @@ async fn ask_for_bedrock(
     }
 }
 
-async fn ask_for_vertex(
-    interaction: &dyn LoginInteraction,
-) -> Result<ApiKeyCredential, OAuthError> {
+async fn prompt_vertex(interaction: &dyn LoginInteraction) -> Result<ApiKeyCredential, OAuthError> {
     let choices = [
-        ("api-key", "A Google Cloud API key"),
+        ("api-key", "Google Cloud API key"),
         ("adc", "Application default credentials"),
-        ("service-account", "A service account's credentials file"),
+        ("service-account", "Service account credentials file"),
     ];
-    let method = choose(interaction, "How does Vertex AI know you?", choices).await?;
+    let method = choose(
+        interaction,
+        "How do you want to authenticate with Vertex AI?",
+        choices,
+    )
+    .await?;
     if method == "api-key" {
-        let key = ask_secret(interaction, "Google Cloud API key").await?;
+        let key = prompt_secret(interaction, "Google Cloud API key").await?;
         return Ok(credential(key, []));
     }
     interaction.notify(LoginEvent::Info {
-        message: "Application default credentials come from \
+        message: "Create application default credentials with \
                   `gcloud auth application-default login`."
             .to_owned(),
         links: vec![LoginLink {
@@ -132,17 +139,17 @@ async fn ask_for_vertex(
     let mut variables = vec![
         (
             env_vars::GOOGLE_CLOUD_PROJECT,
-            ask_text(interaction, "Google Cloud project ID").await?,
+            prompt_text(interaction, "Google Cloud project ID").await?,
         ),
         (
             env_vars::GOOGLE_CLOUD_LOCATION,
-            ask_text(interaction, "Google Cloud location").await?,
+            prompt_text(interaction, "Google Cloud location").await?,
         ),
     ];
     if method == "service-account" {
         variables.push((
             env_vars::GOOGLE_APPLICATION_CREDENTIALS,
-            ask_text(interaction, "Path of the credentials file").await?,
+            prompt_text(interaction, "Path to the credentials file").await?,
         ));
     }
     Ok(credential(None, variables))
@@ -162,35 +169,35 @@ fn credential(
     }
 }
 
-/// Asks for a key. It is stored as it is typed, so `$NAME` and `!command` may be given too.
-async fn ask_secret(
+/// Prompts for a key. It is stored as typed, so it may be a `$NAME` or `!command` template.
+async fn prompt_secret(
     interaction: &dyn LoginInteraction,
     name: &str,
 ) -> Result<SecretString, OAuthError> {
-    let answer = interaction
+    let input = interaction
         .prompt(LoginPrompt::Secret {
             message: format!("{name}:"),
         })
         .await?;
-    Ok(required(&answer, name)?.into())
+    Ok(required(&input, name)?.into())
 }
 
-async fn ask_text(interaction: &dyn LoginInteraction, name: &str) -> Result<String, OAuthError> {
-    let answer = interaction
+async fn prompt_text(interaction: &dyn LoginInteraction, name: &str) -> Result<String, OAuthError> {
+    let input = interaction
         .prompt(LoginPrompt::Text {
             message: format!("{name}:"),
             placeholder: None,
         })
         .await?;
-    required(&answer, name)
+    required(&input, name)
 }
 
-fn required(answer: &str, name: &str) -> Result<String, OAuthError> {
-    let answer = answer.trim();
-    if answer.is_empty() {
+fn required(input: &str, name: &str) -> Result<String, OAuthError> {
+    let input = input.trim();
+    if input.is_empty() {
         return Err(OAuthError::InvalidInput(format!(
             "{name} must not be empty"
         )));
     }
-    Ok(answer.to_owned())
+    Ok(input.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a scripted answer says and does, step by step.
+//! Scripted responses, built step by step.
 
 use std::future::Future;
 
@@ -12,49 +12,47 @@ use crate::message::DeferredHandle;
 use crate::options::ModelRequest;
 use crate::stop_reason::StopReason;
 
-/// What a factory sees of the request it answers.
+/// The request that a response factory receives.
 #[derive(Debug, Clone)]
 pub struct FauxCall {
-    /// The request: model, messages, options.
     pub request: ModelRequest,
-    /// The number of the call, the first being 1.
+    /// Number of the call, starting at 1.
     pub number: usize,
 }
 
-/// A scripted answer: blocks, pauses and faults in order, and how it ends.
+/// A scripted response: blocks, pauses and failures in order, and its outcome.
 ///
-/// A block ends when the next begins or the answer does, so that a gate or a fault after a block
-/// finds it open, as a real stream would be.
+/// A block stays open until the next block or the end of the response, so a gate or failure after a
+/// block occurs while it is open, as in a real stream.
 #[derive(Debug, Default)]
-pub struct FauxAnswer {
-    pub(super) steps: Vec<Step>,
-    pub(super) ending: Ending,
+pub struct FauxResponse {
+    pub(super) steps: Vec<ResponseStep>,
+    pub(super) end: ResponseEnd,
 }
 
-/// How an answer ends when all its steps are done.
+/// Outcome of a response after all steps.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
-    /// `toolUse` if there are calls, else `stop`, when not given.
+pub(super) struct ResponseEnd {
+    /// Defaults to `toolUse` after tool calls and `stop` otherwise.
     pub stop_reason: Option<StopReason>,
     pub response_id: Option<String>,
     pub deferred: Option<DeferredHandle>,
 }
 
-/// One step of an answer.
-pub(super) enum Step {
-    /// Tells of the start before there is content.
+pub(super) enum ResponseStep {
+    /// Emits the start event before there is any content.
     Start,
     Block(AssistantBlock),
     Wait(FauxGate),
     Fail(ProviderError),
     Stall,
-    /// Goes on with the answer that a factory makes.
-    Factory(Factory),
+    /// Replaces the rest of the response with the factory's response.
+    ResponseFactory(ResponseFactory),
 }
 
-type Factory = Box<dyn FnOnce(FauxCall) -> BoxFuture<'static, FauxAnswer> + Send>;
+type ResponseFactory = Box<dyn FnOnce(FauxCall) -> BoxFuture<'static, FauxResponse> + Send>;
 
-impl std::fmt::Debug for Step {
+impl std::fmt::Debug for ResponseStep {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Start => formatter.write_str("Start"),
@@ -62,85 +60,84 @@ impl std::fmt::Debug for Step {
             Self::Wait(_) => formatter.write_str("Wait"),
             Self::Fail(error) => formatter.debug_tuple("Fail").field(error).finish(),
             Self::Stall => formatter.write_str("Stall"),
-            Self::Factory(_) => formatter.write_str("Factory"),
+            Self::ResponseFactory(_) => formatter.write_str("ResponseFactory"),
         }
     }
 }
 
-impl From<&str> for FauxAnswer {
+impl From<&str> for FauxResponse {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
 }
 
-impl FauxAnswer {
-    /// Answers with nothing at all; the beginning of a chain.
+impl FauxResponse {
+    /// Creates an empty response to chain steps onto.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Tells of the start and goes on with what is chained.
+    /// Creates a response that emits its start event first.
     pub fn started() -> Self {
-        Self::empty().then(Step::Start)
+        Self::empty().then(ResponseStep::Start)
     }
 
-    /// Answers with text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::empty().then_text(text)
     }
 
-    /// Answers with thinking.
     pub fn thinking(thinking: impl Into<String>) -> Self {
         Self::empty().then_thinking(thinking)
     }
 
-    /// Answers with a tool call.
     pub fn tool_call(name: impl Into<String>, arguments: Value) -> Self {
         Self::empty().then_tool_call(name, arguments)
     }
 
-    /// Fails before the start, as a refused request does.
+    /// Fails before the start event, like a rejected request.
     pub fn error(error: ProviderError) -> Self {
         Self::empty().then_fail(error)
     }
 
-    /// Waits before the start until the request is cancelled.
+    /// Stalls before the start event until the request is canceled.
     pub fn stall() -> Self {
         Self::empty().then_stall()
     }
 
-    /// Waits at a gate before the start.
+    /// Waits at a gate before the start event.
     pub fn after(gate: &FauxGate) -> Self {
         Self::empty().wait_for(gate)
     }
 
-    /// Promises the answer for later.
+    /// Defers the response.
     pub fn deferred(handle: DeferredHandle) -> Self {
-        let mut answer = Self::started().stop(StopReason::Deferred);
-        answer.ending.deferred = Some(handle);
-        answer
+        let mut response = Self::started().stop(StopReason::Deferred);
+        response.end.deferred = Some(handle);
+        response
     }
 
-    /// Answers with what a function makes of the request.
+    /// Creates the response from the request.
     pub fn from_fn(make: impl FnOnce(&FauxCall) -> Self + Send + 'static) -> Self {
         Self::from_async_fn(move |call| std::future::ready(make(&call)))
     }
 
-    /// Answers with what an asynchronous function makes of the request.
-    pub fn from_async_fn<Making>(make: impl FnOnce(FauxCall) -> Making + Send + 'static) -> Self
+    /// Creates the response from the request asynchronously.
+    pub fn from_async_fn<MakeFuture>(
+        make: impl FnOnce(FauxCall) -> MakeFuture + Send + 'static,
+    ) -> Self
     where
-        Making: Future<Output = Self> + Send + 'static,
+        MakeFuture: Future<Output = Self> + Send + 'static,
     {
-        Self::empty().then(Step::Factory(Box::new(|call| Box::pin(make(call)))))
+        Self::empty().then(ResponseStep::ResponseFactory(Box::new(|call| {
+            Box::pin(make(call))
+        })))
     }
 
-    /// Adds a text block.
     #[must_use]
     pub fn then_text(self, text: impl Into<String>) -> Self {
         self.then_block(AssistantBlock::Text(TextContent::new(text)))
     }
 
-    /// Adds a thinking block.
     #[must_use]
     pub fn then_thinking(self, thinking: impl Into<String>) -> Self {
         self.then_block(AssistantBlock::Thinking(ThinkingContent {
@@ -149,13 +146,13 @@ impl FauxAnswer {
         }))
     }
 
-    /// Adds a tool call; its id tells the number of the request and of the block.
+    /// Adds a tool call with the ID `faux_<request>_<block>`.
     #[must_use]
     pub fn then_tool_call(self, name: impl Into<String>, arguments: Value) -> Self {
         self.then_tool_call_with_id("", name, arguments)
     }
 
-    /// Adds a tool call with an id. Arguments that are no object count as none.
+    /// Adds a tool call with the given ID. Arguments other than an object are treated as empty.
     #[must_use]
     pub fn then_tool_call_with_id(
         self,
@@ -175,51 +172,49 @@ impl FauxAnswer {
         }))
     }
 
-    /// Adds a block as it is, signatures included.
+    /// Adds a block unchanged, including signatures.
     #[must_use]
     pub fn then_block(self, block: AssistantBlock) -> Self {
-        self.then(Step::Block(block))
+        self.then(ResponseStep::Block(block))
     }
 
-    /// Waits at a gate.
     #[must_use]
     pub fn wait_for(self, gate: &FauxGate) -> Self {
-        self.then(Step::Wait(gate.clone()))
+        self.then(ResponseStep::Wait(gate.clone()))
     }
 
-    /// Fails here.
+    /// Fails at this point.
     #[must_use]
     pub fn then_fail(self, error: ProviderError) -> Self {
-        self.then(Step::Fail(error))
+        self.then(ResponseStep::Fail(error))
     }
 
-    /// Loses the connection here.
+    /// Loses the connection at this point.
     #[must_use]
-    pub fn then_cut(self) -> Self {
+    pub fn then_disconnect(self) -> Self {
         self.then_fail(ProviderError::network("The connection was lost"))
     }
 
-    /// Falls silent here until the request is cancelled.
+    /// Stalls at this point until the request is canceled.
     #[must_use]
     pub fn then_stall(self) -> Self {
-        self.then(Step::Stall)
+        self.then(ResponseStep::Stall)
     }
 
     /// Sets the stop reason; by default it is `toolUse` after tool calls and `stop` otherwise.
     #[must_use]
     pub fn stop(mut self, reason: StopReason) -> Self {
-        self.ending.stop_reason = Some(reason);
+        self.end.stop_reason = Some(reason);
         self
     }
 
-    /// Sets the id of the response.
     #[must_use]
     pub fn response_id(mut self, id: impl Into<String>) -> Self {
-        self.ending.response_id = Some(id.into());
+        self.end.response_id = Some(id.into());
         self
     }
 
-    fn then(mut self, step: Step) -> Self {
+    fn then(mut self, step: ResponseStep) -> Self {
         self.steps.push(step);
         self
     }
