@@ -23,7 +23,7 @@ use super::source::{AuthorizedUser, FileKey, REMEDY, ServiceAccount, Source, no_
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
-use crate::transport::{HttpClient, Route, innermost, read_whole, user_agent};
+use crate::transport::{HttpClient, Route, root_cause, read_body, user_agent};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -73,7 +73,7 @@ pub(super) async fn fetch_token(
             let answer = request.send().await.map_err(|error| {
                 ProviderError::network(format!(
                     "No access token could be fetched from {token_uri}: {}",
-                    innermost(&error.without_url())
+                    root_cause(&error.without_url())
                 ))
             })?;
             let origin = format!("the credentials in {}", path.display());
@@ -91,7 +91,7 @@ pub(super) async fn fetch_token(
             let answer = request.send().await.map_err(|error| {
                 no_credentials(format_args!(
                     "there is no credentials file, and no metadata server answers at {base_url}: {}",
-                    innermost(&error.without_url())
+                    root_cause(&error.without_url())
                 ))
             })?;
             let origin = format!("the metadata server at {base_url}");
@@ -202,7 +202,7 @@ async fn read_token(
 ) -> Result<CachedToken, ProviderError> {
     let status = answer.status().as_u16();
     let is_success = answer.status().is_success();
-    let body = read_whole(answer, route)
+    let body = read_body(answer, route)
         .await
         .map_err(|error| ProviderError {
             message: format!(

@@ -18,7 +18,7 @@ use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
 use crate::registry::Models;
 use crate::transport::sse::SseParser;
-use crate::transport::{HttpClient, Route, read_whole, unanswered, user_agent};
+use crate::transport::{HttpClient, Route, read_body, send_error, user_agent};
 
 /// How long the server may take to answer; loading and downloading go on behind an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
@@ -280,7 +280,7 @@ impl LlamaRouter {
         let asked = async {
             let (response, route) = self.send(method, path, body).await?;
             let status = response.status();
-            let body = read_whole(response, &route).await?;
+            let body = read_body(response, &route).await?;
             let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
             if status.is_success() {
                 return Ok(answer);
@@ -326,7 +326,7 @@ impl LlamaRouter {
         }
         match request.send().await {
             Ok(response) => Ok((response, route)),
-            Err(error) => Err(unanswered(error, &route)),
+            Err(error) => Err(send_error(error, &route)),
         }
     }
 

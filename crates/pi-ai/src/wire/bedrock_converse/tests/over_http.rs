@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::super::BedrockConverse;
-use super::answers::body;
+use super::responses::body;
 use crate::env::Env;
 use crate::message::AssistantMessage;
 use crate::options::{ModelRequest, StreamOptions};
@@ -47,7 +47,7 @@ fn busy() -> Reply {
 }
 
 #[tokio::test]
-async fn a_busy_service_is_asked_three_times_whatever_the_options_say() {
+async fn a_busy_service_is_retried_regardless_of_the_options() {
     let framed = [("content-type", "application/vnd.amazon.eventstream")];
     let whole = Reply::whole(200, &framed, body("text"));
     let server = GatedServer::start([busy(), busy(), whole]).await;
@@ -66,7 +66,7 @@ async fn a_busy_service_is_asked_three_times_whatever_the_options_say() {
 }
 
 #[tokio::test]
-async fn what_stays_refused_is_recorded_with_its_request() {
+async fn a_final_failure_records_the_request_id() {
     let server = GatedServer::start([busy(), busy(), busy()]).await;
     let message = answer(&server).await;
     assert_eq!(
@@ -82,7 +82,7 @@ async fn what_stays_refused_is_recorded_with_its_request() {
 }
 
 #[tokio::test]
-async fn a_failure_in_mid_stream_keeps_the_text_and_names_the_request() {
+async fn a_failure_in_the_stream_keeps_the_text_and_the_request_id() {
     let framed = [
         ("content-type", "application/vnd.amazon.eventstream"),
         ("x-amzn-requestid", "req-2"),
