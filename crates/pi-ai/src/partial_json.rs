@@ -60,7 +60,7 @@ struct PartialParser<'text> {
 /// A string value that is still open where the text ends.
 #[derive(Debug, Default)]
 struct OpenString {
-    /// Path to the string, root_cause segment first.
+    /// Path to the string, innermost segment first.
     path: Vec<PathSegment>,
     /// Byte offset of the part that is not parsed yet.
     position: usize,

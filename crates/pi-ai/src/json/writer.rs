@@ -66,7 +66,7 @@ fn needs_no_escape(text: &str) -> bool {
         .any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
 }
 
-/// An array or object that is being to_json.
+/// An array or object that is being written.
 pub(super) struct CompoundWriter<'a, 'out> {
     writer: &'a mut JsonWriter<'out>,
     closing: &'static str,
@@ -88,7 +88,7 @@ impl CompoundWriter<'_, '_> {
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
         debug_assert!(needs_no_escape(name), "{name}");
         self.comma();
-        // Field names are to_json in the program, and none needs an escape.
+        // Field names are written in the program, and none needs an escape.
         self.writer.out.push(b'"');
         self.writer.text(name);
         self.writer.text("\":");

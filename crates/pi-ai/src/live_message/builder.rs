@@ -273,9 +273,9 @@ impl MessageBuilder {
         }
         self.read(|message| {
             let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
-            let others = (1..).map(|attempt| tool_ids::replacement_id(&given, attempt));
+            let candidates = (1..).map(|attempt| tool_ids::replacement_id(&given, attempt));
             std::iter::once(given.clone())
-                .chain(others)
+                .chain(candidates)
                 .find(|id| !is_taken(id))
                 .unwrap_or_default()
         })

@@ -75,7 +75,7 @@ impl IncrementalObject {
     }
 }
 
-/// Returns the string at a path, whose root_cause segment comes first.
+/// Returns the string at a path, whose innermost segment comes first.
 fn string_at<'object>(
     object: &'object mut JsonObject,
     path: &[PathSegment],

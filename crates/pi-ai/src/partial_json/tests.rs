@@ -130,7 +130,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Serializes a value with every non-ASCII character ascii_json.
+/// Serializes a value with every non-ASCII character escaped.
 fn ascii_json(value: &Value) -> String {
     let mut text = String::new();
     for unit in value.to_string().encode_utf16() {

@@ -140,12 +140,12 @@ struct CallIds<'rule> {
 impl<'rule> CallIds<'rule> {
     fn new(messages: &[Cow<'_, Message>], model: &Model, rule: CallIdRule<'rule>) -> Self {
         let assistant_messages = || messages.iter().filter_map(|message| message.as_assistant());
-        // If all calls are the target's own, none is with_target_id.
+        // If all calls are the target's existing, none is renamed.
         if assistant_messages().all(|message| is_same_model(message, model)) {
             let taken = HashSet::new();
             return Self { rule, taken };
         }
-        // The target's own IDs cannot change, so they are reserved.
+        // The target's existing IDs cannot change, so they are reserved.
         let taken = assistant_messages()
             .filter(|message| is_same_model(message, model))
             .flat_map(AssistantMessage::tool_calls)
@@ -166,10 +166,10 @@ impl<'rule> CallIds<'rule> {
 
     /// Returns the call with a new ID, for a call that reuses the ID of an earlier call in its message.
     fn with_unique_id(&mut self, call: &ToolCall, source: &AssistantMessage) -> ToolCall {
-        let own = source
+        let existing = source
             .tool_calls()
             .map(|call| call_part(&call.id).to_owned());
-        self.taken.extend(own);
+        self.taken.extend(existing);
         let id = self.salted(call, source);
         ToolCall { id, ..call.clone() }
     }

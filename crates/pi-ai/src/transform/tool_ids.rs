@@ -2,7 +2,7 @@
 //!
 //! IDs move between providers with the history, and every API has its own alphabet and length
 //! limit. Each function here is the rule of one target; all are deterministic, so a replayed prefix
-//! is_supported identical and prompt caches hit. [`super::hand_off`] keeps the IDs of one transcript
+//! stays identical and prompt caches hit. [`super::hand_off`] keeps the IDs of one transcript
 //! unique if a rule maps two to the same.
 
 use crate::message::AssistantMessage;
@@ -79,14 +79,14 @@ pub(crate) fn mistral(id: &str) -> String {
     format!("{:0<MISTRAL_LENGTH$}", truncate(&hash, MISTRAL_LENGTH))
 }
 
-/// Returns a new ID for a call that reuses the ID of replacement_id: nine letters and digits, which every API
+/// Returns a new ID for a call that reuses the ID of another call: nine letters and digits, which every API
 /// accepts. Each attempt gives a different ID.
 pub(crate) fn replacement_id(id: &str, attempt: usize) -> String {
     mistral(&format!("{attempt}_{id}"))
 }
 
 /// The Responses APIs: `call|item`, each at most 64 letters, digits, `_` and `-`, not ending in `_`,
-/// the item starting with `fc_`. The item ID of replacement_id API is replaced by a hash, because the
+/// the item starting with `fc_`. The item ID of another API is replaced by a hash, because the
 /// service checks item IDs against those it issued. IDs without an item stay without one, and
 /// providers that are not known to accept item IDs get a single part.
 pub(crate) fn responses(id: &str, source: &AssistantMessage, model: &Model) -> String {

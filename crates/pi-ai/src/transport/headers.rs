@@ -12,10 +12,10 @@ const SECRET_NAMES: &[&str] = &["auth", "key", "token", "cookie", "secret", "sig
 /// is kept, so that it also deletes a header that a lower layer adds later.
 pub(crate) fn merge_headers(base: &mut HeaderOverrides, upper: HeaderOverrides) {
     // If one map has a name in two cases, the one that is not lower case was added on purpose.
-    let (ours, mixed_case): (Vec<_>, Vec<_>) = upper
+    let (lower_case, mixed_case): (Vec<_>, Vec<_>) = upper
         .into_iter()
         .partition(|(name, _)| !name.contains(|letter: char| letter.is_ascii_uppercase()));
-    for (name, value) in ours.into_iter().chain(mixed_case) {
+    for (name, value) in lower_case.into_iter().chain(mixed_case) {
         base.insert(name.to_ascii_lowercase(), value);
     }
 }
@@ -37,7 +37,7 @@ pub(crate) fn to_header_map(headers: &HeaderOverrides) -> Result<HeaderMap, Prov
         value.set_sensitive(
             SECRET_NAMES
                 .iter()
-                .any(|word| header.as_str().contains(word)),
+                .any(|name| header.as_str().contains(name)),
         );
         map.insert(header, value);
     }
@@ -83,7 +83,7 @@ mod tests {
         );
         merge_headers(
             &mut headers,
-            overrides(&[("x-b", Some("ours")), ("X-B", Some("theirs"))]),
+            overrides(&[("x-b", Some("lower_case")), ("X-B", Some("theirs"))]),
         );
         let map = to_header_map(&headers).unwrap();
         assert_eq!(map.len(), 2);

@@ -147,7 +147,7 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     messages.join(": ")
 }
 
-/// Returns the root_cause source; the outer layers only report that something inside failed.
+/// Returns the innermost source; the outer layers only report that something inside failed.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error)
         .last()

@@ -273,7 +273,7 @@ impl RequestDriver<'_> {
         Err(failed)
     }
 
-    /// Connects, sends and waits for the response headers, each wait with its set timeout.
+    /// Connects, sends and waits for the response headers, each wait with its own timeout.
     async fn await_head(
         &self,
         dispatch: &Dispatch,
@@ -405,9 +405,9 @@ async fn read_error_body(mut response: Response) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(chunk)) = response.chunk().await {
-            let room = MAX_ERROR_BODY.saturating_sub(body.len());
-            body.extend(chunk.iter().take(room));
-            if chunk.len() >= room {
+            let remaining = MAX_ERROR_BODY.saturating_sub(body.len());
+            body.extend(chunk.iter().take(remaining));
+            if chunk.len() >= remaining {
                 break;
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct SseEvent<'a> {
 pub(crate) struct SseParser {
     /// The bytes of an incomplete line.
     line: Vec<u8>,
-    /// SseFields of the current event from earlier chunks.
+    /// Fields of the current event from earlier chunks.
     pending: SseFields<'static>,
     /// The last chunk ended in a carriage return: a line feed that follows belongs to it.
     after_carriage_return: bool,
@@ -34,7 +34,7 @@ pub(crate) struct SseParser {
     past_first_line: bool,
 }
 
-/// SseFields of the current event; borrowed while they lie in the current chunk.
+/// Fields of the current event; borrowed while they lie in the current chunk.
 #[derive(Debug, Default)]
 struct SseFields<'chunk> {
     event: Option<Cow<'chunk, [u8]>>,
@@ -181,10 +181,10 @@ impl<'chunk> SseFields<'chunk> {
     }
 
     fn into_owned(self) -> SseFields<'static> {
-        let own = |value: Cow<'_, [u8]>| Cow::Owned(value.into_owned());
+        let to_owned = |value: Cow<'_, [u8]>| Cow::Owned(value.into_owned());
         SseFields {
-            event: self.event.map(own),
-            data: self.data.map(own),
+            event: self.event.map(to_owned),
+            data: self.data.map(to_owned),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
         400..=499 if is_overflow_text(body) => ErrorClass::ContextOverflow,
         403 => ErrorClass::Auth,
         429 => ErrorClass::RateLimited {
-            retry_after: requested_delay(head, answered_at(head)),
+            retry_after: requested_delay(head, response_time_ms(head)),
         },
         408 | 409 | 500.. => ErrorClass::Overloaded,
         400..=499 => ErrorClass::InvalidRequest,
@@ -25,7 +25,7 @@ pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
 }
 
 /// Returns when the service sent the response by its own clock, which a `retry-after` date refers to.
-fn answered_at(head: &ResponseHead) -> i64 {
+fn response_time_ms(head: &ResponseHead) -> i64 {
     head.headers
         .get("date")
         .and_then(|date| http_date_ms(date))

@@ -42,7 +42,7 @@ mod beta {
     pub(super) const OAUTH: &str = "oauth-2025-04-20";
     /// Streams tool arguments as they are sampled, for services without the per-tool flag.
     pub(super) const FINE_GRAINED_TOOL_STREAMING: &str = "fine-grained-tool-streaming-2025-05-14";
-    /// MessagesThinking between tool calls, for models with a thinking budget.
+    /// Thinking between tool calls, for models with a thinking budget.
     pub(super) const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
     /// Another model responds if the requested one refuses.
     pub(super) const SERVER_SIDE_FALLBACK: &str = "server-side-fallback-2026-07-01";
@@ -63,7 +63,7 @@ impl HttpProtocol for AnthropicMessages {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let compat = MessagesCompat::of(&request.model);
+            let compat = MessagesCompat::for_model(&request.model);
             Ok(HttpExchange {
                 url: format!(
                     "{}/v1/messages?beta=true",
@@ -103,7 +103,7 @@ enum MessagesCredential<'request> {
 }
 
 impl<'request> MessagesCredential<'request> {
-    fn of(request: &'request ModelRequest) -> Result<Self, ProviderError> {
+    fn resolve(request: &'request ModelRequest) -> Result<Self, ProviderError> {
         match &request.options.api_key {
             Some(token) if request.model.provider == copilot::PROVIDER => Ok(Self::Bearer(token)),
             Some(token) if token.expose_secret().contains(OAUTH_TOKEN_MARKER) => {
@@ -120,7 +120,7 @@ fn headers(
     request: &ModelRequest,
     compat: &MessagesCompat,
 ) -> Result<HeaderOverrides, ProviderError> {
-    let credential = MessagesCredential::of(request)?;
+    let credential = MessagesCredential::resolve(request)?;
     let mut headers = HeaderOverrides::new();
     let mut set = |name: &str, value: String| headers.insert(name.to_owned(), Some(value));
     set("accept", "application/json".to_owned());
@@ -158,7 +158,7 @@ fn betas(
         .and_then(Value::as_bool)
         .unwrap_or(true);
     let has_budget = matches!(
-        MessagesThinking::of(request, compat),
+        MessagesThinking::for_request(request, compat),
         MessagesThinking::Budget
     );
     let has_tools = || !transcript::current_tools(&request.messages).is_empty();

@@ -42,7 +42,7 @@ impl HttpProtocol for AzureResponses {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+            let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::Yes);
             let key = request::api_key(request).ok_or_else(|| missing_api_key(request))?;
             let headers = HeaderOverrides::from([(
                 "api-key".to_owned(),
@@ -58,7 +58,7 @@ impl HttpProtocol for AzureResponses {
     }
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+        let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::Yes);
         let settings = ReaderSettings::for_request(request, &compat);
         Box::new(ResponsesDecoder::new(settings))
     }
@@ -69,7 +69,7 @@ impl HttpProtocol for AzureResponses {
 }
 
 fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
-    let conversation = EncodedConversation::of(request, compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), deployment(request).into());
     body.insert("input".into(), conversation.input.into());
@@ -82,7 +82,7 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
-    let reasoning = ReasoningConfig::of(request);
+    let reasoning = ReasoningConfig::for_request(request);
     reasoning.add_to(&mut body);
     if matches!(reasoning, ReasoningConfig::On { .. }) {
         request::include_encrypted_reasoning(&mut body);

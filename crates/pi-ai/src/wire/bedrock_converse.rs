@@ -48,9 +48,9 @@ impl HttpProtocol for BedrockConverse {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let settings = AwsSettings::of(request);
-            let endpoint = BedrockEndpoint::of(request, &settings).await?;
-            let capabilities = BedrockCapabilities::of(&request.model, &settings.env);
+            let settings = AwsSettings::from_request(request);
+            let endpoint = BedrockEndpoint::resolve(request, &settings).await?;
+            let capabilities = BedrockCapabilities::for_model(&request.model, &settings.env);
             Ok(HttpExchange {
                 body: request::body(request, capabilities, &endpoint.region)?.into(),
                 url: endpoint.url,
@@ -90,8 +90,8 @@ impl HttpProtocol for BedrockConverse {
             for name in reserved {
                 outgoing.headers.remove(name);
             }
-            let settings = AwsSettings::of(request);
-            match BedrockAuth::of(request, &settings) {
+            let settings = AwsSettings::from_request(request);
+            match BedrockAuth::resolve(request, &settings) {
                 BedrockAuth::None => Ok(()),
                 BedrockAuth::Bearer(token) => {
                     let mut value =
@@ -106,7 +106,7 @@ impl HttpProtocol for BedrockConverse {
                     Ok(())
                 }
                 BedrockAuth::Signature => {
-                    let region = BedrockEndpoint::of(request, &settings).await?.region;
+                    let region = BedrockEndpoint::resolve(request, &settings).await?.region;
                     let credentials = self.credentials.load(&settings, &region, http).await?;
                     signature::sign(outgoing, credentials, &region, request.env.now_ms())
                 }
@@ -135,7 +135,7 @@ enum BedrockAuth {
 }
 
 impl BedrockAuth {
-    fn of(request: &ModelRequest, settings: &AwsSettings) -> Self {
+    fn resolve(request: &ModelRequest, settings: &AwsSettings) -> Self {
         if settings.env.var(BEDROCK_SKIP_AUTH).as_deref() == Some("1") {
             return Self::None;
         }

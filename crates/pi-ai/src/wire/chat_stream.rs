@@ -142,7 +142,9 @@ impl ToolCallTracker {
                     .iter()
                     .rposition(|call| {
                         let starts_new_call = name.is_some()
-                            && id.is_some_and(|id| call.id.as_deref().is_some_and(|own| own != id));
+                            && id.is_some_and(|id| {
+                                call.id.as_deref().is_some_and(|known| known != id)
+                            });
                         index.is_some() && call.index == index && !starts_new_call
                     })
                     .or_else(|| {
@@ -150,7 +152,7 @@ impl ToolCallTracker {
                         self.0.iter().rposition(|call| {
                             let starts_new_call = name.is_some()
                                 && index.is_some()
-                                && call.index.is_some_and(|own| Some(own) != index);
+                                && call.index.is_some_and(|known| Some(known) != index);
                             call.id.as_deref() == Some(id) && !starts_new_call
                         })
                     })?;

@@ -45,7 +45,7 @@ pub(crate) struct CodexResponses<O: SocketOpener = NetworkSockets>(Arc<CodexInne
 struct CodexInner<O: SocketOpener> {
     opener: O,
     sockets: SocketPool<O::Socket>,
-    /// Sessions whose WebSocket failed. They use HTTP for the lifetime of codex value: a network that
+    /// Sessions whose WebSocket failed. They use HTTP for the lifetime of this value: a network that
     /// rejects one upgrade rejects the next, and every attempt costs the user time.
     http_sessions: Mutex<HashSet<String>>,
 }
@@ -186,7 +186,7 @@ impl HttpProtocol for CodexHttp {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let account = CodexAccount::of(request)?;
+            let account = CodexAccount::resolve(request)?;
             let body = match &self.body {
                 Some(body) => body.clone(),
                 None => request::body(request)?,

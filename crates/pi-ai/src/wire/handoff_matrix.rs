@@ -261,7 +261,7 @@ fn declared_tools() -> Value {
             "properties": {"path": {"type": "string"}}}})
     };
     json!([{"role": "system", "content": "You are precise.", "timestamp": NOW,
-        "toolsAdded": [tool("result"), tool("ls"), tool("bash"), tool("now")]}])
+        "toolsAdded": [tool("read"), tool("ls"), tool("bash"), tool("now")]}])
 }
 
 /// A conversation with every recorded response of the source, continued by the user.
@@ -295,20 +295,20 @@ fn conversation(source: ApiProfile) -> (Value, Vec<AssistantMessage>) {
 /// Collects all signatures, which only the model that issued them may receive.
 fn signatures(responses: &[AssistantMessage]) -> Vec<String> {
     let keys = ["thinkingSignature", "textSignature", "thoughtSignature"];
-    let mut found = Vec::new();
+    let mut signatures = Vec::new();
     for response in responses {
         let content = serde_json::to_value(&response.content).unwrap();
         for block in content.as_array().unwrap() {
             let signed = keys.iter().filter_map(|key| block.get(*key)?.as_str());
             // Chat Completions stores a field name there, which is not a signature.
-            found.extend(
+            signatures.extend(
                 signed
                     .filter(|signature| !signature.starts_with("reasoning"))
                     .map(str::to_owned),
             );
         }
     }
-    found
+    signatures
 }
 
 /// Whether a body contains a signature, as a string or as the JSON that the string encodes.

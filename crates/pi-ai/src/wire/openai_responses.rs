@@ -56,7 +56,7 @@ impl HttpProtocol for OpenAiResponses {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+            let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::No);
             let base = request.model.base_url.trim_end_matches('/');
             Ok(HttpExchange {
                 url: format!("{base}/responses"),
@@ -68,7 +68,7 @@ impl HttpProtocol for OpenAiResponses {
     }
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+        let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::No);
         let tier = request.options.text_option("serviceTier");
         Box::new(ResponsesDecoder::new(ReaderSettings {
             pricing: TierPricing::new(&request.model, tier, TierRule::AsReported),
@@ -84,7 +84,7 @@ impl HttpProtocol for OpenAiResponses {
 
 fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
     let model = &request.model;
-    let conversation = EncodedConversation::of(request, compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
     body.insert("input".into(), conversation.input.into());
@@ -101,7 +101,7 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
-    let reasoning = ReasoningConfig::of(request);
+    let reasoning = ReasoningConfig::for_request(request);
     match &reasoning {
         ReasoningConfig::On { .. } => {
             reasoning.add_to(&mut body);

@@ -116,13 +116,13 @@ async fn the_message_is_rebuilt_from_deltas() {
             "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7, "cost": {"total": 0.5}}}),
     ]);
     let server = GatedServer::start([Reply::events().chunk(body)]).await;
-    let (told, last) = types(stream_through(&server, StreamOptions::default())).await;
-    let told: Vec<&str> = told
+    let (event_types, last) = types(stream_through(&server, StreamOptions::default())).await;
+    let event_types: Vec<&str> = event_types
         .iter()
         .filter_map(|event| event["type"].as_str())
         .collect();
     assert_eq!(
-        told,
+        event_types,
         [
             "start",
             "thinking_start",
@@ -154,21 +154,21 @@ async fn the_message_is_rebuilt_from_deltas() {
 
 #[tokio::test]
 async fn failures_keep_the_partial_message() {
-    let half = [
+    let partial = [
         json!({"type": "text_start", "contentIndex": 0}),
-        json!({"type": "text_delta", "contentIndex": 0, "delta": "half"}),
+        json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ];
     let failed = json!({"type": "error", "reason": "error", "errorMessage": "529 overloaded",
         "usage": {"input": 1, "output": 1, "totalTokens": 2}});
     let cases = [
         (
-            Reply::events().chunk(events(&half)),
-            "half",
+            Reply::events().chunk(events(&partial)),
+            "partial",
             "ended without",
         ),
         (
-            Reply::events().chunk(events(&half) + &events(&[failed])),
-            "half",
+            Reply::events().chunk(events(&partial) + &events(&[failed])),
+            "partial",
             "529 overloaded",
         ),
         (
@@ -196,15 +196,15 @@ async fn failures_keep_the_partial_message() {
 
 #[tokio::test]
 async fn canceling_keeps_the_partial_message() {
-    let half = events(&[
+    let partial = events(&[
         json!({"type": "text_start", "contentIndex": 0}),
-        json!({"type": "text_delta", "contentIndex": 0, "delta": "half"}),
+        json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ]);
-    let server = GatedServer::start([Reply::events().chunk(half).gate("never")]).await;
+    let server = GatedServer::start([Reply::events().chunk(partial).gate("never")]).await;
     let options = StreamOptions::default();
     let cancel = options.cancel.clone();
     let mut stream = stream_through(&server, options);
-    while stream.live().read(AssistantMessage::text) != "half" {
+    while stream.live().read(AssistantMessage::text) != "partial" {
         stream.next().await.unwrap();
     }
     cancel.cancel();
@@ -222,7 +222,7 @@ async fn canceling_keeps_the_partial_message() {
         (reason, cause.class),
         (StopReason::Aborted, ErrorClass::Aborted)
     );
-    assert_eq!(error.text(), "half");
+    assert_eq!(error.text(), "partial");
     assert_eq!(*phase.borrow(), StreamPhase::Ended);
     server.left(0).await;
 }

@@ -65,15 +65,15 @@ fn ids_of_other_models_are_rewritten_with_their_results() {
             other_model(&json!([call("call_1|fc_1"), call("call_2|fc_2")])),
             result("call_2|fc_2"),
             result("call_1|fc_1"),
-            same_model(&json!([call("same_model|id")])),
-            result("same_model|id"),
+            same_model(&json!([call("own|id")])),
+            result("own|id"),
         ])),
         [
             json!({"assistant": [call("call_1_fc_1"), call("call_2_fc_2")]}),
             json!({"result": ["call_2_fc_2", "run"]}),
             json!({"result": ["call_1_fc_1", "run"]}),
-            json!({"assistant": [call("same_model|id")]}),
-            json!({"result": ["same_model|id", "run"]}),
+            json!({"assistant": [call("own|id")]}),
+            json!({"result": ["own|id", "run"]}),
         ]
     );
 }
@@ -144,9 +144,10 @@ fn calls_of_a_responses_api_have_unique_call_parts() {
     let ids: Vec<&str> = hand_off_to_alpha
         .iter()
         .flat_map(|message| match message.as_ref() {
-            Message::Assistant(answer) => {
-                answer.tool_calls().map(|call| call.id.as_str()).collect()
-            }
+            Message::Assistant(assistant) => assistant
+                .tool_calls()
+                .map(|call| call.id.as_str())
+                .collect(),
             Message::ToolResult(result) => vec![result.tool_call_id.as_str()],
             Message::System(_) | Message::User(_) => Vec::new(),
         })

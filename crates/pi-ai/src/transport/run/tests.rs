@@ -213,7 +213,7 @@ async fn finish(mut stream: AssistantStream) -> StreamOutcome {
     }
 }
 
-/// Advances the clock while the request is_retrying for its next attempt, and only then: a paused
+/// Advances the clock while the request waits for its next attempt, and only then: a paused
 /// clock would also skip the time that loopback connections need.
 async fn without_retry_waits<F: Future>(
     stream: AssistantStream,

@@ -16,9 +16,9 @@ pub(super) struct MessagesCompat {
     pub affinity_header: Option<&'static str>,
     pub cache_on_tools: bool,
     pub temperature: bool,
-    /// MessagesThinking is adaptive and controlled by an effort instead of a budget.
+    /// Thinking is adaptive and controlled by an effort instead of a budget.
     pub adaptive_thinking: bool,
-    /// MessagesThinking may be replayed with an empty signature.
+    /// Thinking may be replayed with an empty signature.
     pub empty_signature: bool,
     pub strict_tools: bool,
     /// The effort may change between turns, and the history records it.
@@ -42,7 +42,7 @@ pub(super) struct AllowedFallback {
 }
 
 impl MessagesCompat {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(super) fn for_model(model: &Model) -> Self {
         let flag = |name: &str, default: bool| {
             model
                 .compat_value(name)

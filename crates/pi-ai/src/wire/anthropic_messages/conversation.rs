@@ -129,7 +129,7 @@ pub(super) struct ConversationConverter<'request> {
     pub provider: &'request str,
     /// The marker for the end of the conversation.
     pub cache: Option<CacheControl>,
-    /// MessagesThinking may be replayed without a signature.
+    /// Thinking may be replayed without a signature.
     pub empty_signature: bool,
     /// Tool changes are sent at their system message.
     pub tool_changes: bool,

@@ -61,8 +61,8 @@ enum BlockKind {
 
 impl MessagesDecoder {
     pub(super) fn new(request: &ModelRequest) -> Self {
-        let compat = MessagesCompat::of(&request.model);
-        let effort = match MessagesThinking::of(request, &compat) {
+        let compat = MessagesCompat::for_model(&request.model);
+        let effort = match MessagesThinking::for_request(request, &compat) {
             MessagesThinking::Adaptive(effort) if compat.effort_in_history => {
                 Some(effort.to_owned())
             }

@@ -34,7 +34,7 @@ pub(super) struct CacheControl {
 }
 
 impl CacheControl {
-    fn of(request: &ModelRequest, compat: &MessagesCompat) -> Option<Self> {
+    fn for_request(request: &ModelRequest, compat: &MessagesCompat) -> Option<Self> {
         let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
@@ -120,7 +120,7 @@ struct FallbackModel<'request> {
     model: &'request str,
 }
 
-/// MessagesThinking configuration, as far as the rest of the request depends on it.
+/// Thinking configuration, as far as the rest of the request depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessagesThinking<'request> {
     /// The model does not support thinking, or the field must be omitted.
@@ -133,7 +133,7 @@ pub(super) enum MessagesThinking<'request> {
 }
 
 impl<'request> MessagesThinking<'request> {
-    pub(super) fn of(request: &'request ModelRequest, compat: &MessagesCompat) -> Self {
+    pub(super) fn for_request(request: &'request ModelRequest, compat: &MessagesCompat) -> Self {
         let level = request.options.reasoning;
         if compat.effort_in_history {
             return Self::Adaptive(effort(request, level).unwrap_or(DEFAULT_EFFORT));
@@ -184,8 +184,8 @@ pub(super) fn body(
     request: &ModelRequest,
     compat: &MessagesCompat,
 ) -> Result<RequestBody, ProviderError> {
-    let cache = CacheControl::of(request, compat);
-    let thinking = MessagesThinking::of(request, compat);
+    let cache = CacheControl::for_request(request, compat);
+    let thinking = MessagesThinking::for_request(request, compat);
     let messages = transcript::resolve(&request.messages, compat.later_system_messages);
     let prompt = messages
         .first()
@@ -204,7 +204,7 @@ pub(super) fn body(
         tool_changes: changes_tools_in_place(request, compat),
         effort_now,
     };
-    let declared = DeclaredTools::of(request, compat);
+    let declared = DeclaredTools::for_request(request, compat);
     let tools = declared.convert(compat, cache)?;
     let body = MessagesBody {
         model: &request.model.id,
@@ -344,7 +344,7 @@ struct DeclaredTools {
 }
 
 impl DeclaredTools {
-    fn of(request: &ModelRequest, compat: &MessagesCompat) -> Self {
+    fn for_request(request: &ModelRequest, compat: &MessagesCompat) -> Self {
         if !changes_tools_in_place(request, compat) {
             return Self {
                 active: transcript::current_tools(&request.messages),

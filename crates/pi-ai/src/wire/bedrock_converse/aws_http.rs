@@ -109,10 +109,11 @@ impl Connector {
         let body = read_body(response, &route)
             .await
             .map_err(|error| ConnectorError::io(error.into()))?;
-        let mut answer = http::Response::new(SdkBody::from(body));
-        *answer.status_mut() = status;
-        *answer.headers_mut() = headers;
-        HttpResponse::try_from(answer).map_err(|error| ConnectorError::other(error.into(), None))
+        let mut http_response = http::Response::new(SdkBody::from(body));
+        *http_response.status_mut() = status;
+        *http_response.headers_mut() = headers;
+        HttpResponse::try_from(http_response)
+            .map_err(|error| ConnectorError::other(error.into(), None))
     }
 }
 

@@ -1,4 +1,4 @@
-//! BedrockCapabilities of a model on Bedrock, derived from its ID and name.
+//! Capabilities of a model on Bedrock, derived from its ID and name.
 //!
 //! The Converse API is the same for all vendors, but thinking and caching are not. An application
 //! inference profile hides the model behind an opaque ID, so the name is checked as well.
@@ -42,7 +42,7 @@ pub(super) struct BedrockCapabilities {
 }
 
 impl BedrockCapabilities {
-    pub(super) fn of(model: &Model, env: &Env) -> Self {
+    pub(super) fn for_model(model: &Model, env: &Env) -> Self {
         let (id, name) = (model.id.to_lowercase(), model.name.to_lowercase());
         let variants = [normalize(&id), normalize(&name), id, name];
         let matches_any = |parts: &[&str]| {
@@ -135,7 +135,7 @@ mod tests {
             let model = testing::model("bedrock-converse-stream", json!({"id": id, "name": name}));
             let env = Env::fixed::<&str, &str>([]);
             assert_eq!(
-                BedrockCapabilities::of(&model, &env),
+                BedrockCapabilities::for_model(&model, &env),
                 expected,
                 "{id} {name}"
             );
@@ -148,7 +148,7 @@ mod tests {
         let caches = |name: &str| {
             let fields = json!({"id": "profile", "name": name});
             let model = testing::model("bedrock-converse-stream", fields);
-            BedrockCapabilities::of(&model, &env).cache_points
+            BedrockCapabilities::for_model(&model, &env).cache_points
         };
         assert!(caches("My profile"));
         assert!(!caches("Claude 3 Haiku"));

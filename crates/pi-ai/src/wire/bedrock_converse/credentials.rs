@@ -67,7 +67,7 @@ pub(super) struct AwsSettings {
 }
 
 impl AwsSettings {
-    pub(super) fn of(request: &ModelRequest) -> Self {
+    pub(super) fn from_request(request: &ModelRequest) -> Self {
         let env = request.environment();
         let mut variables: BTreeMap<String, String> = VARIABLES
             .iter()

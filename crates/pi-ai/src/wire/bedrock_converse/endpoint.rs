@@ -27,7 +27,7 @@ impl BedrockEndpoint {
     /// The region is that of the model's ARN, else the configured one, else the profile's, else
     /// that of the base URL. AWS's own base URLs follow the region; any other (a private
     /// endpoint, a gateway) is used as is.
-    pub(super) async fn of(
+    pub(super) async fn resolve(
         request: &ModelRequest,
         settings: &AwsSettings,
     ) -> Result<Self, ProviderError> {

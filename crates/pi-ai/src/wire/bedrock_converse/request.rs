@@ -109,7 +109,7 @@ struct CachePoint {
 }
 
 impl CachePoint {
-    fn of(request: &ModelRequest, capabilities: BedrockCapabilities) -> Option<Self> {
+    fn for_request(request: &ModelRequest, capabilities: BedrockCapabilities) -> Option<Self> {
         let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
@@ -155,7 +155,7 @@ pub(super) fn body(
     capabilities: BedrockCapabilities,
     region: &str,
 ) -> Result<Value, ProviderError> {
-    let cache_point = CachePoint::of(request, capabilities);
+    let cache_point = CachePoint::for_request(request, capabilities);
     let resolved = transcript::resolve(&request.messages, false);
     let prompt = resolved
         .first()
@@ -169,7 +169,7 @@ pub(super) fn body(
         request.env.now_ms(),
     );
     let messages = conversation(&handed_off, capabilities, cache_point)?;
-    let thinking = ConverseThinking::of(request, capabilities);
+    let thinking = ConverseThinking::for_request(request, capabilities);
     let tools = transcript::current_tools(&request.messages);
     let body = ConverseBody {
         tool_config: tool_config(&tools, request, &messages)?,
@@ -205,7 +205,7 @@ enum ConverseThinking<'request> {
 }
 
 impl<'request> ConverseThinking<'request> {
-    fn of(request: &'request ModelRequest, capabilities: BedrockCapabilities) -> Self {
+    fn for_request(request: &'request ModelRequest, capabilities: BedrockCapabilities) -> Self {
         let level = request.options.reasoning;
         if level == ThinkingLevel::Off || !request.model.reasoning || !capabilities.claude {
             return Self::Unmentioned;

@@ -1,6 +1,6 @@
 //! Error messages for failed HTTP responses of Codex.
 //!
-//! An exhausted usage limit gets a message with its reset time; full_conversation else is handled as for
+//! An exhausted usage limit gets a message with its reset time; everything else is handled as for
 //! all Responses APIs.
 
 use std::time::Duration;

@@ -67,7 +67,7 @@ pub(super) enum RecoveryAction {
     Fail,
 }
 
-/// Tracks the recovery attempts of one request; each kind is done once.
+/// Tracks the recovery attempts of one request; each kind is tried once.
 #[derive(Debug, Default)]
 pub(super) struct WebSocketRecovery {
     resent_in_full: bool,
@@ -117,7 +117,7 @@ mod tests {
 
     fn service(code: &str) -> AttemptError {
         AttemptError::Service {
-            error: ProviderError::protocol("said no"),
+            error: ProviderError::protocol("rejected"),
             code: Some(code.to_owned()),
         }
     }

@@ -39,7 +39,7 @@ pub(super) const RULES: ServiceRules = ServiceRules {
 };
 
 pub(super) fn compat(request: &ModelRequest) -> ResponsesCompat {
-    ResponsesCompat::of(&request.model, StrictByDefault::Yes)
+    ResponsesCompat::for_model(&request.model, StrictByDefault::Yes)
 }
 
 pub(super) fn reader_settings(request: &ModelRequest) -> ReaderSettings {
@@ -53,7 +53,7 @@ pub(super) fn reader_settings(request: &ModelRequest) -> ReaderSettings {
 
 pub(super) fn body(request: &ModelRequest) -> Result<JsonObject, ProviderError> {
     let compat = compat(request);
-    let conversation = EncodedConversation::of(request, &compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, &compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), request.model.id.clone().into());
     body.insert("store".into(), false.into());
@@ -74,7 +74,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<JsonObject, ProviderError> 
     request::add_temperature(request, &mut body);
     request::add_service_tier(request, &mut body);
     EncodedConversation::add_tools(conversation.tools, &mut body);
-    ReasoningConfig::of(request).add_to(&mut body);
+    ReasoningConfig::for_request(request).add_to(&mut body);
     Ok(body)
 }
 
@@ -118,7 +118,7 @@ pub(super) struct CodexAccount {
 
 impl CodexAccount {
     /// Resolves the account: an option or header of the caller, else the token itself.
-    pub(super) fn of(request: &ModelRequest) -> Result<Self, ProviderError> {
+    pub(super) fn resolve(request: &ModelRequest) -> Result<Self, ProviderError> {
         let token = request::api_key(request)
             .cloned()
             .ok_or_else(|| missing_api_key(request))?;

@@ -227,7 +227,7 @@ fn header_lines(headers: HeaderOverrides) -> String {
 #[test]
 fn headers_contain_account_and_session() {
     let request = hello(options());
-    let account = CodexAccount::of(&request).unwrap();
+    let account = CodexAccount::resolve(&request).unwrap();
     assert_snapshot!(header_lines(request::http_headers(&request, &account)), @r#"
     accept: text/event-stream
     authorization: Bearer <token>
@@ -259,7 +259,7 @@ fn the_account_comes_from_option_header_or_token() {
     let account = |change: fn(&mut StreamOptions)| {
         let mut options = options();
         change(&mut options);
-        CodexAccount::of(&hello(options)).map(|account| account.id)
+        CodexAccount::resolve(&hello(options)).map(|account| account.id)
     };
     assert_eq!(account(|_| {}).unwrap(), "acct_mock");
     let option = |options: &mut StreamOptions| {
@@ -273,17 +273,17 @@ fn the_account_comes_from_option_header_or_token() {
         let value = Some("acct_header".to_owned());
         options
             .headers
-            .insert("ChatGPT-CodexAccount-Id".to_owned(), value);
+            .insert("ChatGPT-Account-Id".to_owned(), value);
     };
     assert_eq!(account(header).unwrap(), "acct_header");
     for token in ["not-a-jwt", "a.b.c", "a.e30.c", "a.b.c.d"] {
         let mut options = options();
         options.api_key = Some(token.to_owned().into());
-        let error = CodexAccount::of(&hello(options))
+        let error = CodexAccount::resolve(&hello(options))
             .map(|account| account.id)
             .unwrap_err();
         assert!(
-            error.message.contains("names no account"),
+            error.message.contains("contains no account"),
             "{}",
             error.message
         );

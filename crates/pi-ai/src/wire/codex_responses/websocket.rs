@@ -57,7 +57,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         pool: &'run SocketPool<O::Socket>,
         body: &'run JsonObject,
     ) -> Result<Self, ProviderError> {
-        let account = CodexAccount::of(request)?;
+        let account = CodexAccount::resolve(request)?;
         let url = request::websocket_url(&request.model.base_url);
         Ok(Self {
             key: cached_session_id(request).map(|session_id| SocketKey {

@@ -52,13 +52,13 @@ macro_rules! fixture {
 
 /// Decodes a body with both APIs, which must only differ in their name.
 fn decoded(body: &str) -> String {
-    let told = APIS.map(|api| {
+    let decoded_events = APIS.map(|api| {
         let model = model(api, "gemini-3-flash-preview");
         let events = testing::decode(decoder(api, &model), &model, [body.as_bytes()]);
         lines(&events).replace(api, "google-*")
     });
-    assert_eq!(told[0], told[1]);
-    told[0].clone()
+    assert_eq!(decoded_events[0], decoded_events[1]);
+    decoded_events[0].clone()
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn an_error_in_the_stream_keeps_the_partial_message() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_end","contentIndex":0,"content":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service failed while answering: The model is overloaded. Please try again later. (503, UNAVAILABLE)","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service failed during the response: The model is overloaded. Please try again later. (503, UNAVAILABLE)","timestamp":1700000000000}}
     "#);
 }
 
@@ -187,7 +187,7 @@ fn a_response_that_ends_early_is_an_error() {
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_delta","contentIndex":0,"delta":"tial"}
     {"type":"text_end","contentIndex":0,"content":"partial"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"partial"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"partial"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
@@ -195,8 +195,8 @@ fn a_response_that_ends_early_is_an_error() {
 fn an_error_instead_of_a_stream_is_reported() {
     let body = "{\"error\":\n{\"code\": 400, \"message\": \"bad proxy\", \"status\": \"X\"}\n}";
     let events = decoded(body);
-    assert!(events.contains("The service failed while answering: bad proxy (400, X)"));
-    assert!(decoded("<html>").contains("The answer ended without a finish reason"));
+    assert!(events.contains("The service failed during the response: bad proxy (400, X)"));
+    assert!(decoded("<html>").contains("The stream ended without a finish reason"));
     assert!(
         decoded("data: {\"candidates\": 5}\n\n").contains("The service sent a malformed chunk")
     );
@@ -311,7 +311,7 @@ fn older_models_get_images_in_a_separate_turn() {
     {"parts":[{"text":"look at this"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
     {"parts":[{"thought":true,"text":"two reads","thoughtSignature":"c2lnbmF0dXJl"},{"text":"Reading."},{"functionCall":{"name":"read","args":{"path":"a"}}},{"functionCall":{"name":"read","args":{"path":"b","limit":2}}}],"role":"model"}
     {"parts":[{"functionResponse":{"name":"read","response":{"output":"A"}}},{"functionResponse":{"name":"read","response":{"error":"no such file"}}}],"role":"user"}
-    {"parts":[{"text":"Image returned by the tool:"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
+    {"parts":[{"text":"Tool result image:"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}
     {"parts":[{"functionCall":{"name":"read","args":{"path":"c"}}}],"role":"model"}
@@ -441,7 +441,7 @@ fn budgets_and_explicit_thinking_override_the_table() {
         reasoning(ThinkingLevel::High),
     );
     assert_snapshot!(error.unwrap_err(), @r#"
-    The thinking level high of mock/gemini-3-flash is mapped to "ultra"; Google knows minimal, low, medium and high
+    The thinking level high of mock/gemini-3-flash is mapped to "ultra"; Google supports minimal, low, medium and high
     "#);
     let plain = json!({"id": "gemini-2.5-pro", "reasoning": false});
     let config = thinking_of(
@@ -532,19 +532,19 @@ fn failed_responses_are_described_and_classified() {
             400,
             r#"{"error": {"code": 400, "message": "bad field", "status": "INVALID_ARGUMENT"}}"#,
             ErrorClass::InvalidRequest,
-            r#"The service refused the request: {"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}"#,
+            r#"The service rejected the request: {"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}"#,
         ),
         (
             400,
             r#"{"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
             ErrorClass::Auth,
-            r#"The service refused the request: {"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+            r#"The service rejected the request: {"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
         ),
         (
             400,
             r#"{"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
             ErrorClass::ContextOverflow,
-            r#"The service refused the request: {"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
+            r#"The service rejected the request: {"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
         ),
         (
             429,
@@ -552,7 +552,12 @@ fn failed_responses_are_described_and_classified() {
             limited(Some(seconds(37))),
             r#"Too many requests: {"error":{"code":429,"message":"slow","details":[{"reason":"X"},{"retryDelay":"37s"}]}}"#,
         ),
-        (429, "", limited(None), "The service answered with HTTP 429"),
+        (
+            429,
+            "",
+            limited(None),
+            "The service responded with HTTP 429",
+        ),
         (
             503,
             r#"{"error":{"code":"busy","message":"busy"}}"#,
@@ -563,13 +568,13 @@ fn failed_responses_are_described_and_classified() {
             502,
             "<html>Bad Gateway</html>",
             ErrorClass::Overloaded,
-            "The service answered with HTTP 502: <html>Bad Gateway</html>",
+            "The service responded with HTTP 502: <html>Bad Gateway</html>",
         ),
         (
             403,
             r#"{"error":{"details":"odd"}}"#,
             ErrorClass::Auth,
-            r#"The credential was refused: {"error":{"details":"odd"}}"#,
+            r#"The credential was rejected: {"error":{"details":"odd"}}"#,
         ),
     ];
     for (status, body, class, message) in cases {

@@ -167,7 +167,7 @@ fn a_filtered_response_is_an_error() {
     {"type":"text_delta","contentIndex":0,"delta":"I cannot help with that."}
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"I cannot help with that."}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I cannot help with that."}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the answer with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I cannot help with that."}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the response with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
     "#);
 }
 
@@ -206,7 +206,7 @@ fn a_lost_connection_keeps_the_partial_message() {
     {"type":"toolcall_start","contentIndex":2,"id":"AbCdEf123","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":2,"delta":"{\"path\":\"a"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"par"},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"par"},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
@@ -362,7 +362,7 @@ fn a_text_model_gets_placeholders_for_images() {
 #[test]
 fn thinking_uses_effort_or_prompt_mode() {
     use ThinkingLevel::{High, Low, Off};
-    let effort = |word: &str| json!({"reasoning_effort": word});
+    let effort = |level: &str| json!({"reasoning_effort": level});
     let mode = || json!({"prompt_mode": "reasoning"});
     let rows = [
         ("mistral-small-2603", json!({}), Low, effort("high")),
@@ -487,15 +487,9 @@ fn failed_and_empty_results_are_marked() {
     let image = || json!([{"type": "image", "data": "AA", "mimeType": "image/png"}]);
     assert_eq!(result(text(), false), "no such file");
     assert_eq!(result(text(), true), "Error: no such file");
-    assert_eq!(result(json!([]), false), "(the tool returned nothing)");
-    assert_eq!(
-        result(json!([]), true),
-        "Error: (the tool returned nothing)"
-    );
-    assert_eq!(
-        result(image(), false),
-        "(the tool returned an image, attached)"
-    );
+    assert_eq!(result(json!([]), false), "(no tool output)");
+    assert_eq!(result(json!([]), true), "Error: (no tool output)");
+    assert_eq!(result(image(), false), "(see attached image)");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::model::Model;
 pub(super) struct CompletionsCompat {
     /// The service accepts `store`, which is then sent as `false`.
     pub supports_store: bool,
-    /// SystemChatMessage of reasoning models use the `developer` role.
+    /// Instructions of reasoning models use the `developer` role.
     pub supports_developer_role: bool,
     pub supports_reasoning_effort: bool,
     /// The service accepts `stream_options.include_usage`.
@@ -29,7 +29,7 @@ pub(super) struct CompletionsCompat {
     pub requires_tool_result_name: bool,
     /// No user message may directly follow a tool result, and content is never null.
     pub requires_assistant_after_tool_result: bool,
-    /// ThinkingFields is replayed as text.
+    /// Thinking is replayed as text.
     pub requires_thinking_as_text: bool,
     /// Replayed assistant messages include `reasoning_content`, even if it is empty.
     pub requires_reasoning_content: bool,
@@ -98,9 +98,9 @@ pub(super) enum SessionAffinityFormat {
 }
 
 impl CompletionsCompat {
-    /// Resolves the settings of a model: its settings, else those of the service it uses.
-    pub(super) fn of(model: &Model) -> Self {
-        let service = DetectedService::of(model);
+    /// Resolves the settings of a model: its own, else those of the service it uses.
+    pub(super) fn for_model(model: &Model) -> Self {
+        let service = DetectedService::detect(model);
         let settings = ModelSettings(model);
         Self {
             supports_store: settings.or("supportsStore", !service.is_basic),
@@ -149,7 +149,7 @@ impl CompletionsCompat {
     }
 }
 
-/// The model's settings settings. A value of the wrong type is ignored: one bad flag must not make the
+/// The model's own settings. A value of the wrong type is ignored: one bad flag must not make the
 /// model unusable.
 struct ModelSettings<'model>(&'model Model);
 
@@ -185,7 +185,7 @@ struct DetectedService {
 }
 
 impl DetectedService {
-    fn of(model: &Model) -> Self {
+    fn detect(model: &Model) -> Self {
         let base_url = model.base_url.to_ascii_lowercase();
         let rows: Vec<&ServiceRow> = SERVICES
             .iter()

@@ -33,7 +33,7 @@ pub(super) struct CompletionsDecoder {
 
 impl CompletionsDecoder {
     pub(super) fn new(request: &ModelRequest) -> Self {
-        let compat = CompletionsCompat::of(&request.model);
+        let compat = CompletionsCompat::for_model(&request.model);
         // A tool that cannot be declared has already failed the request.
         let inputs = tools::grammar_inputs(&request.messages, &compat).unwrap_or_default();
         Self {
@@ -167,7 +167,7 @@ impl CompletionsState {
         if let Some(reason) = choice.finish_reason.as_deref()
             && !reason.is_empty()
         {
-            let finish = FinishOutcome::of(reason);
+            let finish = FinishOutcome::from_reason(reason);
             message.stop(finish.stop_reason(), Some(reason));
             self.finish = Some(finish);
         }
@@ -281,7 +281,7 @@ impl CompletionsState {
         self.set_thinking_signature(message);
         let kinds: Vec<BlockKind> = message.read(|message| {
             let blocks = message.content.iter();
-            blocks.map(BlockKind::of).collect()
+            blocks.map(BlockKind::from_block).collect()
         });
         for (block, kind) in kinds.into_iter().enumerate() {
             match kind {
@@ -344,7 +344,7 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    fn of(block: &AssistantBlock) -> Self {
+    fn from_block(block: &AssistantBlock) -> Self {
         match block {
             AssistantBlock::Text(_) | AssistantBlock::Unknown(_) => Self::Text,
             AssistantBlock::Thinking(_) => Self::Thinking,
@@ -360,7 +360,7 @@ enum FinishOutcome {
 }
 
 impl FinishOutcome {
-    fn of(reason: &str) -> Self {
+    fn from_reason(reason: &str) -> Self {
         let failed = |class| {
             Self::Failed(ProviderError::new(
                 class,

@@ -19,7 +19,7 @@ use crate::transform::{self, tool_ids};
 use crate::wire::{BodyEncoding, HttpExchange, to_json_value};
 
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-    let compat = CompletionsCompat::of(&request.model);
+    let compat = CompletionsCompat::for_model(&request.model);
     let retention = request.cache_retention();
     Ok(HttpExchange {
         url: format!(
@@ -70,9 +70,9 @@ fn body(
     if let Some(priority) = &compat.vllm_priority {
         body.insert("priority".into(), priority.clone().into());
     }
-    ThinkingFields::of(request, output_limit).write(&mut body, compat);
+    ThinkingFields::for_request(request, output_limit).write(&mut body, compat);
     write_routing(&mut body, compat);
-    // Last, so that they override full_conversation above.
+    // Last, so that they override everything above.
     body.extend(model.sampling_params.clone().unwrap_or_default());
     body.extend(options.sampling_params.clone().unwrap_or_default());
     Ok(body)

@@ -31,7 +31,7 @@ pub(super) enum ThinkingFormat {
     Baseten,
     /// `enable_thinking`, and `reasoning_effort` if supported.
     Qwen,
-    /// `chat_template_kwargs` of Qwen's option_level template.
+    /// `chat_template_kwargs` of Qwen's own template.
     QwenChatTemplate,
     /// `chat_template_kwargs` from the model's settings.
     ChatTemplate,
@@ -55,7 +55,7 @@ pub(super) struct ThinkingFields<'request> {
 /// A level in the model's level map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MappedLevel<'model> {
-    /// Not in the map: the level keeps its option_level name.
+    /// Not in the map: the level keeps its own name.
     Unmapped,
     /// Null: the model does not support the level.
     Missing,
@@ -63,7 +63,7 @@ enum MappedLevel<'model> {
 }
 
 impl<'model> MappedLevel<'model> {
-    fn of(level: ThinkingLevel, model: &'model Model) -> Self {
+    fn lookup(level: ThinkingLevel, model: &'model Model) -> Self {
         match model.mapped_thinking_level(level) {
             None => Self::Unmapped,
             Some(None) => Self::Missing,
@@ -74,7 +74,7 @@ impl<'model> MappedLevel<'model> {
 
 impl<'request> ThinkingFields<'request> {
     /// Resolves the configuration of a request with the given output limit.
-    pub(super) fn of(request: &'request ModelRequest, output_limit: u64) -> Self {
+    pub(super) fn for_request(request: &'request ModelRequest, output_limit: u64) -> Self {
         let model = &*request.model;
         let level = requested_level(model, &request.options);
         let budget = level.map(|level| {
@@ -84,7 +84,7 @@ impl<'request> ThinkingFields<'request> {
         Self {
             model,
             level,
-            mapped: MappedLevel::of(level.unwrap_or(ThinkingLevel::Off), model),
+            mapped: MappedLevel::lookup(level.unwrap_or(ThinkingLevel::Off), model),
             budget: budget.filter(|budget| *budget > 0),
         }
     }
@@ -157,7 +157,7 @@ impl<'request> ThinkingFields<'request> {
         }
     }
 
-    /// Returns the effort: the mapped name, else the level's option_level name. Off has no option_level name, and a
+    /// Returns the effort: the mapped name, else the level's own name. Off has no own name, and a
     /// level that the model does not support has none.
     fn effort(&self) -> Option<&'request str> {
         match self.mapped {
@@ -201,7 +201,7 @@ impl<'request> ThinkingFields<'request> {
     }
 }
 
-/// Returns the level to request: the API's option_level option, else the common one clamped to the model's
+/// Returns the level to request: the API's own option, else the common one clamped to the model's
 /// levels. Off stays off, even for a model that does not list it.
 fn requested_level(model: &Model, options: &StreamOptions) -> Option<ThinkingLevel> {
     let option_level = options

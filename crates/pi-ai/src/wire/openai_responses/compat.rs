@@ -49,7 +49,7 @@ pub(crate) enum StrictByDefault {
 
 impl ResponsesCompat {
     /// Parses the record of a model.
-    pub(crate) fn of(model: &Model, strict: StrictByDefault) -> Self {
+    pub(crate) fn for_model(model: &Model, strict: StrictByDefault) -> Self {
         let flag = |name: &str, default: bool| {
             model
                 .compat_value(name)
@@ -59,7 +59,7 @@ impl ResponsesCompat {
         Self {
             developer_role: flag("supportsDeveloperRole", true),
             later_system_messages: flag("supportsMidConvoSystemMessages", false),
-            session_affinity: SessionAffinity::of(model),
+            session_affinity: SessionAffinity::for_model(model),
             long_cache_retention: flag("supportsLongCacheRetention", true),
             strict_tools: flag("supportsStrictMode", strict == StrictByDefault::Yes),
             grammar_tools: flag("supportsOpenAIGrammarTools", false),
@@ -77,7 +77,7 @@ impl ResponsesCompat {
 }
 
 impl SessionAffinity {
-    fn of(model: &Model) -> Self {
+    fn for_model(model: &Model) -> Self {
         match model
             .compat_value("sessionAffinityFormat")
             .and_then(Value::as_str)

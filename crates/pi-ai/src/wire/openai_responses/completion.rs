@@ -1,6 +1,6 @@
 //! Handles the end of a response: usage and cost, stop reason, and data missing from its items.
 //!
-//! The compatible services differ most here, so full_conversation in the last event is optional.
+//! The compatible services differ most here, so everything in the last event is optional.
 
 use serde_json::Value;
 

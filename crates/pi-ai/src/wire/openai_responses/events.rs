@@ -274,7 +274,7 @@ pub(super) struct FinalItem {
     pub kind: Option<String>,
     #[serde(deserialize_with = "optional_text")]
     pub id: Option<String>,
-    /// ReasoningConfig in the form that can be replayed.
+    /// Reasoning in the form that can be replayed.
     #[serde(deserialize_with = "optional_text")]
     pub encrypted_content: Option<String>,
 }

@@ -55,7 +55,7 @@ pub(crate) struct ServiceRules {
 }
 
 impl EncodedConversation {
-    pub(crate) fn of(
+    pub(crate) fn for_request(
         request: &ModelRequest,
         compat: &ResponsesCompat,
         rules: ServiceRules,
@@ -91,7 +91,7 @@ pub(crate) fn input_builder<'request>(
     InputBuilder {
         model: &request.model,
         compat,
-        tools: ToolDialect::of(compat, rules.default_strict),
+        tools: ToolDialect::new(compat, rules.default_strict),
         grammar_properties,
         leading_prompt: rules.leading_prompt,
         additions_in_place: false,
@@ -99,7 +99,7 @@ pub(crate) fn input_builder<'request>(
 }
 
 impl ReasoningConfig {
-    pub(crate) fn of(request: &ModelRequest) -> Self {
+    pub(crate) fn for_request(request: &ModelRequest) -> Self {
         let model = &request.model;
         if !model.reasoning {
             return Self::Omitted;
@@ -142,7 +142,7 @@ fn effort(request: &ModelRequest) -> Option<String> {
             None => return Some(name.to_owned()),
         },
         None => match request.options.reasoning {
-            // ReasoningConfig was not requested: a model that cannot disable it uses its default.
+            // Reasoning was not requested: a model that cannot disable it uses its default.
             ThinkingLevel::Off => return None,
             level => model.clamp_thinking_level(level),
         },
@@ -176,7 +176,7 @@ pub(crate) fn add_service_tier(request: &ModelRequest, body: &mut JsonObject) {
     }
 }
 
-/// Merges sampling parameters last, so that they override full_conversation else.
+/// Merges sampling parameters last, so that they override everything else.
 pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObject) {
     let layers = [
         request.model.sampling_params.as_ref(),

@@ -186,7 +186,7 @@ fn a_filtered_response_is_an_error() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Once"}
     {"type":"text_end","contentIndex":0,"content":"Once"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service broke the response off: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service ended the response early: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
     "#);
 }
 
@@ -393,12 +393,12 @@ fn full_conversation_from_another_model_for_a_text_model() {
     model: "alpha"
     input:
       {"role":"system","content":"You are precise.\n\n<cwd>/tmp</cwd>"}
-      {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_text","text":"[image left out: this model reads text only]"}]}
+      {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_text","text":"[image omitted: this model does not support images]"}]}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
       {"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
-      {"type":"function_call_output","call_id":"call_1","output":"A\n[tool image left out: this model reads text only]"}
+      {"type":"function_call_output","call_id":"call_1","output":"A\n[tool image omitted: this model does not support images]"}
       {"type":"function_call_output","call_id":"call_2","output":"no such file"}
       {"type":"tool_search_call","call_id":"pi_tool_load_dzbl9a1mhl5qk","execution":"client","status":"completed","arguments":{"query":"write","limit":1}}
       {"type":"tool_search_output","call_id":"pi_tool_load_dzbl9a1mhl5qk","execution":"client","status":"completed","tools":[{"type":"function","name":"write","description":"Writes a file.","parameters":{"type":"object","properties":{}},"defer_loading":true}]}
@@ -491,7 +491,7 @@ fn compat_flags_and_options_change_the_fields() {
     let long = |options: &mut StreamOptions| options.cache_retention = Some(CacheRetention::Long);
     let none = |options: &mut StreamOptions| options.cache_retention = Some(CacheRetention::None);
     let off = |options: &mut StreamOptions| options.reasoning = ThinkingLevel::Off;
-    let asked = |name: &'static str, value: Value| {
+    let with_option = |name: &'static str, value: Value| {
         move |options: &mut StreamOptions| {
             options.provider_options.insert(name.to_owned(), value);
         }
@@ -576,7 +576,7 @@ fn compat_flags_and_options_change_the_fields() {
         "a mapped level",
         fields(
             json!({"thinkingLevelMap": {"low": "tiny"}}),
-            asked("reasoningSummary", "concise".into()),
+            with_option("reasoningSummary", "concise".into()),
         ),
         format!(
             r#"{KEY},{MAX},"reasoning":{{"effort":"tiny","summary":"concise"}},"include":["reasoning.encrypted_content"]"#
@@ -586,7 +586,7 @@ fn compat_flags_and_options_change_the_fields() {
         "service tier",
         fields(
             json!({"reasoning": false}),
-            asked("serviceTier", "flex".into()),
+            with_option("serviceTier", "flex".into()),
         ),
         format!(r#"{KEY},{MAX},"service_tier":"flex""#),
     );
@@ -601,7 +601,7 @@ fn compat_flags_and_options_change_the_fields() {
         "the API's own tool choice",
         fields(
             json!({"reasoning": false}),
-            asked("toolChoice", json!({"type": "function", "name": "read"})),
+            with_option("toolChoice", json!({"type": "function", "name": "read"})),
         ),
         format!(r#"{KEY},{MAX},"tool_choice":{{"type":"function","name":"read"}}"#),
     );
@@ -683,8 +683,8 @@ fn a_request_without_credential_is_an_error_unless_headers_authorize() {
         change(&mut request.options);
         futures_util::FutureExt::now_or_never(OpenAiResponses.prepare(&request)).unwrap()
     };
-    let refused = prepare(|_| {}).unwrap_err();
-    assert_eq!(refused.message, "No API key for provider mock");
+    let error = prepare(|_| {}).unwrap_err();
+    assert_eq!(error.message, "No API key for provider mock");
     let own = |options: &mut StreamOptions| {
         let value = Some("Bearer x".to_owned());
         options
@@ -762,9 +762,12 @@ fn malformed_events_are_handled() {
         ),
         (
             "data: {\"type\":\"response.completed\",\"response\":{\"usage\":3}}\n\n",
-            "cannot be read",
+            "invalid event",
         ),
-        ("data: {\"type\":\"response.failed\"}\n\n", "no reason"),
+        (
+            "data: {\"type\":\"response.failed\"}\n\n",
+            "without a reason",
+        ),
         ("data: [DONE]\n\n", "before the response was complete"),
         (
             "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"odd\"}}",
@@ -779,14 +782,14 @@ fn malformed_events_are_handled() {
             "before the response",
         ),
     ];
-    for (body, words) in cases {
+    for (body, expected_text) in cases {
         let events = events(body.as_bytes());
         let last = events.lines().last().unwrap();
         assert!(last.contains("\"type\":\"error\""), "{body}: {last}");
-        let expected = if words == "protocol" {
-            "cannot be read"
+        let expected = if expected_text == "protocol" {
+            "invalid event"
         } else {
-            words
+            expected_text
         };
         assert!(last.contains(expected), "{body}: {last}");
     }

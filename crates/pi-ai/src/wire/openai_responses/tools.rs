@@ -43,7 +43,7 @@ pub(super) enum DeclaredIn {
 }
 
 impl ToolDialect {
-    pub(super) fn of(compat: &ResponsesCompat, default_strict: DefaultStrict) -> Self {
+    pub(super) fn new(compat: &ResponsesCompat, default_strict: DefaultStrict) -> Self {
         Self {
             strict_tools: compat.strict_tools,
             grammar_tools: compat.grammar_tools,

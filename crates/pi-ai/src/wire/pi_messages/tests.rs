@@ -102,12 +102,12 @@ fn malformed_streams_are_reported() {
         (format!("{start}\n\n"), "ended without a terminal event"),
         (
             r#"data: {"type":"text_delta","contentIndex":3,"delta":"x"}"#.to_owned() + "\n\n",
-            "block 3, which never began",
+            "block 3, which was never started",
         ),
         ("data: {\"type\n\n".to_owned(), "terminated early"),
         (
             r#"data: {"type":"error","reason":"error"}"#.to_owned(),
-            "without saying which",
+            "unknown error",
         ),
     ];
     for (body, expected) in cases {

@@ -64,9 +64,9 @@ async fn anthropic_signs_in_through_the_browser() {
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_600_000 - 300_000})
     );
     let opened = user.opened();
-    let asked: Vec<_> = opened.query_pairs().map(|(name, _)| name).collect();
+    let parameters: Vec<_> = opened.query_pairs().map(|(name, _)| name).collect();
     assert_eq!(
-        asked,
+        parameters,
         [
             "code",
             "client_id",
@@ -104,10 +104,10 @@ async fn a_used_port_falls_back_to_pasting() {
 async fn a_callback_with_another_state_is_rejected() {
     let service = GatedServer::start([]).await;
     let user = TestUser::new(Browser::Pastes("c0de#another"), &[]);
-    let refused = anthropic(&service, 0)
+    let error = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
         .await;
-    assert_eq!(refused.unwrap_err(), OAuthError::StateMismatch);
+    assert_eq!(error.unwrap_err(), OAuthError::StateMismatch);
     assert_eq!(service.requests(), vec![], "the code is not used");
 }
 
@@ -169,7 +169,7 @@ async fn a_rejected_code_shows_the_error_of_the_service() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the code exchange was refused (HTTP 400): invalid_grant: Code is stale"
+        "the code exchange was error (HTTP 400): invalid_grant: Code is stale"
     );
 }
 
@@ -206,8 +206,8 @@ fn access_token(account: &str) -> String {
 #[tokio::test]
 async fn chatgpt_in_a_browser() {
     let token = access_token("acct-1");
-    let answer = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let response = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
+    let service = GatedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexSignIn {
         auth_base_url: service.url(),
@@ -250,9 +250,9 @@ async fn chatgpt_in_a_browser() {
 
 #[tokio::test]
 async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
-    let answer =
+    let response =
         json!({"access_token": "s3cret.s3cret.s3cret", "refresh_token": "s3cret", "expires_in": 1});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let service = GatedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexSignIn {
         auth_base_url: service.url(),
@@ -265,7 +265,7 @@ async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
         .to_string();
     assert_eq!(
         error,
-        "the code exchange: the answer has an access token that names no account"
+        "the code exchange: the response has an access token that names no account"
     );
 }
 
@@ -344,14 +344,14 @@ async fn radius_provides_its_authorization_endpoint() {
 
 #[tokio::test]
 async fn a_gateway_can_only_open_web_pages() {
-    let answer = json!({"authorizationEndpoint": "file:///etc/passwd"});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let response = json!({"authorizationEndpoint": "file:///etc/passwd"});
+    let service = GatedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let mut sign_in = RadiusSignIn::new("Radius", &service.url());
     sign_in.callback_port = 0;
-    let refused = sign_in
+    let error = sign_in
         .login(&context(), &user, &CancellationToken::new())
         .await;
-    assert!(refused.is_err());
+    assert!(error.is_err());
     assert_eq!(user.events(), vec![]);
 }

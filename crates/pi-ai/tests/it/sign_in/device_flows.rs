@@ -120,7 +120,7 @@ async fn xai_keeps_a_refresh_token_that_is_not_replaced() {
 
 #[tokio::test]
 async fn a_code_can_be_denied_or_expire() {
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             json!({"error": "access_denied", "error_description": "no thanks"}),
             "the service denied access: no thanks",
@@ -135,11 +135,11 @@ async fn a_code_can_be_denied_or_expire() {
         ),
         (
             json!({"error": "unsupported_grant_type"}),
-            "the device sign-in was refused (HTTP 400): unsupported_grant_type",
+            "the device sign-in was error (HTTP 400): unsupported_grant_type",
         ),
     ] {
         let service =
-            GatedServer::start([json_reply(200, &device()), json_reply(400, &answer)]).await;
+            GatedServer::start([json_reply(200, &device()), json_reply(400, &response)]).await;
         let error = login(&xai(&service), &user(&[])).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
@@ -147,15 +147,15 @@ async fn a_code_can_be_denied_or_expire() {
 
 #[tokio::test]
 async fn an_invalid_verification_url_is_not_shown() {
-    let mut answer = device();
-    answer["verification_uri"] = json!("calc:");
-    answer["verification_uri_complete"] = json!("file:///bin/sh");
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let mut response = device();
+    response["verification_uri"] = json!("calc:");
+    response["verification_uri_complete"] = json!("file:///bin/sh");
+    let service = GatedServer::start([json_reply(200, &response)]).await;
     let user = user(&[]);
     let error = login(&xai(&service), &user).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the device code: the answer has a \"verification_uri\" that is no web address"
+        "the device code: the response has a \"verification_uri\" that is no web address"
     );
     assert_eq!(user.events(), vec![]);
 }
@@ -282,12 +282,12 @@ async fn meta_mints_a_key_with_the_identity_token() {
     assert!(over.is_rejection());
     assert_eq!(
         over.to_string(),
-        "the key was refused (HTTP 401): session is over"
+        "the key was error (HTTP 401): session is over"
     );
     let unfinished = flow.refresh(&credential, &context()).await.unwrap_err();
     assert_eq!(
         unfinished.to_string(),
-        "the key: the answer has no key; finish the setup at https://meta.example/setup"
+        "the key: the response has no key; finish the setup at https://meta.example/setup"
     );
 }
 

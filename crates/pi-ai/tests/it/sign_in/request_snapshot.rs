@@ -7,8 +7,8 @@ const COMMON_HEADERS: [&str; 4] = ["host", "accept-encoding", "content-length", 
 
 /// Formats all requests; each must have our user agent.
 pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String {
-    let shown: Vec<String> = service.requests().iter().map(show).collect();
-    let mut text = shown.join("\n");
+    let requests: Vec<String> = service.requests().iter().map(format_request).collect();
+    let mut text = requests.join("\n");
     for (value, name) in random {
         if !value.is_empty() {
             text = text.replace(value, &format!("<{name}>"));
@@ -17,7 +17,7 @@ pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String
     text
 }
 
-fn show(request: &RecordedRequest) -> String {
+fn format_request(request: &RecordedRequest) -> String {
     let agent = request.header("user-agent").unwrap_or_default();
     assert!(agent.starts_with("pi/"), "unexpected user agent {agent:?}");
     let mut lines = vec![format!("{} {}", request.method, request.target)];

@@ -186,7 +186,7 @@ async fn during_the_wait_for_a_retry() {
 
 #[tokio::test]
 async fn with_events_that_the_consumer_has_not_taken() {
-    let body = "data: fragment\n\n".repeat(50);
+    let body = "data: word\n\n".repeat(50);
     let (head, tail) = body.split_at(100);
     let server = GatedServer::start([Reply::events()
         .chunk(head.to_owned())

@@ -152,8 +152,8 @@ async fn hooks_see_and_change_the_exchange() {
     let expected = [
         "content-type",
         "user-agent",
-        "x-layer",
         "x-echo",
+        "x-layer",
         "200 polly",
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
@@ -247,10 +247,10 @@ async fn the_decoder_decides_about_an_early_end() {
 
 #[tokio::test]
 async fn an_error_event_keeps_the_preceding_events() {
-    let body = "data: a\n\nevent: error\ndata: read_error\n\n";
+    let body = "data: a\n\nevent: error\ndata: broken\n\n";
     let server = GatedServer::start([Reply::events().chunk(body)]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
-    finished.assert_failed(ErrorClass::Protocol, &["read_error"]);
+    finished.assert_failed(ErrorClass::Protocol, &["broken"]);
     assert_eq!(finished.text, "a");
 }
 

@@ -60,7 +60,7 @@ async fn the_requested_retry_delay_is_honored_and_reported() {
     let started = Instant::now();
     let stream = run_echo(&server, retrying(3));
     let mut phase = stream.phase();
-    let watching = async {
+    let watch = async {
         let mut seen = Vec::new();
         while phase.changed().await.is_ok() {
             if let StreamPhase::Retrying { attempt, delay } = *phase.borrow_and_update()
@@ -71,7 +71,7 @@ async fn the_requested_retry_delay_is_honored_and_reported() {
         }
         seen
     };
-    let (finished, seen) = tokio::join!(without_retry_waits(stream, finish), watching);
+    let (finished, seen) = tokio::join!(without_retry_waits(stream, finish), watch);
     assert_eq!(finished.text, "ok");
     // The date of the second response has passed: no delay, and the phase may go unobserved.
     assert_eq!(seen, [(1, 30_000), (3, 5_000)]);
@@ -116,8 +116,8 @@ async fn a_delay_longer_than_allowed_is_an_error_with_both_durations() {
 
 #[tokio::test]
 async fn the_last_failed_attempt_is_reported() {
-    let refusals = (1..=3).map(|number| Reply::whole(500, &[], format!("no {number}")));
-    let server = GatedServer::start(refusals).await;
+    let failures = (1..=3).map(|number| Reply::whole(500, &[], format!("no {number}")));
+    let server = GatedServer::start(failures).await;
     let (finished, waited) = run_with(EchoProtocol::default(), &server, retrying(2)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["500 no 3"]);
     assert_eq!(server.requests().len(), 3);

@@ -42,8 +42,8 @@ async fn a_proxy_from_the_environment_is_used_with_its_credentials() {
 async fn request_scoped_variables_override_the_environment() {
     let server = GatedServer::start([Reply::events().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
-    let dead = format!("http://{}", unused_address().await);
-    let mut request = with_env("http://api.example.test", &[("http_proxy", &dead)]);
+    let unreachable = format!("http://{}", unused_address().await);
+    let mut request = with_env("http://api.example.test", &[("http_proxy", &unreachable)]);
     request
         .options
         .env
@@ -79,8 +79,11 @@ async fn tls_uses_a_proxy_tunnel() {
 #[tokio::test]
 async fn a_loopback_target_bypasses_the_proxy() {
     let server = GatedServer::start([Reply::events().chunk(OK)]).await;
-    let dead = format!("http://{}", unused_address().await);
-    let variables = [("http_proxy", dead.as_str()), ("ALL_PROXY", &dead)];
+    let unreachable = format!("http://{}", unused_address().await);
+    let variables = [
+        ("http_proxy", unreachable.as_str()),
+        ("ALL_PROXY", &unreachable),
+    ];
     assert_eq!(
         run(with_env(&server.url(), &variables), HttpClient::new())
             .await
@@ -91,16 +94,16 @@ async fn a_loopback_target_bypasses_the_proxy() {
 
 #[tokio::test]
 async fn an_unreachable_proxy_is_named_in_the_error() {
-    let dead = unused_address().await;
+    let unreachable = unused_address().await;
     let request = with_env(
         "http://api.example.test",
-        &[("http_proxy", &format!("http://u:secret@{dead}"))],
+        &[("http_proxy", &format!("http://u:secret@{unreachable}"))],
     );
     let finished = run(request, HttpClient::new()).await;
     let fragments = [
         "Connection error",
         "api.example.test through proxy",
-        &dead.to_string(),
+        &unreachable.to_string(),
     ];
     finished.assert_failed(ErrorClass::Network, &fragments);
     assert!(!finished.cause().message.contains("secret"));
@@ -132,9 +135,13 @@ async fn a_proxy_that_rejects_the_password_is_reported() {
 
 #[tokio::test]
 async fn a_refused_connection_is_reported() {
-    let dead = unused_address().await;
-    let finished = run(with_env(&format!("http://{dead}"), &[]), HttpClient::new()).await;
-    let fragments = ["Connection error", &dead.to_string(), "refused"];
+    let unreachable = unused_address().await;
+    let finished = run(
+        with_env(&format!("http://{unreachable}"), &[]),
+        HttpClient::new(),
+    )
+    .await;
+    let fragments = ["Connection error", &unreachable.to_string(), "refused"];
     finished.assert_failed(ErrorClass::Network, &fragments);
 }
 

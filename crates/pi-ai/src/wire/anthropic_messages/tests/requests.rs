@@ -138,7 +138,7 @@ async fn prompt_and_tool_changes_are_sent_in_the_conversation() {
       {"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}
     tools:
       {"name":"read","description":"Reads.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"cache_control":{"type":"ephemeral"}}
-      {"name":"__pi_deferred_placeholder__","description":"A placeholder that is never available; do not call it.","input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
+      {"name":"__pi_deferred_placeholder__","description":"Placeholder that is never available. Do not call it.","input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
       {"name":"write","description":"Writes.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
     thinking: {"type":"disabled"}
     "##);
@@ -372,7 +372,7 @@ async fn temperature_is_omitted_if_unsupported() {
 
 #[tokio::test]
 async fn options_of_the_caller_reach_the_body() {
-    let wishes = StreamOptions {
+    let options = StreamOptions {
         metadata: serde_json::from_value(json!({"user_id": "u", "other": 1})).unwrap(),
         tool_choice: Some(ToolChoice::None),
         max_tokens: Some(100),
@@ -380,7 +380,7 @@ async fn options_of_the_caller_reach_the_body() {
     };
     let model =
         json!({"compat": {"allowedFallbackModels": [{"provider": "mock", "model": "beta"}]}});
-    let body_one = body(model, wishes).await;
+    let body_one = body(model, options).await;
     assert_eq!(body_one["metadata"], json!({"user_id": "u"}));
     assert_eq!(body_one["tool_choice"], json!({"type": "none"}));
     assert_eq!(body_one["max_tokens"], 100);
@@ -439,7 +439,7 @@ async fn blank_content_is_dropped_and_images_get_a_text() {
     messages:
       {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}]}
       {"role":"assistant","content":[{"type":"text","text":"unsigned"},{"type":"thinking","thinking":"","signature":"sig"},{"type":"redacted_thinking","data":"data"},{"type":"tool_use","id":"a","name":"read","input":{}},{"type":"tool_use","id":"b","name":"read","input":{}}]}
-      {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(see the attached image)"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}],"is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":false}]}
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(see attached image)"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}],"is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":false}]}
       {"role":"user","content":[{"type":"text","text":"next","cache_control":{"type":"ephemeral"}}]}
     max_tokens: 8192
     stream: true
@@ -528,11 +528,11 @@ async fn a_beta_header_of_the_user_replaces_ours() {
             .unwrap(),
         ..options()
     };
-    let ours = "anthropic-beta: interleaved-thinking-2025-05-14";
+    let default_beta = "anthropic-beta: interleaved-thinking-2025-05-14";
     let key = "x-api-key: key";
     let by_model = json!({"headers": {"anthropic-beta": "theirs"}});
     let cases: [(Value, StreamOptions, &[&str]); 5] = [
-        (json!({}), thinking(json!({}), true), &[ours, key]),
+        (json!({}), thinking(json!({}), true), &[default_beta, key]),
         (json!({}), thinking(json!({}), false), &[key]),
         (
             json!({}),
@@ -553,8 +553,11 @@ async fn a_beta_header_of_the_user_replaces_ours() {
 
 #[tokio::test]
 async fn a_request_without_a_credential_is_an_error() {
-    let bare = request(json!({}), json!([]), StreamOptions::default());
-    let error = AnthropicMessages.prepare(&bare).await.unwrap_err();
+    let request_without_credential = request(json!({}), json!([]), StreamOptions::default());
+    let error = AnthropicMessages
+        .prepare(&request_without_credential)
+        .await
+        .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert_eq!(error.message, "No API key for provider mock");
 }

@@ -138,7 +138,7 @@ fn an_error_event_keeps_the_partial_message() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service reported an error in its answer: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service reported an error: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
     "##);
 }
 
@@ -182,7 +182,7 @@ fn a_change_of_model_after_the_first_block_is_an_error() {
     let message = last_message(&events(switched.as_bytes()));
     assert_eq!(
         message["errorMessage"],
-        "The service changed the model in the middle of an answer"
+        "The service changed the model in the middle of a response"
     );
 }
 
@@ -224,13 +224,16 @@ fn raw_control_characters_and_lone_surrogates_are_accepted() {
 #[test]
 fn counts_of_other_types_are_accepted() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
-    let odd = text
+    let with_other_types = text
         .replace("\"input_tokens\":10", "\"input_tokens\":10.0")
         .replace(
             "\"cache_read_input_tokens\":0",
             "\"cache_read_input_tokens\":null",
         );
-    assert_eq!(last_message(&events(odd.as_bytes()))["usage"]["input"], 10);
+    assert_eq!(
+        last_message(&events(with_other_types.as_bytes()))["usage"]["input"],
+        10
+    );
 }
 
 #[test]

@@ -287,8 +287,8 @@ async fn container_credentials_are_cached() {
 
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_role() {
-    let answer = assumed_role("AssumeRoleWithWebIdentity", "WEB");
-    let server = GatedServer::start([json_found(answer)]).await;
+    let reply = assumed_role("AssumeRoleWithWebIdentity", "WEB");
+    let server = GatedServer::start([json_found(reply)]).await;
     let home = home(&[("token", "the-identity")]);
     let token_file = home.path().join("token");
     let variables = [
@@ -389,22 +389,24 @@ async fn instance_metadata_is_the_last_resort() {
 
 #[tokio::test]
 async fn missing_and_broken_credentials_have_different_errors() {
-    let nothing = [
+    let no_credentials = [
         ("HOME", "/nonexistent"),
         ("AWS_EC2_METADATA_DISABLED", "true"),
     ];
-    let error = signed(&request(&nothing, StreamOptions::default()))
+    let error = signed(&request(&no_credentials, StreamOptions::default()))
         .await
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(
-        error
-            .message
-            .starts_with("No AWS credentials were json_found"),
+        error.message.starts_with("No AWS credentials found"),
         "{error}"
     );
 
-    let gone = [nothing[0], nothing[1], ("AWS_PROFILE", "gone")];
+    let gone = [
+        no_credentials[0],
+        no_credentials[1],
+        ("AWS_PROFILE", "gone"),
+    ];
     let error = signed(&request(&gone, StreamOptions::default()))
         .await
         .unwrap_err();
@@ -417,6 +419,6 @@ async fn missing_and_broken_credentials_have_different_errors() {
         .await
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
-    let beginning = "The AWS credentials could not be loaded: ";
-    assert!(error.message.starts_with(beginning), "{error}");
+    let prefix = "Cannot load AWS credentials: ";
+    assert!(error.message.starts_with(prefix), "{error}");
 }

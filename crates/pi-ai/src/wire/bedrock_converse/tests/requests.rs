@@ -210,7 +210,7 @@ async fn a_history_with_calls_keeps_its_tools_declared() {
 
 #[tokio::test]
 async fn unsupported_content_is_adapted() {
-    let answer = json!({"role": "assistant", "api": "bedrock-converse-stream", "provider": "mock",
+    let assistant = json!({"role": "assistant", "api": "bedrock-converse-stream", "provider": "mock",
         "model": SONNET, "stopReason": "toolUse", "timestamp": NOW, "content": [
             {"type": "text", "text": " "},
             {"type": "thinking", "thinking": "unsigned"},
@@ -221,7 +221,7 @@ async fn unsupported_content_is_adapted() {
     let messages = json!([
         {"role": "user", "content": " ", "timestamp": NOW},
         {"role": "user", "content": [], "timestamp": NOW},
-        answer,
+        assistant,
         {"role": "toolResult", "toolCallId": "a", "toolName": "read", "content": [],
             "isError": false, "timestamp": NOW},
     ]);
@@ -251,7 +251,10 @@ async fn an_image_of_an_unknown_type_is_an_error() {
         .prepare(&request)
         .await
         .unwrap_err();
-    assert_eq!(error.message, "Bedrock takes no images of type image/tiff");
+    assert_eq!(
+        error.message,
+        "Bedrock does not support images of type image/tiff"
+    );
 }
 
 /// Model ID, base URL, variables and expected URL.

@@ -155,7 +155,7 @@ fn malformed_streams_are_reported() {
     assert!(failure(&not_json).contains("contentBlockDelta"));
     let mut flipped = body("text");
     *flipped.last_mut().unwrap() ^= 0xff;
-    assert!(failure(&flipped).contains("event-stream frame that cannot be read"));
+    assert!(failure(&flipped).contains("event-stream frame that cannot be decoded"));
 }
 
 #[test]

@@ -99,7 +99,7 @@ async fn serve(
     steps: Vec<ServerAction>,
     log: mpsc::UnboundedSender<(usize, ServerEvent)>,
 ) {
-    let tell = |seen| log.send((number, seen)).unwrap_or_default();
+    let record = |seen| log.send((number, seen)).unwrap_or_default();
     #[expect(
         clippy::result_large_err,
         reason = "the callback's type is the library's"
@@ -108,7 +108,7 @@ async fn serve(
         let headers = request.headers().iter();
         let headers = headers
             .map(|(name, value)| (name.as_str().to_owned(), value.to_str().unwrap().to_owned()));
-        tell(ServerEvent::Handshake(headers.collect()));
+        record(ServerEvent::Handshake(headers.collect()));
         Ok(response)
     };
     let mut socket = tokio_tungstenite::accept_hdr_async(socket, record)
@@ -116,10 +116,10 @@ async fn serve(
         .unwrap();
     for step in steps {
         let Some(Ok(Frame::Text(text))) = socket.next().await else {
-            tell(ServerEvent::Gone);
+            record(ServerEvent::Gone);
             return;
         };
-        tell(ServerEvent::Request(
+        record(ServerEvent::Request(
             serde_json::from_str(text.as_str()).unwrap(),
         ));
         match step {
@@ -139,7 +139,7 @@ async fn serve(
     }
     // The connection stays open until the client closes it.
     while let Some(Ok(_)) = socket.next().await {}
-    tell(ServerEvent::Gone);
+    record(ServerEvent::Gone);
 }
 
 async fn send(socket: &mut WebSocketStream<TcpStream>, events: Vec<Value>) {

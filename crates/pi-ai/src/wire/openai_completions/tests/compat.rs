@@ -10,7 +10,7 @@ use super::super::thinking::ThinkingFormat;
 use super::model;
 
 fn plain() -> CompletionsCompat {
-    CompletionsCompat::of(&model(json!({})))
+    CompletionsCompat::for_model(&model(json!({})))
 }
 
 fn basic() -> CompletionsCompat {
@@ -167,7 +167,7 @@ fn services_are_detected_by_provider_and_url() {
             .map(|provider| json!({"provider": provider}));
         let by_address = addresses.iter().map(|address| json!({"baseUrl": address}));
         for fields in by_provider.chain(by_address) {
-            let resolved = CompletionsCompat::of(&model(fields.clone()));
+            let resolved = CompletionsCompat::for_model(&model(fields.clone()));
             assert_eq!(resolved, expected, "{fields}");
         }
     }
@@ -180,11 +180,14 @@ fn open_router_supports_the_developer_role_and_cache_markers_for_some_models() {
         cache_control_format: Some(CacheControlFormat::Anthropic),
         ..open_router(true)
     };
-    assert_eq!(CompletionsCompat::of(&model(claude)), marked);
+    assert_eq!(CompletionsCompat::for_model(&model(claude)), marked);
     let gpt = json!({"provider": "openrouter", "id": "openai/gpt"});
-    assert_eq!(CompletionsCompat::of(&model(gpt)), open_router(true));
+    assert_eq!(CompletionsCompat::for_model(&model(gpt)), open_router(true));
     let proxied = json!({"baseUrl": "https://openrouter.ai/api/v1", "id": "anthropic/claude"});
-    assert_eq!(CompletionsCompat::of(&model(proxied)), open_router(true));
+    assert_eq!(
+        CompletionsCompat::for_model(&model(proxied)),
+        open_router(true)
+    );
 }
 
 #[test]
@@ -274,11 +277,11 @@ fn every_flag_of_the_model_overrides_the_service() {
     for (name, value, change) in rows {
         let mut expected = plain();
         change(&mut expected);
-        let resolved = CompletionsCompat::of(&model(json!({"compat": {name: value}})));
+        let resolved = CompletionsCompat::for_model(&model(json!({"compat": {name: value}})));
         assert_eq!(resolved, expected, "{name}");
     }
     let routes = json!({"only": ["x"]});
-    let resolved = CompletionsCompat::of(&model(json!({"compat": {
+    let resolved = CompletionsCompat::for_model(&model(json!({"compat": {
         "openRouterRouting": routes, "vercelGatewayRouting": routes,
         "chatTemplateKwargs": routes, "chatTemplateArgs": routes}})));
     let expected = CompletionsCompat {

@@ -235,7 +235,7 @@ fn a_filtered_response_is_an_error() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_end","contentIndex":0,"content":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the answer with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the response with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
     "#);
 }
 
@@ -273,7 +273,7 @@ fn a_lost_connection_keeps_the_partial_message() {
     {"type":"thinking_end","contentIndex":0,"content":"hm"}
     {"type":"text_end","contentIndex":1,"content":"par"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}}
-    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"reasoning_content"},{"type":"text","text":"par"},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"reasoning_content"},{"type":"text","text":"par"},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
@@ -422,7 +422,7 @@ fn errors_in_a_stream_use_the_message_of_the_service() {
     assert_eq!(last(plain)["error"]["errorMessage"], "gone away");
     let broken = b"data: {\"choices\": [}\n\ndata: [DONE]\n\n";
     let decoded = last(broken)["error"]["errorMessage"].to_string();
-    assert!(decoded.contains("unreadable event"), "{decoded}");
+    assert!(decoded.contains("invalid event"), "{decoded}");
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn failed_responses_contain_status_and_error_object() {
         (
             503,
             r#"{"error": {"message": "x", "metadata": {"raw": "{\"y\":1}"}}}"#,
-            "503 DetectedService Unavailable: {\"message\":\"x\",\"metadata\":{\"raw\":\"{\\\"y\\\":1}\"}}\n{\"y\":1}",
+            "503 Service Unavailable: {\"message\":\"x\",\"metadata\":{\"raw\":\"{\\\"y\\\":1}\"}}\n{\"y\":1}",
             ErrorClass::Overloaded,
         ),
     ];

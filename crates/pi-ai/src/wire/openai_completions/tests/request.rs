@@ -37,7 +37,7 @@ fn full_conversation_as_own_history() {
       {"role":"assistant","content":"Reading.","tool_calls":[{"id":"call_1|fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2|fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1|fc_1"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2|fc_2"}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"system","tools":[{"type":"function","function":{"name":"write","description":"Writes a file.","parameters":{"type":"object","properties":{}},"strict":false}}]}
       {"role":"developer","content":"Be brief from here.\n\nThe system prompt section \"cwd\" is replaced by:\n\n<cwd>/home</cwd>"}
       {"role":"user","content":"and now?"}
@@ -68,7 +68,7 @@ fn full_conversation_as_hand_off() {
       {"role":"assistant","content":"two readsReading.","tool_calls":[{"id":"call_1_fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2_fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1_fc_1"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2_fc_2"}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":null,"tool_calls":[{"id":"call_3_fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
@@ -102,13 +102,13 @@ fn full_conversation_for_a_legacy_service() {
       {"role":"assistant","content":[{"type":"text","text":"two reads"},{"type":"text","text":"Reading."}],"reasoning_content":"","tool_calls":[{"id":"call_1|fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2|fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1|fc_1","name":"read"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2|fc_2","name":"read"}
-      {"role":"assistant","content":"I have seen the results."}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"assistant","content":"I have processed the tool results."}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":"","reasoning_content":"","tool_calls":[{"id":"call_3|fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
       {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3","name":"read"}
-      {"role":"assistant","content":"I have seen the results."}
+      {"role":"assistant","content":"I have processed the tool results."}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     stream: true
     max_tokens: 8192
@@ -145,7 +145,7 @@ fn thinking_is_replayed_under_its_original_field() {
             {"type": "text", "text": "said"}
         ])
     };
-    let details = json!([{"type": "reasoning.text", "text": "one", "retention_field": true}]);
+    let details = json!([{"type": "reasoning.text", "text": "one", "kept": true}]);
     let rows = [
         (json!("reasoning"), json!({"reasoning": "one\ntwo"})),
         (
@@ -238,14 +238,14 @@ fn results_without_text_get_a_placeholder() {
     ]);
     let sent = messages(json!({}), conversation);
     let images = json!([
-        {"type": "text", "text": "Images that the tools returned:"},
+        {"type": "text", "text": "Tool result images:"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     ]);
     assert_eq!(
         sent.as_array().unwrap()[1..],
         [
-            json!({"role": "tool", "content": "(the tool returned nothing)", "tool_call_id": "a"}),
-            json!({"role": "tool", "content": "(the tool returned an image, attached below)",
+            json!({"role": "tool", "content": "(no tool output)", "tool_call_id": "a"}),
+            json!({"role": "tool", "content": "(see attached image)",
                 "tool_call_id": "b"}),
             json!({"role": "user", "content": images}),
         ]
@@ -318,22 +318,22 @@ fn cache_markers_are_on_prompt_tools_and_the_last_text() {
     let anthropic = json!({"cacheControlFormat": "anthropic"});
     let short = json!({"type": "ephemeral"});
     let long = json!({"type": "ephemeral", "ttl": "1h"});
-    let thrice = |mark: &Value| [mark.clone(), mark.clone(), mark.clone()];
+    let three_times = |mark: &Value| [mark.clone(), mark.clone(), mark.clone()];
     assert_eq!(
         marking(CacheRetention::Short, anthropic.clone()),
-        thrice(&short)
+        three_times(&short)
     );
     assert_eq!(
         marking(CacheRetention::Long, anthropic.clone()),
-        thrice(&long)
+        three_times(&long)
     );
     assert_eq!(
         marking(CacheRetention::None, anthropic),
-        thrice(&Value::Null)
+        three_times(&Value::Null)
     );
     assert_eq!(
         marking(CacheRetention::Short, json!({})),
-        thrice(&Value::Null)
+        three_times(&Value::Null)
     );
 }
 

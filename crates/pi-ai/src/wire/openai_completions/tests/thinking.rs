@@ -65,13 +65,13 @@ struct FormatCase {
 }
 
 fn format_cases() -> Vec<FormatCase> {
-    let nothing = || json!({});
+    let empty = || json!({});
     vec![
         FormatCase {
             format: "openai",
-            off: nothing(),
+            off: empty(),
             off_mapped: json!({"reasoning_effort": "nil"}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"reasoning_effort": "low"}),
             high: json!({"reasoning_effort": "high"}),
             low_mapped: json!({"reasoning_effort": "little"}),
@@ -80,7 +80,7 @@ fn format_cases() -> Vec<FormatCase> {
             format: "openrouter",
             off: json!({"reasoning": {"effort": "none"}}),
             off_mapped: json!({"reasoning": {"effort": "nil"}}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"reasoning": {"effort": "low"}}),
             high: json!({"reasoning": {"effort": "high"}}),
             low_mapped: json!({"reasoning": {"effort": "little"}}),
@@ -89,7 +89,7 @@ fn format_cases() -> Vec<FormatCase> {
             format: "deepseek",
             off: json!({"thinking": {"type": "disabled"}}),
             off_mapped: json!({"thinking": {"type": "disabled"}}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
             high: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
             low_mapped: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "little"}),
@@ -143,18 +143,18 @@ fn format_cases() -> Vec<FormatCase> {
             format: "string-thinking",
             off: json!({"thinking": "none"}),
             off_mapped: json!({"thinking": "nil"}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"thinking": "low"}),
             high: json!({"thinking": "high"}),
             low_mapped: json!({"thinking": "little"}),
         },
         FormatCase {
             format: "ant-ling",
-            off: nothing(),
-            off_mapped: nothing(),
-            off_null: nothing(),
-            low: nothing(),
-            high: nothing(),
+            off: empty(),
+            off_mapped: empty(),
+            off_null: empty(),
+            low: empty(),
+            high: empty(),
             low_mapped: json!({"reasoning": {"effort": "little"}}),
         },
     ]
