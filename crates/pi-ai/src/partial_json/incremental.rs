@@ -85,8 +85,8 @@ fn string_at<'object>(
         return None;
     };
     let mut value = object.get_mut(key)?;
-    for step in inner.iter().rev() {
-        value = match (step, value) {
+    for segment in inner.iter().rev() {
+        value = match (segment, value) {
             (PathSegment::Key(key), Value::Object(object)) => object.get_mut(key)?,
             (PathSegment::Last, Value::Array(items)) => items.last_mut()?,
             _ => return None,

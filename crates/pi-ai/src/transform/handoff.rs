@@ -108,12 +108,12 @@ fn adapt_assistant(
         .filter_map(|block| Some((block.as_tool_call(), replay_block(block, recipient)?)))
         .map(|(original, block)| {
             let is_first = original.is_none_or(|call| seen_ids.insert(call.id.as_str()));
-            let with_target_id = block.as_tool_call().and_then(|call| match recipient {
+            let renamed_call = block.as_tool_call().and_then(|call| match recipient {
                 Recipient::OtherModel => ids.with_target_id(call, message),
                 Recipient::SameModel if is_first => None,
                 Recipient::SameModel => Some(ids.with_unique_id(call, message)),
             });
-            match with_target_id {
+            match renamed_call {
                 Some(call) => Cow::Owned(AssistantBlock::ToolCall(call)),
                 None => block,
             }
@@ -140,12 +140,12 @@ struct CallIds<'rule> {
 impl<'rule> CallIds<'rule> {
     fn new(messages: &[Cow<'_, Message>], model: &Model, rule: CallIdRule<'rule>) -> Self {
         let assistant_messages = || messages.iter().filter_map(|message| message.as_assistant());
-        // If all calls are the target's existing, none is renamed.
+        // If all calls are the target's own, none is renamed.
         if assistant_messages().all(|message| is_same_model(message, model)) {
             let taken = HashSet::new();
             return Self { rule, taken };
         }
-        // The target's existing IDs cannot change, so they are reserved.
+        // The target's own IDs cannot change, so they are reserved.
         let taken = assistant_messages()
             .filter(|message| is_same_model(message, model))
             .flat_map(AssistantMessage::tool_calls)

@@ -65,18 +65,18 @@ pub(crate) fn backoff(retry: u32, chance: f64) -> Duration {
 /// error message.
 pub(crate) fn allow_delay(
     delay: Duration,
-    longest: Option<Duration>,
+    max_delay: Option<Duration>,
     error: &ProviderError,
 ) -> Result<Duration, ProviderError> {
-    let longest = longest.unwrap_or(DEFAULT_MAX_DELAY);
-    if longest.is_zero() || delay <= longest {
+    let max_delay = max_delay.unwrap_or(DEFAULT_MAX_DELAY);
+    if max_delay.is_zero() || delay <= max_delay {
         return Ok(delay);
     }
     Err(ProviderError {
         message: format!(
             "The service requested a retry delay of {}, more than the {} allowed. {}",
             seconds(delay),
-            seconds(longest),
+            seconds(max_delay),
             error.message
         ),
         ..error.clone()

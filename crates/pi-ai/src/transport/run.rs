@@ -314,9 +314,9 @@ impl RequestDriver<'_> {
                     () = std::future::ready(()), if first_poll => None,
                 }
             };
-            let step = wait.enforce(limit, route, next).await?;
+            let response = wait.enforce(limit, route, next).await?;
             first_poll = false;
-            if let Some(response) = step {
+            if let Some(response) = response {
                 return response.map_err(|error| network_error::send_error(error, route));
             }
         }

@@ -142,7 +142,7 @@ async fn a_dropped_connection_is_a_network_error() {
 }
 
 #[tokio::test]
-async fn idle_time_out_ignores_pings() {
+async fn idle_timeout_ignores_pings() {
     let (mut client, mut server) = connected_pair().await;
     server.send(Message::Ping("p".into())).await.unwrap();
     let limit = Some(Duration::from_secs(40));

@@ -134,7 +134,7 @@ pub(super) struct ConversationConverter<'request> {
     /// Tool changes are sent at their system message.
     pub tool_changes: bool,
     /// The effort of this request, for models whose effort is part of the history.
-    pub effort_now: Option<&'request str>,
+    pub current_effort: Option<&'request str>,
 }
 
 impl<'request> ConversationConverter<'request> {
@@ -174,7 +174,7 @@ impl<'request> ConversationConverter<'request> {
         }
         messages.append(&mut deferred);
         self.add_cache_marker(&mut messages);
-        if let Some(effort) = self.effort_now {
+        if let Some(effort) = self.current_effort {
             messages.push(WireMessage::effort(effort));
         }
         messages
@@ -217,7 +217,7 @@ impl<'request> ConversationConverter<'request> {
             .as_deref()
             .filter(|effort| EFFORTS.contains(effort))
             .filter(|_| {
-                self.effort_now.is_some()
+                self.current_effort.is_some()
                     && message.api == api::ANTHROPIC_MESSAGES
                     && message.provider == self.provider
             });

@@ -124,7 +124,7 @@ struct FallbackModel<'request> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessagesThinking<'request> {
     /// The model does not support thinking, or the field must be omitted.
-    Unmentioned,
+    Omitted,
     Off,
     /// With a token budget.
     Budget,
@@ -139,10 +139,10 @@ impl<'request> MessagesThinking<'request> {
             return Self::Adaptive(effort(request, level).unwrap_or(DEFAULT_EFFORT));
         }
         if !request.model.reasoning {
-            return Self::Unmentioned;
+            return Self::Omitted;
         }
         match effort(request, level) {
-            None if request.model.mapped_thinking_level(level) == Some(None) => Self::Unmentioned,
+            None if request.model.mapped_thinking_level(level) == Some(None) => Self::Omitted,
             None => Self::Off,
             Some(effort) if compat.adaptive_thinking => Self::Adaptive(effort),
             Some(_) => Self::Budget,
@@ -193,7 +193,7 @@ pub(super) fn body(
         .map(transcript::system_text)
         .filter(|text| !text.is_empty());
     let messages = conversation::hand_off(messages, request);
-    let effort_now = match thinking {
+    let current_effort = match thinking {
         MessagesThinking::Adaptive(effort) if compat.effort_in_history => Some(effort),
         _ => None,
     };
@@ -202,7 +202,7 @@ pub(super) fn body(
         cache,
         empty_signature: compat.empty_signature,
         tool_changes: changes_tools_in_place(request, compat),
-        effort_now,
+        current_effort,
     };
     let declared = DeclaredTools::for_request(request, compat);
     let tools = declared.convert(compat, cache)?;
@@ -222,8 +222,8 @@ pub(super) fn body(
         // The service rejects a tool choice without tools.
         tool_choice: tool_choice(request).filter(|_| !tools.is_empty()),
         tools,
-        thinking: wire_thinking(request, thinking, effort_now.is_some()),
-        output_config: output_config(thinking, effort_now.is_some()),
+        thinking: wire_thinking(request, thinking, current_effort.is_some()),
+        output_config: output_config(thinking, current_effort.is_some()),
         metadata: metadata(request),
         fallbacks: compat
             .fallbacks
@@ -239,7 +239,7 @@ pub(super) fn body(
 fn max_tokens(request: &ModelRequest, thinking: MessagesThinking<'_>) -> u64 {
     match thinking {
         MessagesThinking::Budget => token_limits::thinking_allowance(request).max_tokens,
-        MessagesThinking::Unmentioned | MessagesThinking::Off | MessagesThinking::Adaptive(_) => {
+        MessagesThinking::Omitted | MessagesThinking::Off | MessagesThinking::Adaptive(_) => {
             token_limits::output_limit(request)
         }
     }
@@ -273,7 +273,7 @@ fn wire_thinking<'request>(
         .and_then(Value::as_str)
         .unwrap_or("summarized");
     match thinking {
-        MessagesThinking::Unmentioned => None,
+        MessagesThinking::Omitted => None,
         MessagesThinking::Off => Some(WireThinking::Disabled),
         MessagesThinking::Budget => Some(WireThinking::Enabled {
             budget_tokens: thinking_budget(request),
@@ -311,7 +311,7 @@ fn output_config(
             effort: DEFAULT_EFFORT,
         }),
         MessagesThinking::Adaptive(effort) => Some(OutputConfig { effort }),
-        MessagesThinking::Unmentioned | MessagesThinking::Off | MessagesThinking::Budget => None,
+        MessagesThinking::Omitted | MessagesThinking::Off | MessagesThinking::Budget => None,
     }
 }
 

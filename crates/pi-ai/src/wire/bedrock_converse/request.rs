@@ -186,7 +186,7 @@ pub(super) fn body(
             temperature: request
                 .options
                 .temperature
-                .filter(|_| thinking == ConverseThinking::Unmentioned),
+                .filter(|_| thinking == ConverseThinking::Omitted),
         },
         additional_model_request_fields: thinking.fields(request, region),
         request_metadata: request.options.provider_option("requestMetadata"),
@@ -197,7 +197,7 @@ pub(super) fn body(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConverseThinking<'request> {
     /// The model does not support thinking, or it is off.
-    Unmentioned,
+    Omitted,
     /// With a token budget.
     Budget,
     /// Adaptive, controlled by an effort.
@@ -208,7 +208,7 @@ impl<'request> ConverseThinking<'request> {
     fn for_request(request: &'request ModelRequest, capabilities: BedrockCapabilities) -> Self {
         let level = request.options.reasoning;
         if level == ThinkingLevel::Off || !request.model.reasoning || !capabilities.claude {
-            return Self::Unmentioned;
+            return Self::Omitted;
         }
         if !capabilities.adaptive_thinking {
             return Self::Budget;
@@ -227,14 +227,14 @@ impl<'request> ConverseThinking<'request> {
     fn max_tokens(self, request: &ModelRequest) -> u64 {
         match self {
             Self::Budget => token_limits::thinking_allowance(request).max_tokens,
-            Self::Unmentioned | Self::Adaptive(_) => token_limits::output_limit(request),
+            Self::Omitted | Self::Adaptive(_) => token_limits::output_limit(request),
         }
     }
 
     fn fields(self, request: &ModelRequest, region: &str) -> Option<Value> {
         let option = |name: &str| request.options.provider_option(name);
         let mut thinking = match self {
-            Self::Unmentioned => return None,
+            Self::Omitted => return None,
             Self::Budget => json!({"type": "enabled",
                 "budget_tokens": token_limits::thinking_allowance(request).budget}),
             Self::Adaptive(_) => json!({"type": "adaptive"}),
@@ -251,7 +251,7 @@ impl<'request> ConverseThinking<'request> {
             Self::Budget if interleaved.unwrap_or(true) => {
                 fields["anthropic_beta"] = json!([INTERLEAVED_THINKING]);
             }
-            Self::Budget | Self::Unmentioned => {}
+            Self::Budget | Self::Omitted => {}
         }
         Some(fields)
     }

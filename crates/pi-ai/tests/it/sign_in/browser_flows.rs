@@ -31,7 +31,7 @@ fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicSignIn {
 }
 
 /// Asserts that the PKCE verifier matches the challenge.
-fn assert_proof(user: &TestUser, verifier: &str) {
+fn assert_pkce(user: &TestUser, verifier: &str) {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     assert_eq!(user.opened_with("code_challenge"), challenge);
     assert_eq!(user.opened_with("code_challenge_method"), "S256");
@@ -46,7 +46,7 @@ async fn anthropic_signs_in_through_the_browser() {
         .await
         .unwrap();
     let body = service.request(0).await.json();
-    assert_proof(&user, body["code_verifier"].as_str().unwrap());
+    assert_pkce(&user, body["code_verifier"].as_str().unwrap());
     let redirect = user.opened_with("redirect_uri");
     assert!(redirect.starts_with("http://localhost:") && redirect.ends_with("/callback"));
     let random = [
@@ -223,7 +223,7 @@ async fn chatgpt_in_a_browser() {
         .unwrap()
         .1
         .into_owned();
-    assert_proof(&user, &verifier);
+    assert_pkce(&user, &verifier);
     let redirect = user.opened_with("redirect_uri");
     assert!(redirect.ends_with("/auth/callback"));
     assert_eq!(user.opened_with("originator"), "pi");
@@ -282,7 +282,7 @@ async fn openrouter_returns_a_permanent_key() {
         .await
         .unwrap();
     let verifier = service.request(0).await.json()["code_verifier"].clone();
-    assert_proof(&user, verifier.as_str().unwrap());
+    assert_pkce(&user, verifier.as_str().unwrap());
     let random = [(verifier.as_str().unwrap(), "verifier")];
     insta::assert_snapshot!(requests(&service, &random), @r#"
     POST /keys
@@ -322,7 +322,7 @@ async fn radius_provides_its_authorization_endpoint() {
     let body = String::from_utf8(service.request(1).await.body).unwrap();
     let verifier = body.split("code_verifier=").nth(1).unwrap();
     let verifier = verifier.split('&').next().unwrap();
-    assert_proof(&user, verifier);
+    assert_pkce(&user, verifier);
     let random = [(redirect.as_str(), "redirect"), (verifier, "verifier")];
     insta::assert_snapshot!(requests(&service, &random), @r#"
     GET /v1/oauth

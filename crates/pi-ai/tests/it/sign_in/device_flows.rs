@@ -32,8 +32,8 @@ fn tokens() -> Value {
     json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600})
 }
 
-fn user(answers: &[&'static str]) -> TestUser {
-    TestUser::new(Browser::Never, answers)
+fn user(replies: &[&'static str]) -> TestUser {
+    TestUser::new(Browser::Never, replies)
 }
 
 fn signed_in(value: Value) -> OAuthCredential {

@@ -140,12 +140,12 @@ async fn a_sign_in_that_cannot_start_fails_and_can_be_canceled() {
         if matches!(name, "anthropic" | "openai-codex") {
             continue;
         }
-        let answers: &[&str] = match name {
+        let replies: &[&str] = match name {
             "radius" => &["device-code"],
             "github-copilot" => &[""],
             _ => &[],
         };
-        let user = TestUser::new(Browser::Never, answers);
+        let user = TestUser::new(Browser::Never, replies);
         let (context, cancel) = (context(), CancellationToken::new());
         let error = flow.login(&context, &user, &cancel).await.unwrap_err();
         assert!(error.is_network(), "{name}: {error:?}");

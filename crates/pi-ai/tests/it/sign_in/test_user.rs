@@ -20,15 +20,15 @@ pub(crate) enum Browser {
 }
 
 pub(crate) struct TestUser {
-    answers: Mutex<VecDeque<&'static str>>,
+    replies: Mutex<VecDeque<&'static str>>,
     browser: Browser,
     events: Mutex<Vec<LoginEvent>>,
 }
 
 impl TestUser {
-    pub(crate) fn new(browser: Browser, answers: &[&'static str]) -> Self {
+    pub(crate) fn new(browser: Browser, replies: &[&'static str]) -> Self {
         Self {
-            answers: Mutex::new(answers.iter().copied().collect()),
+            replies: Mutex::new(replies.iter().copied().collect()),
             browser,
             events: Mutex::default(),
         }
@@ -94,7 +94,7 @@ impl LoginInteraction for TestUser {
                 .replace("{state}", &parameter(&url, "state").unwrap_or_default());
             return std::future::ready(Ok(pasted)).boxed();
         }
-        let answer = self.answers.lock().unwrap().pop_front();
+        let answer = self.replies.lock().unwrap().pop_front();
         std::future::ready(answer.map(str::to_owned).ok_or(OAuthError::Cancelled)).boxed()
     }
 

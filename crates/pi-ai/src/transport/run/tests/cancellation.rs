@@ -65,7 +65,7 @@ async fn inside_each_hook() {
     struct StuckHook(&'static str);
 
     impl StuckHook {
-        async fn at(&self, stage: &str) {
+        async fn block_at(&self, stage: &str) {
             if self.0 == stage {
                 std::future::pending::<()>().await;
             }
@@ -79,7 +79,7 @@ async fn inside_each_hook() {
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, serde_json::Value> {
             Box::pin(async move {
-                self.at("payload").await;
+                self.block_at("payload").await;
                 payload
             })
         }
@@ -90,7 +90,7 @@ async fn inside_each_hook() {
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, HeaderOverrides> {
             Box::pin(async move {
-                self.at("headers").await;
+                self.block_at("headers").await;
                 headers
             })
         }
@@ -100,7 +100,7 @@ async fn inside_each_hook() {
             _response: &'a ResponseHead,
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, ()> {
-            Box::pin(self.at("response"))
+            Box::pin(self.block_at("response"))
         }
     }
 

@@ -372,7 +372,7 @@ async fn temperature_is_omitted_if_unsupported() {
 
 #[tokio::test]
 async fn options_of_the_caller_reach_the_body() {
-    let options = StreamOptions {
+    let caller_options = StreamOptions {
         metadata: serde_json::from_value(json!({"user_id": "u", "other": 1})).unwrap(),
         tool_choice: Some(ToolChoice::None),
         max_tokens: Some(100),
@@ -380,7 +380,7 @@ async fn options_of_the_caller_reach_the_body() {
     };
     let model =
         json!({"compat": {"allowedFallbackModels": [{"provider": "mock", "model": "beta"}]}});
-    let body_one = body(model, options).await;
+    let body_one = body(model, caller_options).await;
     assert_eq!(body_one["metadata"], json!({"user_id": "u"}));
     assert_eq!(body_one["tool_choice"], json!({"type": "none"}));
     assert_eq!(body_one["max_tokens"], 100);

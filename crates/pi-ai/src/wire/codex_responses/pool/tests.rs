@@ -13,7 +13,7 @@ use crate::transport::websocket::WebSocketMessage;
 #[derive(Debug)]
 struct QuietSocket {
     number: usize,
-    speaks: watch::Receiver<bool>,
+    closed_by_service: watch::Receiver<bool>,
     closed: Arc<AtomicUsize>,
 }
 
@@ -26,7 +26,12 @@ impl MessageSocket for QuietSocket {
         &mut self,
         _limit: Option<Duration>,
     ) -> Result<WebSocketMessage, ProviderError> {
-        if self.speaks.wait_for(|speaks| *speaks).await.is_err() {
+        if self
+            .closed_by_service
+            .wait_for(|closed_by_service| *closed_by_service)
+            .await
+            .is_err()
+        {
             std::future::pending::<()>().await;
         }
         let reason = String::new();
@@ -40,7 +45,7 @@ impl MessageSocket for QuietSocket {
 
 struct PoolFixture {
     pool: SocketPool<QuietSocket>,
-    speaks: watch::Sender<bool>,
+    closed_by_service: watch::Sender<bool>,
     closed: Arc<AtomicUsize>,
 }
 
@@ -48,7 +53,7 @@ impl PoolFixture {
     fn new() -> Self {
         Self {
             pool: SocketPool::default(),
-            speaks: watch::Sender::new(false),
+            closed_by_service: watch::Sender::new(false),
             closed: Arc::default(),
         }
     }
@@ -56,7 +61,7 @@ impl PoolFixture {
     fn open(&self, number: usize) -> Connection<QuietSocket> {
         Connection::new(QuietSocket {
             number,
-            speaks: self.speaks.subscribe(),
+            closed_by_service: self.closed_by_service.subscribe(),
             closed: Arc::clone(&self.closed),
         })
     }
@@ -146,7 +151,7 @@ async fn an_old_connection_is_closed() {
 async fn a_connection_closed_by_the_service_is_dropped() {
     let fixture = PoolFixture::new();
     fixture.pool("one", 1).await;
-    fixture.speaks.send_replace(true);
+    fixture.closed_by_service.send_replace(true);
     run_ready_tasks().await;
     assert_eq!(fixture.closed(), 1);
     assert_eq!(fixture.pooled("one").await, None);
@@ -156,10 +161,14 @@ async fn a_connection_closed_by_the_service_is_dropped() {
 async fn dropping_the_pool_closes_all_connections() {
     let fixture = PoolFixture::new();
     fixture.pool("one", 1).await;
-    let PoolFixture { pool, speaks, .. } = fixture;
-    assert_eq!(speaks.receiver_count(), 1);
+    let PoolFixture {
+        pool,
+        closed_by_service,
+        ..
+    } = fixture;
+    assert_eq!(closed_by_service.receiver_count(), 1);
     drop(pool);
-    speaks.closed().await;
+    closed_by_service.closed().await;
 }
 
 #[tokio::test(start_paused = true)]

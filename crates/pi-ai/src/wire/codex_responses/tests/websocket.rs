@@ -26,11 +26,11 @@ use crate::wire::codex_responses::socket::{MessageSocket, SocketTarget};
 /// The next action of the server on a connection.
 enum ServerAction {
     /// Waits for a request and responds with these events.
-    Answer(Vec<Value>),
+    Respond(Vec<Value>),
     /// Waits for a request, responds with these events and closes the connection.
-    AnswerAndClose(Vec<Value>, u16),
+    RespondAndClose(Vec<Value>, u16),
     /// Waits for a request and drops the connection.
-    Cut,
+    Drop,
 }
 
 /// An event observed by the server.
@@ -38,7 +38,7 @@ enum ServerAction {
 enum ServerEvent {
     Handshake(BTreeMap<String, String>),
     Request(Value),
-    Gone,
+    Closed,
 }
 
 /// A server that follows one script per connection.
@@ -56,9 +56,9 @@ impl ScriptedServer {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut open = JoinSet::new();
-            for (number, steps) in connections.into_iter().enumerate() {
+            for (number, actions) in connections.into_iter().enumerate() {
                 let (socket, _) = listener.accept().await.unwrap();
-                open.spawn(serve(number, socket, steps, log.clone()));
+                open.spawn(serve(number, socket, actions, log.clone()));
             }
             open.join_all().await;
         });
@@ -82,7 +82,7 @@ impl ScriptedServer {
 
     /// Waits until the client has closed a connection.
     async fn wait_closed(&mut self, connection: usize) {
-        while !matches!(self.next().await, (number, ServerEvent::Gone) if number == connection) {}
+        while !matches!(self.next().await, (number, ServerEvent::Closed) if number == connection) {}
     }
 
     async fn request(&mut self) -> (usize, Value) {
@@ -96,10 +96,10 @@ impl ScriptedServer {
 async fn serve(
     number: usize,
     socket: TcpStream,
-    steps: Vec<ServerAction>,
+    actions: Vec<ServerAction>,
     log: mpsc::UnboundedSender<(usize, ServerEvent)>,
 ) {
-    let record = |seen| log.send((number, seen)).unwrap_or_default();
+    let log_event = |event| log.send((number, event)).unwrap_or_default();
     #[expect(
         clippy::result_large_err,
         reason = "the callback's type is the library's"
@@ -108,23 +108,23 @@ async fn serve(
         let headers = request.headers().iter();
         let headers = headers
             .map(|(name, value)| (name.as_str().to_owned(), value.to_str().unwrap().to_owned()));
-        record(ServerEvent::Handshake(headers.collect()));
+        log_event(ServerEvent::Handshake(headers.collect()));
         Ok(response)
     };
     let mut socket = tokio_tungstenite::accept_hdr_async(socket, record)
         .await
         .unwrap();
-    for step in steps {
+    for action in actions {
         let Some(Ok(Frame::Text(text))) = socket.next().await else {
-            record(ServerEvent::Gone);
+            log_event(ServerEvent::Closed);
             return;
         };
-        record(ServerEvent::Request(
+        log_event(ServerEvent::Request(
             serde_json::from_str(text.as_str()).unwrap(),
         ));
-        match step {
-            ServerAction::Answer(events) => send(&mut socket, events).await,
-            ServerAction::AnswerAndClose(events, code) => {
+        match action {
+            ServerAction::Respond(events) => send(&mut socket, events).await,
+            ServerAction::RespondAndClose(events, code) => {
                 send(&mut socket, events).await;
                 let reason = "".into();
                 let frame = CloseFrame {
@@ -134,12 +134,12 @@ async fn serve(
                 socket.close(Some(frame)).await.unwrap();
                 return;
             }
-            ServerAction::Cut => return,
+            ServerAction::Drop => return,
         }
     }
     // The connection stays open until the client closes it.
     while let Some(Ok(_)) = socket.next().await {}
-    record(ServerEvent::Gone);
+    log_event(ServerEvent::Closed);
 }
 
 async fn send(socket: &mut WebSocketStream<TcpStream>, events: Vec<Value>) {
@@ -229,11 +229,11 @@ fn assistant(id: &str, text: &str) -> Value {
 
 #[tokio::test]
 async fn plain_websocket_sends_everything_on_one_connection() {
-    let steps = vec![
-        ServerAction::Answer(response_events("r1", "1")),
-        ServerAction::Answer(response_events("r2", "2")),
+    let actions = vec![
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Respond(response_events("r2", "2")),
     ];
-    let mut server = ScriptedServer::start(vec![steps]).await;
+    let mut server = ScriptedServer::start(vec![actions]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Websocket);
     assert_eq!(conversation.prompt("one").await.text(), "1");
     assert_eq!(conversation.prompt("two").await.text(), "2");
@@ -263,9 +263,9 @@ async fn plain_websocket_sends_everything_on_one_connection() {
 
 #[tokio::test]
 async fn a_continued_conversation_sends_only_new_items() {
-    let steps =
-        (1..=4).map(|number| ServerAction::Answer(response_events(&format!("r{number}"), "ok")));
-    let mut server = ScriptedServer::start(vec![steps.collect()]).await;
+    let actions =
+        (1..=4).map(|number| ServerAction::Respond(response_events(&format!("r{number}"), "ok")));
+    let mut server = ScriptedServer::start(vec![actions.collect()]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     conversation.prompt("one").await;
     conversation.prompt("two").await;
@@ -294,12 +294,12 @@ async fn a_continued_conversation_sends_only_new_items() {
 #[tokio::test]
 async fn a_lost_continuation_is_resent_in_full_on_a_new_connection() {
     let first = vec![
-        ServerAction::Answer(response_events("r1", "1")),
-        ServerAction::Answer(failure("previous_response_not_found")),
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Respond(failure("previous_response_not_found")),
     ];
     let second = vec![
-        ServerAction::Answer(response_events("r2", "2")),
-        ServerAction::Answer(failure("usage_limit_reached")),
+        ServerAction::Respond(response_events("r2", "2")),
+        ServerAction::Respond(failure("usage_limit_reached")),
     ];
     let mut server = ScriptedServer::start(vec![first, second]).await;
     let mut conversation =
@@ -325,7 +325,7 @@ async fn a_lost_continuation_is_resent_in_full_on_a_new_connection() {
     ];
     seen.sort_by_key(|(connection, _)| *connection);
     assert!(
-        matches!(seen.remove(0), (0, ServerEvent::Gone)),
+        matches!(seen.remove(0), (0, ServerEvent::Closed)),
         "the old connection is let go"
     );
     let Some((1, ServerEvent::Request(whole))) = seen.pop() else {
@@ -351,12 +351,12 @@ async fn a_lost_continuation_is_resent_in_full_on_a_new_connection() {
 #[tokio::test]
 async fn a_dead_pooled_connection_is_replaced() {
     let first = vec![
-        ServerAction::Answer(response_events("r1", "1")),
-        ServerAction::Cut,
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Drop,
     ];
     let mut server = ScriptedServer::start(vec![
         first,
-        vec![ServerAction::Answer(response_events("r2", "2"))],
+        vec![ServerAction::Respond(response_events("r2", "2"))],
     ])
     .await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
@@ -378,11 +378,11 @@ async fn a_dead_pooled_connection_is_replaced() {
 
 #[tokio::test]
 async fn a_connection_broken_during_the_response_is_an_error() {
-    let steps = vec![ServerAction::AnswerAndClose(
+    let actions = vec![ServerAction::RespondAndClose(
         partial_response_events("r1", "half"),
         1011,
     )];
-    let server = ScriptedServer::start(vec![steps]).await;
+    let server = ScriptedServer::start(vec![actions]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     let failed = conversation.prompt("one").await;
     assert_eq!(
@@ -409,10 +409,10 @@ async fn a_connection_broken_during_the_response_is_an_error() {
 
 #[tokio::test]
 async fn an_abort_ends_the_response_and_the_connection() {
-    let first = vec![ServerAction::Answer(partial_response_events("r1", "half"))];
+    let first = vec![ServerAction::Respond(partial_response_events("r1", "half"))];
     let mut server = ScriptedServer::start(vec![
         first,
-        vec![ServerAction::Answer(response_events("r2", "2"))],
+        vec![ServerAction::Respond(response_events("r2", "2"))],
     ])
     .await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
@@ -433,7 +433,7 @@ async fn an_abort_ends_the_response_and_the_connection() {
     assert_eq!(aborted.diagnostics, None);
     server.handshake().await;
     server.request().await;
-    assert!(matches!(server.next().await, (0, ServerEvent::Gone)));
+    assert!(matches!(server.next().await, (0, ServerEvent::Closed)));
 
     conversation.options.cancel = tokio_util::sync::CancellationToken::new();
     assert_eq!(conversation.prompt("two").await.text(), "2");
@@ -442,8 +442,8 @@ async fn an_abort_ends_the_response_and_the_connection() {
 
 #[tokio::test]
 async fn concurrent_requests_of_a_session_use_separate_connections() {
-    let first = vec![ServerAction::Answer(partial_response_events("r1", "slow"))];
-    let second = vec![ServerAction::Answer(response_events("r2", "fast"))];
+    let first = vec![ServerAction::Respond(partial_response_events("r1", "slow"))];
+    let second = vec![ServerAction::Respond(response_events("r2", "fast"))];
     let mut server = ScriptedServer::start(vec![first, second]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     let mut slow = conversation.send_prompt("one");
