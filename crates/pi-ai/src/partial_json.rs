@@ -290,7 +290,7 @@ impl<'text> PartialParser<'text> {
                     return;
                 }
                 HexEscape::Unit(..) | HexEscape::Invalid => {
-                    string.push(char::REPLACEMENT_CHARACTER)
+                    string.push(char::REPLACEMENT_CHARACTER);
                 }
             }
         } else {

@@ -93,7 +93,7 @@ impl Decoder for MessagesDecoder {
         message: &mut MessageBuilder,
     ) -> Result<DecodeStatus, ProviderError> {
         let Self { parser, state } = self;
-        parser.push(bytes, |event| state.event(event, message))?;
+        parser.push(bytes, |event| state.handle_event(event, message))?;
         Ok(if state.is_complete {
             DecodeStatus::Complete
         } else {
@@ -108,7 +108,7 @@ impl Decoder for MessagesDecoder {
             if serde_json::from_str::<IgnoredAny>(event.data).is_err() {
                 return Ok(());
             }
-            state.event(event, message)
+            state.handle_event(event, message)
         })?;
         if state.is_complete {
             Ok(())
@@ -122,7 +122,7 @@ impl Decoder for MessagesDecoder {
 }
 
 impl MessagesState {
-    fn event(
+    fn handle_event(
         &mut self,
         event: SseEvent<'_>,
         message: &mut MessageBuilder,

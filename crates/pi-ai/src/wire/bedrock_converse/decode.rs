@@ -190,7 +190,7 @@ impl Decoder for ConverseDecoder {
         message: &mut MessageBuilder,
     ) -> Result<DecodeStatus, ProviderError> {
         let Self { parser, state } = self;
-        parser.push(bytes, |frame| state.frame(frame, message))?;
+        parser.push(bytes, |frame| state.handle_frame(frame, message))?;
         Ok(if state.is_complete {
             DecodeStatus::Complete
         } else {
@@ -205,7 +205,7 @@ impl Decoder for ConverseDecoder {
 }
 
 impl ConverseState {
-    fn frame(
+    fn handle_frame(
         &mut self,
         frame: EventFrame<'_>,
         message: &mut MessageBuilder,
