@@ -169,7 +169,7 @@ async fn a_rejected_code_shows_the_error_of_the_service() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the code exchange was error (HTTP 400): invalid_grant: Code is stale"
+        "the code exchange was refused (HTTP 400): invalid_grant: Code is stale"
     );
 }
 
@@ -265,7 +265,7 @@ async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
         .to_string();
     assert_eq!(
         error,
-        "the code exchange: the response has an access token that names no account"
+        "the code exchange: the answer has an access token that names no account"
     );
 }
 

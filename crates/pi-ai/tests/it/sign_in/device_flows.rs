@@ -135,7 +135,7 @@ async fn a_code_can_be_denied_or_expire() {
         ),
         (
             json!({"error": "unsupported_grant_type"}),
-            "the device sign-in was error (HTTP 400): unsupported_grant_type",
+            "the device sign-in was refused (HTTP 400): unsupported_grant_type",
         ),
     ] {
         let service =
@@ -155,7 +155,7 @@ async fn an_invalid_verification_url_is_not_shown() {
     let error = login(&xai(&service), &user).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the device code: the response has a \"verification_uri\" that is no web address"
+        "the device code: the answer has a \"verification_uri\" that is no web address"
     );
     assert_eq!(user.events(), vec![]);
 }
@@ -282,12 +282,12 @@ async fn meta_mints_a_key_with_the_identity_token() {
     assert!(over.is_rejection());
     assert_eq!(
         over.to_string(),
-        "the key was error (HTTP 401): session is over"
+        "the key was refused (HTTP 401): session is over"
     );
     let unfinished = flow.refresh(&credential, &context()).await.unwrap_err();
     assert_eq!(
         unfinished.to_string(),
-        "the key: the response has no key; finish the setup at https://meta.example/setup"
+        "the key: the answer has no key; finish the setup at https://meta.example/setup"
     );
 }
 
