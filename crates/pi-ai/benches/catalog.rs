@@ -1,5 +1,5 @@
-//! The first lookup of a provider's models: unpacking and parsing its file of the embedded catalog. The
-//! budget is about a millisecond for the largest, which is what a start-up with a model of it pays.
+//! The first lookup of a provider's models, which decompresses and parses its part of the embedded catalog.
+//! The budget is about a millisecond for the largest provider, since startup pays for it.
 
 use divan::Bencher;
 
@@ -7,7 +7,7 @@ fn main() {
     divan::main();
 }
 
-const LARGEST: [&str; 5] = [
+const LARGEST_PROVIDERS: [&str; 5] = [
     "openrouter",
     "vercel-ai-gateway",
     "amazon-bedrock",
@@ -15,21 +15,21 @@ const LARGEST: [&str; 5] = [
     "opencode",
 ];
 
-#[divan::bench(args = LARGEST)]
+#[divan::bench(args = LARGEST_PROVIDERS)]
 fn first_lookup(bencher: Bencher<'_, '_>, provider: &str) {
     bencher.bench(|| pi_ai::parse_builtin_models(provider));
 }
 
-/// All providers, as a search over every model needs them.
+/// All providers, as for a search over every model.
 #[divan::bench]
-fn whole_catalog() -> usize {
+fn complete_catalog() -> usize {
     pi_ai::builtin_providers()
         .iter()
         .map(|info| pi_ai::parse_builtin_models(info.id).len())
         .sum()
 }
 
-/// A later lookup.
+/// A cached lookup.
 #[divan::bench]
 fn lookup() -> bool {
     pi_ai::builtin_model("openrouter", "moonshotai/kimi-k2.6").is_some()

@@ -1,20 +1,17 @@
-//! How long an answer of many small deltas takes from bytes to events, per delta. The time per
-//! delta must not grow with the answer.
+//! Decoding a response of many small deltas from bytes to events. The time per delta must not grow
+//! with the length of the response.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a set-up that fails must stop the bench"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed setup must stop the benchmark")]
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pi_ai::{Model, api, bench_support};
 use serde_json::json;
 
-/// What a TLS record or a read from the socket brings at once.
-const PIECE_SIZE: usize = 16 * 1024;
+/// Typical size of a TLS record or socket read.
+const CHUNK_SIZE: usize = 16 * 1024;
 
-/// The APIs whose answers come as server-sent events of vendor JSON.
+/// APIs that stream vendor JSON as server-sent events.
 const APIS: [&str; 5] = [
     api::ANTHROPIC_MESSAGES,
     api::OPENAI_COMPLETIONS,
@@ -34,7 +31,7 @@ fn model(api: &str) -> Model {
     serde_json::from_value(record).unwrap()
 }
 
-/// What opens the answer, and one delta of it, in the words of each service.
+/// The opening events and one delta of each API.
 fn events(api: &str) -> (&'static str, &'static str) {
     match api {
         api::ANTHROPIC_MESSAGES => (
@@ -68,21 +65,23 @@ fn events(api: &str) -> (&'static str, &'static str) {
 }
 
 #[divan::bench(args = APIS, consts = [2_000, 20_000])]
-fn answers<const DELTAS: usize>(bencher: Bencher<'_, '_>, api: &str) {
+fn responses<const DELTAS: usize>(bencher: Bencher<'_, '_>, api: &str) {
     let (opening, delta) = events(api);
     let body = (opening.to_owned() + &delta.repeat(DELTAS)).into_bytes();
     let model = model(api);
-    let told = bench_support::decode_response(&model, &body, PIECE_SIZE).unwrap();
-    assert!(told >= DELTAS, "{api}: every delta is an event, not {told}");
+    let events = bench_support::decode_response(&model, &body, CHUNK_SIZE).unwrap();
+    assert!(
+        events >= DELTAS,
+        "{api}: {events} events for {DELTAS} deltas"
+    );
     bencher
         .counter(ItemsCount::new(DELTAS))
-        .bench_local(|| bench_support::decode_response(&model, black_box(&body), PIECE_SIZE));
+        .bench_local(|| bench_support::decode_response(&model, black_box(&body), CHUNK_SIZE));
 }
 
-/// The parser alone, with every event cut in several places, so that none can be handed out
-/// without a copy.
+/// The parser alone, with every event split across chunks, so that each one is copied.
 #[divan::bench(args = [2_000, 20_000])]
-fn server_sent_events_in_small_pieces(bencher: Bencher<'_, '_>, deltas: usize) {
+fn server_sent_events_in_small_chunks(bencher: Bencher<'_, '_>, deltas: usize) {
     let body = events(api::ANTHROPIC_MESSAGES)
         .1
         .repeat(deltas)

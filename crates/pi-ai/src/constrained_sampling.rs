@@ -1,8 +1,8 @@
-//! Strict schemas and grammars: what a tool asks for and what an API can do.
+//! Strict schemas and grammars for tools, depending on what the API supports.
 //!
-//! A tool may want its arguments sampled under its JSON schema ([`strict_parameters`]) or under a
+//! A tool can request that its arguments are sampled under its JSON schema ([`strict_parameters`]) or under a
 //! grammar ([`grammar_tool`]). A grammar tool has one string property; on the wire it is a custom tool
-//! that streams that string raw, which [`GrammarInput`] turns into JSON arguments and [`raw_input`]
+//! that streams that string raw. [`GrammarInput`] converts it to JSON arguments and [`raw_input`]
 //! back.
 
 mod grammar;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::error::ProviderError;
 use crate::tool_schema::{ConstrainedSampling, Strictness, Tool};
 
-/// Returns the strict form of a tool's schema when the tool wants it and the API offers it.
+/// Returns the strict form of a tool's schema if the tool requests it and the API supports it.
 ///
-/// A tool that prefers strictness goes without where it cannot have it; one that requires it fails
-/// the request.
+/// A tool that prefers strictness falls back to its plain schema; one that requires it fails the
+/// request.
 pub(crate) fn strict_parameters(
     tool: &Tool,
     api_is_strict: bool,
@@ -32,7 +32,7 @@ pub(crate) fn strict_parameters(
     let strict = if api_is_strict {
         strict_schema(&tool.parameters).map_err(|error| error.to_string())
     } else {
-        Err("this model has no strict tools".to_owned())
+        Err("this model does not support strict tools".to_owned())
     };
     match (strict, strictness) {
         (Ok(schema), _) => Ok(Some(schema)),
@@ -62,22 +62,24 @@ mod tests {
         };
         let prefer = json!({"type": "json_schema", "strict": "prefer"});
         let require = json!({"type": "json_schema", "strict": "require"});
-        let simple = json!({"type": "object"});
+        let object = json!({"type": "object"});
         let open = json!({"type": "object", "additionalProperties": true});
         let strict = json!({"type": "object", "required": [], "additionalProperties": false});
 
         for (sampling, parameters, api_is_strict, expected) in [
-            (&json!(null), &simple, true, Ok(None)),
-            (&json!(false), &simple, true, Ok(None)),
-            (&prefer, &simple, true, Ok(Some(strict.clone()))),
-            (&prefer, &simple, false, Ok(None)),
+            (&json!(null), &object, true, Ok(None)),
+            (&json!(false), &object, true, Ok(None)),
+            (&prefer, &object, true, Ok(Some(strict.clone()))),
+            (&prefer, &object, false, Ok(None)),
             (&prefer, &open, true, Ok(None)),
-            (&require, &simple, true, Ok(Some(strict))),
+            (&require, &object, true, Ok(Some(strict))),
             (
                 &require,
-                &simple,
+                &object,
                 false,
-                Err("Tool \"t\" requires a strict schema, but this model has no strict tools"),
+                Err(
+                    "Tool \"t\" requires a strict schema, but this model does not support strict tools",
+                ),
             ),
             (
                 &require,

@@ -1,7 +1,7 @@
-//! JSON text as the TypeScript pi writes it, and lenient reading of its numbers.
+//! JSON text as the TypeScript pi writes it, and lenient deserializers.
 //!
-//! Session files, RPC lines and events are compared and parsed by programs that expect what
-//! `JSON.stringify` produces: `0`, not `0.0`; `0.000021`, not `2.1e-5`. Everything that leaves the
+//! Session files, RPC lines and events are compared and parsed by programs that expect the output
+//! of `JSON.stringify`: `0`, not `0.0`; `0.000021`, not `2.1e-5`. Everything that leaves the
 //! process as JSON goes through [`to_string`] or [`to_vec`].
 
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
-use self::writer::Writer;
+use self::writer::JsonWriter;
 
 mod strings;
 mod writer;
@@ -17,7 +17,7 @@ mod writer;
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
-/// Formats compact JSON with numbers spelled as JavaScript spells them.
+/// Formats compact JSON with numbers as in JavaScript.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JsFormatter;
 
@@ -35,7 +35,7 @@ impl Formatter for JsFormatter {
 
 /// Serializes a value to compact JSON bytes in the style of `JSON.stringify`.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
-    // A line of the event stream fits without growing.
+    // A line of the event stream fits without reallocation.
     let mut bytes = Vec::with_capacity(1024);
     write(&mut bytes, value)?;
     Ok(bytes)
@@ -46,7 +46,7 @@ pub(crate) fn write<T: Serialize + ?Sized>(
     bytes: &mut Vec<u8>,
     value: &T,
 ) -> Result<(), serde_json::Error> {
-    value.serialize(&mut Writer::new(bytes))
+    value.serialize(&mut JsonWriter::new(bytes))
 }
 
 /// Serializes a value to compact JSON text in the style of `JSON.stringify`.
@@ -55,68 +55,68 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json:
     String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
-/// Renders a JSON value as compact text; a [`serde_json::Value`] has no way to fail.
+/// Formats a JSON value as compact text; serializing a [`serde_json::Value`] cannot fail.
 pub fn value_to_string(value: &serde_json::Value) -> String {
     to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// Reads a value from JSON, even where its strings break the rules.
+/// Parses JSON, even if its strings are invalid.
 ///
-/// Some services cut text between the halves of a surrogate pair or send control characters as they
-/// are. Valid input costs one pass; otherwise half a pair reads as U+FFFD and the rest as it stands. What
-/// else is wrong with the text is an error, as it is to everybody.
+/// Some services split text inside a surrogate pair or send unescaped control characters. Valid
+/// input costs one pass; otherwise a lone surrogate becomes U+FFFD and control characters are kept.
+/// Any other syntax error is still an error.
 pub fn from_str_lenient<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
     serde_json::from_str(text).or_else(|error| {
-        let spelled = strings::spell_by_the_rules(text);
-        match serde_json::from_str::<serde_json::Value>(&spelled) {
+        let repaired = strings::repair_strings(text);
+        match serde_json::from_str::<serde_json::Value>(&repaired) {
             Ok(value) => T::deserialize(value),
             Err(_) => Err(error),
         }
     })
 }
 
-/// Counts the UTF-16 code units of a text, which is what JavaScript calls its length.
+/// Returns the number of UTF-16 code units, the length of a string in JavaScript.
 pub fn utf16_length(text: &str) -> usize {
     utf16_units(text.as_bytes())
 }
 
-/// Counts the UTF-16 code units that begin in a piece of UTF-8, which may be cut anywhere.
+/// Counts the UTF-16 code units that begin in a slice of UTF-8, which may be split anywhere.
 pub(crate) fn utf16_units(bytes: &[u8]) -> usize {
-    // A character begins at every byte that continues none, and one of four bytes takes two units.
+    // Every byte that is not a continuation byte begins a character; a four-byte one takes two units.
     let characters = bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
     characters + bytes.iter().filter(|byte| **byte >= 0xF0).count()
 }
 
-/// Reads an unsigned count that a JavaScript program may have written as a float or left `null`.
+/// Deserializes an unsigned count that a JavaScript program may have written as a float or `null`.
 pub fn lenient_u64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, which is the wanted reading of an out-of-range count"
+        reason = "`as` saturates, which is intended for an out-of-range count"
     )]
     Ok(Option::<f64>::deserialize(deserializer)?.map_or(0, |number| number as u64))
 }
 
-/// Reads an optional count leniently; see [`lenient_u64`].
+/// Like [`lenient_u64`], for an optional count.
 pub(crate) fn lenient_optional_u64<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, which is the wanted reading of an out-of-range count"
+        reason = "`as` saturates, which is intended for an out-of-range count"
     )]
     Ok(Option::<f64>::deserialize(deserializer)?.map(|number| number as u64))
 }
 
-/// Reads an optional value of which `null` is one, where `Option` alone reads it as absent.
+/// Deserializes an optional value where `null` is a value, which `Option` alone treats as absent.
 pub fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(deserializer).map(Some)
 }
 
-/// Reads `null` as the default, as a careless program may write it.
+/// Deserializes `null` as the default value.
 pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -125,11 +125,11 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a millisecond timestamp that may have been written as a float.
+/// Deserializes a millisecond timestamp that may have been written as a float.
 pub(crate) fn lenient_i64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "`as` saturates, which is the wanted reading of an out-of-range time"
+        reason = "`as` saturates, which is intended for an out-of-range time"
     )]
     Ok(Option::<f64>::deserialize(deserializer)?.map_or(0, |number| number as i64))
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_spelled_as_javascript_spells_them() {
+    fn numbers_are_formatted_like_javascript() {
         let value = json!([0.0, -0.0, 3.0, 0.000_021, 1e21, 1e-7, 12.5, 7, -3, null]);
         assert_eq!(
             value_to_string(&value),
@@ -153,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_with_broken_strings_are_read() {
+    fn chunks_with_invalid_strings_are_parsed() {
         #[derive(Debug, PartialEq, Deserialize)]
-        struct Frame<'text> {
+        struct DeltaChunk<'text> {
             #[serde(borrow)]
             delta: Cow<'text, str>,
         }
@@ -164,8 +164,8 @@ mod tests {
             (r#"{"delta":"half \ud83d"}"#, "half \u{fffd}"),
             ("{\"delta\":\"two\nlines\"}", "two\nlines"),
         ] {
-            let frame: Frame<'_> = from_str_lenient(text).unwrap();
-            assert_eq!(frame.delta, delta);
+            let chunk: DeltaChunk<'_> = from_str_lenient(text).unwrap();
+            assert_eq!(chunk.delta, delta);
         }
         for text in [
             "{\"delta\":\"cut",
@@ -175,7 +175,7 @@ mod tests {
             "{\"delta\":\"a\nb\",\"n\":+1}",
             "{\"delta\":\"a\nb\",\"n\":01}",
         ] {
-            assert!(from_str_lenient::<Frame<'_>>(text).is_err(), "{text}");
+            assert!(from_str_lenient::<DeltaChunk<'_>>(text).is_err(), "{text}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! The one growing value behind a stream, as its readers see it: [`LiveMessage`].
+//! [`LiveMessage`], a shared handle to a message that is still streaming.
 //!
-//! Work per delta is constant: text is appended in place, tool arguments are collected as JSON
-//! text and parsed only when the call ends or somebody asks for a [`LiveMessage::snapshot`].
-//! Decoders write it through the [`MessageBuilder`].
+//! The cost per delta is constant: text is appended in place, tool arguments are collected as JSON
+//! text and parsed only when the call ends or a [`LiveMessage::snapshot`] is taken. Decoders write
+//! through the [`MessageBuilder`].
 
 mod builder;
 
@@ -21,12 +21,12 @@ pub struct LiveMessage(Arc<Mutex<Draft>>);
 #[derive(Debug)]
 struct Draft {
     message: AssistantMessage,
-    /// JSON text of tool calls that have not ended, by block index.
+    /// JSON text of open tool calls, by block index.
     open_arguments: Vec<(usize, String)>,
-    /// Ended tool calls whose text is not the whole of an object, by block index.
-    broken_calls: Vec<usize>,
-    /// The message that is read in place of this one, when another stream took over.
-    followed: Option<LiveMessage>,
+    /// Closed tool calls whose text is not a complete JSON object, by block index.
+    incomplete_calls: Vec<usize>,
+    /// The message to read instead of this one, after another stream took over.
+    replacement: Option<LiveMessage>,
 }
 
 impl LiveMessage {
@@ -34,29 +34,29 @@ impl LiveMessage {
         Self(Arc::new(Mutex::new(Draft {
             message,
             open_arguments: Vec::new(),
-            broken_calls: Vec::new(),
-            followed: None,
+            incomplete_calls: Vec::new(),
+            replacement: None,
         })))
     }
 
-    /// Makes readers of this handle read another message from now on.
-    pub(crate) fn follow(&self, other: Self) {
-        self.lock().followed = Some(other);
+    /// Redirects this handle to another message.
+    pub(crate) fn redirect_to(&self, other: Self) {
+        self.lock().replacement = Some(other);
     }
 
-    fn followed(&self) -> Option<Self> {
-        self.lock().followed.clone()
+    fn replacement(&self) -> Option<Self> {
+        self.lock().replacement.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Draft> {
-        // A panic elsewhere cannot leave the draft half-written in a way that matters here.
+        // The draft is consistent even if a panic elsewhere poisoned the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies the message as it is now, with the arguments of open tool calls as far as they can
-    /// be read.
+    /// Copies the message as it is now. The arguments of open tool calls are parsed as far as
+    /// possible.
     pub fn snapshot(&self) -> AssistantMessage {
-        if let Some(other) = self.followed() {
+        if let Some(other) = self.replacement() {
             return other.snapshot();
         }
         let draft = self.lock();
@@ -69,15 +69,14 @@ impl LiveMessage {
         message
     }
 
-    /// Looks at the message without copying it. The arguments of open tool calls are not filled in.
-    pub fn read<R>(&self, look: impl FnOnce(&AssistantMessage) -> R) -> R {
-        if let Some(other) = self.followed() {
-            return other.read(look);
+    /// Reads the message without copying it. The arguments of open tool calls are not filled in.
+    pub fn read<R>(&self, read: impl FnOnce(&AssistantMessage) -> R) -> R {
+        if let Some(other) = self.replacement() {
+            return other.read(read);
         }
-        look(&self.lock().message)
+        read(&self.lock().message)
     }
 
-    /// Returns the usage reported so far.
     pub fn usage(&self) -> Usage {
         self.read(|message| message.usage.clone())
     }

@@ -1,25 +1,25 @@
-//! Reads JSON that is cut off or slightly broken, as models stream it.
+//! Parses JSON that is truncated or slightly malformed, as models stream it.
 //!
-//! The arguments of a tool call arrive in pieces, and people watch them grow. [`parse_object`] reads
-//! what is there: it never fails, a key stays once it has appeared, and the text of a string only
-//! grows. Complete JSON reads as `serde_json` reads it. What models get wrong is forgiven: raw
-//! control characters and unknown escapes in strings, commas too many, text after the end.
-//! [`GrowingObject`] does the same for text that is still arriving, at the cost of what is new.
+//! The arguments of a tool call arrive in chunks and are shown while they stream. [`parse_object`]
+//! parses what is there: it never fails, a key stays once it has appeared, and a string only gets
+//! longer. Complete JSON parses as with `serde_json`. Common mistakes of models are accepted: raw
+//! control characters and unknown escapes in strings, extra commas, text after the end.
+//! [`IncrementalObject`] does the same for streaming text and only parses the new part of a string.
 
-mod growing;
+mod incremental;
 
-pub use growing::GrowingObject;
+pub use incremental::IncrementalObject;
 
 use memchr::memchr2;
 use serde_json::{Number, Value};
 
 use crate::json::JsonObject;
 
-/// As deep as `serde_json` goes; values are dropped and written by recursion.
+/// The recursion limit of `serde_json`; values are dropped and serialized recursively.
 const DEPTH_LIMIT: usize = 128;
 
-/// Words that are values. JavaScript's non-numbers have no JSON and read as null.
-const WORDS: [(&str, Value); 6] = [
+/// Literals. JavaScript's non-finite numbers have no JSON form and parse as null.
+const LITERALS: [(&str, Value); 6] = [
     ("null", Value::Null),
     ("true", Value::Bool(true)),
     ("false", Value::Bool(false)),
@@ -28,52 +28,53 @@ const WORDS: [(&str, Value); 6] = [
     ("-Infinity", Value::Null),
 ];
 
-/// Reads as much of an object as the text holds; never fails. Text that holds anything else reads
+/// Parses as much of an object as the text holds; never fails. Text that is not an object parses
 /// as an empty object.
 pub fn parse_object(text: &str) -> JsonObject {
-    match Reader::new(text).value(0) {
+    match PartialParser::new(text).value(0) {
         Some(Value::Object(object)) => object,
         Some(_) | None => JsonObject::new(),
     }
 }
 
-/// Reads an object as [`parse_object`] does, if the text holds all of it; what follows its end does not
-/// matter. `null` is how some models spell no arguments.
+/// Parses an object like [`parse_object`], but only if it is complete; text after its end is ignored.
+/// `null` is accepted because some models send it for empty arguments.
 pub(crate) fn parse_finished_object(text: &str) -> Option<JsonObject> {
-    let mut reader = Reader::new(text);
-    match reader.value(0)? {
-        Value::Object(object) if !reader.stopped => Some(object),
-        Value::Null if !reader.stopped => Some(JsonObject::new()),
+    let mut parser = PartialParser::new(text);
+    match parser.value(0)? {
+        Value::Object(object) if !parser.stopped => Some(object),
+        Value::Null if !parser.stopped => Some(JsonObject::new()),
         _ => None,
     }
 }
 
-struct Reader<'text> {
+struct PartialParser<'text> {
     text: &'text str,
     position: usize,
-    /// The text ended in the middle of something, or makes no sense from here on.
+    /// The text ended inside a value, or is malformed from here on.
     stopped: bool,
-    /// The string value in the middle of which the text ended.
+    /// The string value inside which the text ended.
     open: Option<OpenString>,
 }
 
-/// A string value that goes on where the text ends.
+/// A string value that is still open where the text ends.
 #[derive(Debug, Default)]
 struct OpenString {
-    /// Where it is, from the inside out.
-    path: Vec<Step>,
-    /// Where the part begins that could not be read yet.
+    /// Path to the string, innermost segment first.
+    path: Vec<PathSegment>,
+    /// Byte offset of the part that is not parsed yet.
     position: usize,
 }
 
-/// A step from a container to a value in it.
+/// Leads from a container to one of its values.
 #[derive(Debug)]
-enum Step {
+enum PathSegment {
     Key(String),
+    /// The last element of an array.
     Last,
 }
 
-impl<'text> Reader<'text> {
+impl<'text> PartialParser<'text> {
     fn new(text: &'text str) -> Self {
         Self {
             text,
@@ -91,8 +92,8 @@ impl<'text> Reader<'text> {
         self.text.as_bytes().get(self.position).copied()
     }
 
-    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
-        while self.peek().is_some_and(&wanted) {
+    fn skip_while(&mut self, predicate: impl Fn(u8) -> bool) {
+        while self.peek().is_some_and(&predicate) {
             self.position += 1;
         }
     }
@@ -101,7 +102,7 @@ impl<'text> Reader<'text> {
         self.skip_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
     }
 
-    /// Reads a value; nothing means that not even its kind is known, and reading has stopped.
+    /// Parses a value; `None` means that not even its type is known, and parsing has stopped.
     fn value(&mut self, depth: usize) -> Option<Value> {
         self.skip_space();
         let value = match self.peek() {
@@ -115,7 +116,7 @@ impl<'text> Reader<'text> {
                 });
                 Some(Value::String(string))
             }
-            Some(_) => self.word().or_else(|| self.number()),
+            Some(_) => self.literal().or_else(|| self.number()),
             None => None,
         };
         self.stopped |= value.is_none();
@@ -139,7 +140,7 @@ impl<'text> Reader<'text> {
             self.position += 1;
             if let Some(value) = self.value(depth + 1) {
                 if let Some(open) = &mut self.open {
-                    open.path.push(Step::Key(key.clone()));
+                    open.path.push(PathSegment::Key(key.clone()));
                 }
                 object.insert(key, value);
             }
@@ -153,13 +154,13 @@ impl<'text> Reader<'text> {
         while self.has_member(b']') {
             items.extend(self.value(depth + 1));
             if let Some(open) = &mut self.open {
-                open.path.push(Step::Last);
+                open.path.push(PathSegment::Last);
             }
         }
         Value::Array(items)
     }
 
-    /// Moves to the next member of an object or array, past the end of it when there is none.
+    /// Moves to the next member of an object or array, or past its end.
     fn has_member(&mut self, end: u8) -> bool {
         if self.stopped {
             return false;
@@ -178,14 +179,14 @@ impl<'text> Reader<'text> {
         }
     }
 
-    fn word(&mut self) -> Option<Value> {
+    fn literal(&mut self) -> Option<Value> {
         let rest = self.rest();
-        for (word, value) in WORDS {
-            if rest.starts_with(word) {
-                self.position += word.len();
+        for (literal, value) in LITERALS {
+            if rest.starts_with(literal) {
+                self.position += literal.len();
                 return Some(value);
             }
-            if word.starts_with(rest) && rest != "-" {
+            if literal.starts_with(rest) && rest != "-" {
                 self.stopped = true;
                 return Some(value);
             }
@@ -197,7 +198,7 @@ impl<'text> Reader<'text> {
         let start = self.position;
         self.skip_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         self.stopped |= self.peek().is_none();
-        // A number cut after `.` or `e` is worth what stands before.
+        // A number truncated after `.` or `e` parses as the part before.
         let digits = self
             .text
             .get(start..self.position)?
@@ -205,7 +206,7 @@ impl<'text> Reader<'text> {
         if let Ok(number) = serde_json::from_str::<Number>(digits) {
             return Some(Value::Number(number));
         }
-        // Leading zeros and bare fractions; a number too large for JSON reads as null.
+        // Leading zeros and bare fractions; a number too large for JSON parses as null.
         let number: f64 = digits.parse().ok()?;
         Some(Number::from_f64(number).map_or(Value::Null, Value::Number))
     }
@@ -213,24 +214,24 @@ impl<'text> Reader<'text> {
     fn string(&mut self) -> String {
         let mut string = String::new();
         self.position += 1;
-        self.string_from_here(&mut string);
+        self.continue_string(&mut string);
         string
     }
 
-    /// Reads a string on to its end, or as far as the text goes; an escape that is cut stays unread.
-    fn string_from_here(&mut self, string: &mut String) {
+    /// Parses a string up to its end or the end of the text; a truncated escape is left for later.
+    fn continue_string(&mut self, string: &mut String) {
         loop {
             let rest = self.rest();
-            let Some(run) = memchr2(b'"', b'\\', rest.as_bytes()) else {
+            let Some(length) = memchr2(b'"', b'\\', rest.as_bytes()) else {
                 string.push_str(rest);
                 self.position = self.text.len();
                 self.stopped = true;
                 return;
             };
-            string.push_str(rest.get(..run).unwrap_or_default());
-            let special = self.position + run;
+            string.push_str(rest.get(..length).unwrap_or_default());
+            let special = self.position + length;
             self.position = special + 1;
-            if rest.as_bytes().get(run) == Some(&b'"') {
+            if rest.as_bytes().get(length) == Some(&b'"') {
                 return;
             }
             self.escape(string);
@@ -241,7 +242,7 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// Reads what follows a backslash.
+    /// Parses the part of an escape after the backslash.
     fn escape(&mut self, string: &mut String) {
         let Some(kind) = self.peek() else {
             self.stopped = true;
@@ -255,7 +256,7 @@ impl<'text> Reader<'text> {
             b'r' => '\r',
             b't' => '\t',
             b'u' => return self.unicode_escape(string),
-            // No escape at all, as in a Windows path: the backslash is meant.
+            // Not an escape, as in a Windows path: keep the backslash.
             _ => return string.push('\\'),
         };
         self.position += 1;
@@ -264,31 +265,33 @@ impl<'text> Reader<'text> {
 
     fn unicode_escape(&mut self, string: &mut String) {
         let (unit, after) = match hex_unit(self.rest()) {
-            Hex::Unit(unit, after) => (unit, after),
-            Hex::Cut => {
+            HexEscape::Unit(unit, after) => (unit, after),
+            HexEscape::Truncated => {
                 self.stopped = true;
                 return;
             }
-            Hex::None => return string.push('\\'),
+            HexEscape::Invalid => return string.push('\\'),
         };
         if let Some(character) = char::from_u32(unit) {
             string.push(character);
         } else if is_high_surrogate(unit) {
             match after
                 .strip_prefix('\\')
-                .map_or_else(|| cut_if_empty(after), hex_unit)
+                .map_or_else(|| truncated_if_empty(after), hex_unit)
             {
-                Hex::Unit(low, after_low) if is_low_surrogate(low) => {
+                HexEscape::Unit(low, after_low) if is_low_surrogate(low) => {
                     let joined = 0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
                     string.extend(char::from_u32(joined));
                     self.position = self.text.len() - after_low.len();
                     return;
                 }
-                Hex::Cut => {
+                HexEscape::Truncated => {
                     self.stopped = true;
                     return;
                 }
-                Hex::Unit(..) | Hex::None => string.push(char::REPLACEMENT_CHARACTER),
+                HexEscape::Unit(..) | HexEscape::Invalid => {
+                    string.push(char::REPLACEMENT_CHARACTER);
+                }
             }
         } else {
             string.push(char::REPLACEMENT_CHARACTER);
@@ -298,17 +301,17 @@ impl<'text> Reader<'text> {
 }
 
 /// The `uXXXX` of an escape.
-enum Hex<'text> {
+enum HexEscape<'text> {
     /// A UTF-16 unit and the text after it.
     Unit(u32, &'text str),
-    /// The text ends before it is told whether this is one.
-    Cut,
-    None,
+    /// The text ends before the escape is complete.
+    Truncated,
+    Invalid,
 }
 
-fn hex_unit(text: &str) -> Hex<'_> {
+fn hex_unit(text: &str) -> HexEscape<'_> {
     let Some(digits) = text.strip_prefix('u') else {
-        return cut_if_empty(text);
+        return truncated_if_empty(text);
     };
     let count = digits
         .bytes()
@@ -316,16 +319,19 @@ fn hex_unit(text: &str) -> Hex<'_> {
         .take_while(u8::is_ascii_hexdigit)
         .count();
     match digits.split_at_checked(count) {
-        Some((unit, after)) if count == 4 => {
-            u32::from_str_radix(unit, 16).map_or(Hex::None, |unit| Hex::Unit(unit, after))
-        }
-        Some((_, after)) => cut_if_empty(after),
-        None => Hex::None,
+        Some((unit, after)) if count == 4 => u32::from_str_radix(unit, 16)
+            .map_or(HexEscape::Invalid, |unit| HexEscape::Unit(unit, after)),
+        Some((_, after)) => truncated_if_empty(after),
+        None => HexEscape::Invalid,
     }
 }
 
-fn cut_if_empty(text: &str) -> Hex<'_> {
-    if text.is_empty() { Hex::Cut } else { Hex::None }
+fn truncated_if_empty(text: &str) -> HexEscape<'_> {
+    if text.is_empty() {
+        HexEscape::Truncated
+    } else {
+        HexEscape::Invalid
+    }
 }
 
 fn is_high_surrogate(unit: u32) -> bool {

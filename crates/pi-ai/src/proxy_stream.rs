@@ -1,7 +1,7 @@
-//! A client for a proxy server that speaks to the provider in our place.
+//! A client for a proxy server that sends requests to providers on our behalf.
 //!
-//! The server holds the credentials: the whole request goes to it as it is, and what comes back are
-//! our own events without the message so far, which is rebuilt here.
+//! The server holds the credentials: it receives the complete request and streams back our event
+//! format without the partial message, which is rebuilt here.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ use crate::transport::{self, HttpClient, classify_status};
 use crate::wire::pi_messages::PiDecoder;
 use crate::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RequestBody};
 
-/// A server that speaks to providers in our place.
+/// A server that sends requests to providers on our behalf.
 #[derive(Debug, Clone)]
 pub struct ProxyServer {
-    /// Where it is; requests go to `<url>/api/stream`.
+    /// Base URL; requests go to `<url>/api/stream`.
     pub url: String,
-    /// What we authenticate with at the server.
+    /// Bearer token for the server itself.
     pub auth_token: SecretString,
 }
 
-/// Asks a model through a proxy server, with the guarantees of any stream.
+/// Streams a response through a proxy server, with the guarantees of any stream.
 ///
-/// Key, headers and environment of the request are the provider's business: the key is not sent at
-/// all, the headers only inside the request. Hooks see nothing, since the server makes the payload.
+/// The request's API key, headers and environment are meant for the provider: the key is never sent,
+/// the headers only inside the request. Hooks are not called, since the server builds the payload.
 pub fn stream_through_proxy(
     server: ProxyServer,
     request: ModelRequest,
@@ -53,19 +53,16 @@ pub fn stream_through_proxy(
         },
         ..request.clone()
     };
-    let protocol = ThroughProxy {
-        server,
-        asked: request,
-    };
+    let protocol = ProxyProtocol { server, request };
     transport::stream(protocol, to_server, http)
 }
 
-struct ThroughProxy {
+struct ProxyProtocol {
     server: ProxyServer,
-    asked: ModelRequest,
+    request: ModelRequest,
 }
 
-impl HttpProtocol for ThroughProxy {
+impl HttpProtocol for ProxyProtocol {
     fn prepare<'a>(
         &'a self,
         _request: &'a ModelRequest,
@@ -73,11 +70,11 @@ impl HttpProtocol for ThroughProxy {
         Box::pin(async move {
             let token = self.server.auth_token.expose_secret();
             let body = RequestBody::write(&ProxyRequest {
-                model: &self.asked.model,
-                context: Context {
-                    messages: &self.asked.messages,
+                model: &self.request.model,
+                context: ProxyContext {
+                    messages: &self.request.messages,
                 },
-                options: ProxyOptions::new(&self.asked.options),
+                options: ProxyOptions::new(&self.request.options),
             })?;
             Ok(HttpExchange {
                 url: format!("{}/api/stream", self.server.url.trim_end_matches('/')),
@@ -97,33 +94,32 @@ impl HttpProtocol for ThroughProxy {
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
         #[derive(Deserialize)]
-        struct Refusal {
+        struct ProxyError {
             error: String,
         }
 
-        let words = match serde_json::from_str(body) {
-            Ok(Refusal { error }) => error,
+        let detail = match serde_json::from_str(body) {
+            Ok(ProxyError { error }) => error,
             Err(_) => body.to_owned(),
         };
-        let message = format!("The proxy refused the request: {} {words}", head.status);
+        let message = format!("The proxy rejected the request: {} {detail}", head.status);
         ProviderError::new(classify_status(head, body), message.trim_end()).with_status(head.status)
     }
 }
 
-/// What is sent to the server.
 #[derive(Debug, Serialize)]
 struct ProxyRequest<'request> {
     model: &'request Model,
-    context: Context<'request>,
+    context: ProxyContext<'request>,
     options: ProxyOptions<'request>,
 }
 
 #[derive(Debug, Serialize)]
-struct Context<'request> {
+struct ProxyContext<'request> {
     messages: &'request [Message],
 }
 
-/// The options a proxy server understands; those not set are left to it.
+/// The options a proxy server understands; unset ones are omitted.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ProxyOptions<'options> {

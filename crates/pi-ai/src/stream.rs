@@ -21,34 +21,32 @@ use crate::live_message::{LiveMessage, MessageBuilder};
 use crate::message::AssistantMessage;
 use crate::model::Model;
 
-/// One batch waits while the consumer works on another: enough to overlap the two, small enough
-/// that a slow consumer slows the socket down.
+/// One batch is queued while the consumer handles another: enough to overlap the two, small enough
+/// that a slow consumer applies back-pressure to the socket.
 const BATCHES_IN_FLIGHT: usize = 1;
 
-/// What a waiting request is doing.
+/// What the request is currently doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamPhase {
-    /// Credentials and the request body are being prepared.
+    /// Resolving credentials and building the request body.
     #[default]
     Preparing,
-    /// The connection is being made.
     Connecting,
-    /// The request is sent, nothing has come back.
+    /// The request was sent; no response yet.
     Waiting,
     Receiving,
-    /// The service refused for the moment; another attempt follows.
+    /// The last attempt failed; another one follows.
     Retrying {
-        /// The number of the coming attempt, the first retry being 1.
+        /// The number of the upcoming retry, starting at 1.
         attempt: u32,
         /// The wait before it.
         delay: Duration,
     },
-    /// The stream has ended.
     Ended,
 }
 
-/// An answer as it arrives: a [`Stream`] of events that can also be awaited for its final message.
+/// A streaming response: a [`Stream`] of events that can also be awaited for its final message.
 pub struct AssistantStream {
     ready: VecDeque<AssistantMessageEvent>,
     batches: mpsc::Receiver<Vec<AssistantMessageEvent>>,
@@ -69,14 +67,18 @@ impl std::fmt::Debug for AssistantStream {
 }
 
 impl AssistantStream {
-    /// Creates a stream whose events the given producer writes.
+    /// Creates a stream whose events are written by the given producer.
     ///
     /// The producer gets a [`StreamWriter`] and must end the message through it; if it returns
-    /// without doing so, the stream ends with an error of its own.
-    pub fn produce<Producer, Running>(model: &Model, timestamp: i64, producer: Producer) -> Self
+    /// without doing so, the stream ends with a protocol error.
+    pub fn produce<Producer, ProducerFuture>(
+        model: &Model,
+        timestamp: i64,
+        producer: Producer,
+    ) -> Self
     where
-        Producer: FnOnce(StreamWriter) -> Running,
-        Running: Future<Output = ()> + Send + 'static,
+        Producer: FnOnce(StreamWriter) -> ProducerFuture,
+        ProducerFuture: Future<Output = ()> + Send + 'static,
     {
         let builder = MessageBuilder::new(model, timestamp);
         let live = builder.live();
@@ -98,7 +100,6 @@ impl AssistantStream {
         }
     }
 
-    /// Creates a stream that has already failed.
     pub fn failed(model: &Model, timestamp: i64, cause: ProviderError) -> Self {
         Self::produce(model, timestamp, |mut writer| async move {
             writer.message().fail(cause);
@@ -106,12 +107,12 @@ impl AssistantStream {
         })
     }
 
-    /// Returns the message as it grows.
+    /// Returns a handle to the message as it streams.
     pub fn live(&self) -> LiveMessage {
         self.live.clone()
     }
 
-    /// Returns what the request is doing, as a value that can be watched.
+    /// Returns a watch on the current phase of the request.
     pub fn phase(&self) -> watch::Receiver<StreamPhase> {
         self.phase.clone()
     }
@@ -131,7 +132,7 @@ impl AssistantStream {
         }
     }
 
-    /// Waits for the next events and returns all that are there; none when the stream has ended.
+    /// Waits for the next events and returns all that are ready; empty when the stream has ended.
     async fn next_batch(&mut self) -> Vec<AssistantMessageEvent> {
         let mut events: Vec<_> = self.next().await.into_iter().collect();
         while let Some(event) = self.take_ready() {
@@ -203,7 +204,6 @@ impl Stream for AssistantStream {
     }
 }
 
-/// The writing end of an [`AssistantStream`].
 #[derive(Debug)]
 pub struct StreamWriter {
     builder: MessageBuilder,
@@ -217,34 +217,33 @@ impl StreamWriter {
         &mut self.builder
     }
 
-    /// Tells what the request is doing.
     pub fn set_phase(&self, phase: StreamPhase) {
         self.phase.send_replace(phase);
     }
 
-    /// Hands the collected events over, waiting while the consumer is behind.
+    /// Sends the collected events, waiting while the consumer is behind.
     ///
-    /// Nothing is lost when the wait is cancelled: the events stay collected.
+    /// Cancel-safe: the events stay collected if the wait is canceled.
     pub async fn flush(&mut self) {
         if !self.builder.has_events() {
             return;
         }
-        let Ok(place) = self.sender.reserve().await else {
-            // The consumer polls this very future, so a closed channel means it is being dropped.
-            tracing::trace!("stream consumer is gone");
+        let Ok(permit) = self.sender.reserve().await else {
+            // The consumer polls this future, so a closed channel means that it is being dropped.
+            tracing::trace!("stream consumer was dropped");
             return;
         };
         let events = self.builder.take_events();
         if events.iter().any(|event| event.final_message().is_some()) {
             self.phase.send_replace(StreamPhase::Ended);
         }
-        place.send(events);
+        permit.send(events);
     }
 
-    /// Lets another stream write the rest: its events and phases become ours, and readers of our
-    /// message read its message from now on.
+    /// Forwards another stream: its events and phases become ours, and readers of our message read
+    /// its message from then on.
     pub async fn forward(self, mut stream: AssistantStream) {
-        self.builder.live().follow(stream.live());
+        self.builder.live().redirect_to(stream.live());
         let mut phase = stream.phase();
         loop {
             let events = tokio::select! {
@@ -260,13 +259,11 @@ impl StreamWriter {
         }
     }
 
-    /// Ends the message as complete.
     pub async fn complete(mut self) {
         self.builder.complete();
         self.flush().await;
     }
 
-    /// Ends the message with an error.
     pub async fn fail(mut self, cause: ProviderError) {
         self.builder.fail(cause);
         self.flush().await;

@@ -1,17 +1,15 @@
-//! Tools as the model sees them: a name, a description and a JSON schema.
+//! Tool declarations as sent to the model: a name, a description and a JSON schema.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::json::JsonObject;
 
-/// A tool declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
-    /// The name the model calls.
     pub name: String,
-    /// What the tool does, for the model.
+    /// What the tool does; part of the prompt.
     pub description: String,
     /// The JSON schema of the arguments.
     pub parameters: Value,
@@ -23,7 +21,7 @@ pub struct Tool {
     pub extra: JsonObject,
 }
 
-/// A tool named, not declared.
+/// A reference to a tool by name, without its declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolReference {
     pub name: String,
@@ -33,7 +31,6 @@ pub struct ToolReference {
 }
 
 impl ToolReference {
-    /// Names a tool.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -42,18 +39,18 @@ impl ToolReference {
     }
 }
 
-/// What a tool asks of the provider's constrained sampling.
+/// How a tool uses the provider's constrained sampling.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConstrainedSampling {
     /// `false`: never constrain this tool.
     Off,
-    /// Constrain by the schema ("strict" in vendors' words).
+    /// Constrain by the schema (providers call this "strict").
     JsonSchema(Strictness),
-    /// Constrain by a grammar, where the provider has custom tools.
+    /// Constrain by a grammar, for providers with custom tools.
     Grammar(GrammarVariants),
 }
 
-/// How much a tool insists on a strict schema.
+/// Whether a strict schema is preferred or required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strictness {
@@ -63,7 +60,7 @@ pub enum Strictness {
     Require,
 }
 
-/// One language written in the formats providers understand.
+/// The same grammar in the formats of different providers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GrammarVariants {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,17 +95,21 @@ impl<'de> Deserialize<'de> for ConstrainedSampling {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Either {
+        enum FlagOrTagged {
             Flag(bool),
             Tagged(TaggedSampling),
         }
-        match Either::deserialize(deserializer)? {
-            Either::Flag(false) => Ok(Self::Off),
-            Either::Flag(true) => Err(serde::de::Error::custom(
-                "constrainedSampling is false or an object",
+        match FlagOrTagged::deserialize(deserializer)? {
+            FlagOrTagged::Flag(false) => Ok(Self::Off),
+            FlagOrTagged::Flag(true) => Err(serde::de::Error::custom(
+                "constrainedSampling must be `false` or an object",
             )),
-            Either::Tagged(TaggedSampling::JsonSchema { strict }) => Ok(Self::JsonSchema(strict)),
-            Either::Tagged(TaggedSampling::Grammar { variants }) => Ok(Self::Grammar(variants)),
+            FlagOrTagged::Tagged(TaggedSampling::JsonSchema { strict }) => {
+                Ok(Self::JsonSchema(strict))
+            }
+            FlagOrTagged::Tagged(TaggedSampling::Grammar { variants }) => {
+                Ok(Self::Grammar(variants))
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Cross-provider history rules: what a transcript becomes before another model reads it.
+//! Adapts a transcript for the model that reads it next, across providers.
 //!
-//! Each rule has its file: thinking and signatures, images, tool-call ids, and the pairing of calls
-//! with results. A wire calls [`hand_off`] with the id rule of its API and then only has to spell
-//! what is left. Messages that no rule touches stay borrowed.
+//! Each rule has its file: thinking and signatures, images, tool-call IDs, and the pairing of calls
+//! with results. A protocol calls [`hand_off`] with the ID rule of its API and then only encodes the
+//! result. Messages that need no change stay borrowed.
 
 mod handoff;
 mod images;
@@ -14,10 +14,10 @@ pub(crate) use handoff::hand_off;
 use crate::message::AssistantMessage;
 use crate::model::Model;
 
-/// Rewrites a tool-call id for the target API; the source message tells where the id came from.
+/// Rewrites a tool-call ID for the target API; the source message tells which API issued the ID.
 pub(crate) type CallIdRule<'rule> = &'rule (dyn Fn(&str, &AssistantMessage) -> String + Sync);
 
-/// Returns whether the model itself wrote the message, so that its signatures and ids are valid.
+/// Whether the model itself wrote the message, so its signatures and IDs are valid.
 pub(crate) fn is_same_model(message: &AssistantMessage, model: &Model) -> bool {
     message.provider == model.provider && message.api == model.api && message.model == model.id
 }

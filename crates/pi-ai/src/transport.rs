@@ -1,14 +1,14 @@
-//! Bytes in, frames out: HTTP, server-sent events, AWS event streams, WebSocket, proxies, timers.
+//! Network I/O: HTTP, server-sent events, AWS event streams, WebSocket, proxies, retries and timeouts.
 //!
-//! Nothing here knows a provider's name.
+//! Nothing here is specific to a provider.
 
 mod body;
 mod connect;
 mod download;
 pub(crate) mod event_stream;
-mod failure;
 mod headers;
 mod http;
+mod network_error;
 mod proxy;
 mod retry;
 mod run;
@@ -18,11 +18,11 @@ mod tls;
 mod tunnel;
 pub(crate) mod websocket;
 
-pub(crate) use body::read_whole;
+pub(crate) use body::read_body;
 pub use download::Download;
-pub(crate) use failure::{Route, innermost, unanswered, with_causes};
 pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
-pub(crate) use retry::{asks_for_retry, http_date_ms};
+pub(crate) use network_error::{Route, error_chain, root_cause, send_error};
+pub(crate) use retry::{http_date_ms, is_retryable};
 pub(crate) use run::{drive, stream};
 pub(crate) use status::classify_status;

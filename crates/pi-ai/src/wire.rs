@@ -1,8 +1,8 @@
-//! The wire protocols: for each API, how a request is built and how its answer is decoded.
+//! Wire protocols: for each API, how a request is encoded and how its response is decoded.
 //!
 //! A protocol does no I/O. It describes the request ([`HttpExchange`]) and turns bytes into message
 //! events ([`Decoder`]); [`crate::transport`] connects, retries, times out and cancels. Vendor
-//! structs never leave their file.
+//! structs stay private to their file.
 
 pub(crate) mod anthropic_messages;
 pub(crate) mod azure_responses;
@@ -39,47 +39,47 @@ use crate::message::Diagnostic;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transport::HttpClient;
 
-/// Headers that authorize a request to services of OpenAI's family by themselves.
+/// Headers that authorize a request to OpenAI-compatible services, so no API key is needed.
 pub(crate) const AUTHORIZATION_HEADERS: [&str; 2] = ["authorization", "cf-aig-authorization"];
 
-/// Describes a request whose service wants a key, and that has none.
-pub(crate) fn missing_key(request: &ModelRequest) -> ProviderError {
+/// Error for a request to a service that requires an API key, without one.
+pub(crate) fn missing_api_key(request: &ModelRequest) -> ProviderError {
     ProviderError::auth(format!(
         "No API key for provider {}",
         request.model.provider
     ))
 }
 
-/// Writes a part of a request as a tree.
-pub(crate) fn to_tree(part: &(impl Serialize + ?Sized)) -> Result<Value, ProviderError> {
-    serde_json::to_value(part).map_err(|error| not_encoded(&error))
+/// Encodes a part of a request as a JSON value.
+pub(crate) fn to_json_value(part: &(impl Serialize + ?Sized)) -> Result<Value, ProviderError> {
+    serde_json::to_value(part).map_err(|error| encode_error(&error))
 }
 
-fn not_encoded(error: &serde_json::Error) -> ProviderError {
-    ProviderError::invalid(format!("The request cannot be encoded: {error}"))
+fn encode_error(error: &serde_json::Error) -> ProviderError {
+    ProviderError::invalid(format!("Cannot encode the request: {error}"))
 }
 
-/// A wire API as the transport sees it. One copy of the transport serves all of them, so the futures are boxed.
+/// A wire API as seen by the transport. Futures are boxed so that one copy of the transport serves all of them.
 pub(crate) trait HttpProtocol: Send + Sync + 'static {
-    /// Builds the request. A retry sends the same exchange again, with a fresh decoder.
+    /// Builds the request. A retry sends the same exchange again, with a new decoder.
     fn prepare<'a>(
         &'a self,
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>>;
 
-    /// Creates the decoder of one answer.
+    /// Creates the decoder for one response.
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder>;
 
-    /// Words and classifies an answer that is not a success.
+    /// Builds and classifies the error for a failed response.
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError;
 
-    /// Says when `start` is told; most APIs do so with the response headers.
+    /// Whether `start` is emitted with the response headers, as for most APIs.
     fn starts_with_headers(&self) -> bool {
         true
     }
 
-    /// Signs the request as it is about to leave, after hooks and user headers; most APIs do
-    /// nothing here. The transport calls it before every attempt, since a signature grows old.
+    /// Signs the request just before it is sent, after hooks and user headers; a no-op for most
+    /// APIs. The transport calls it before every attempt, since signatures expire.
     fn sign<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -90,25 +90,25 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Says how a request that failed before its answer began may be sent again.
-    fn retries(&self) -> RetrySupport {
-        RetrySupport::default()
+    /// How the transport retries a request that failed before its response began.
+    fn transport_retry(&self) -> TransportRetry {
+        TransportRetry::default()
     }
 
-    /// Returns whether an answer that is no success may be followed by another attempt.
+    /// Whether a failed response may be retried.
     fn may_retry(&self, head: &ResponseHead, body: &str) -> bool {
         let _ = body;
-        crate::transport::asks_for_retry(head)
+        crate::transport::is_retryable(head)
     }
 
-    /// Returns how often a refused request is retried even when the options ask for less.
-    fn least_retries(&self) -> u32 {
+    /// Minimum number of retries, even if the options set fewer.
+    fn min_retries(&self) -> u32 {
         0
     }
 
-    /// Returns what a failed message shall record beside its text. The transport calls it once,
-    /// when the message ends in an error after the service had answered; `body` is the text of an
-    /// answer that was no success.
+    /// Returns a diagnostic to record in a failed message. The transport calls it once, when the
+    /// message ends in an error after the service responded; `body` is the body of a failed
+    /// response.
     fn diagnose(
         &self,
         request: &ModelRequest,
@@ -120,91 +120,90 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
     }
 }
 
-/// How a request that failed before its answer began may be sent again.
+/// How the transport retries a request that failed before its response began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum RetrySupport {
-    /// As often as the options say, after the wait the service asks for.
+pub(crate) enum TransportRetry {
+    /// Up to the configured count, after the delay requested by the service.
     #[default]
-    Heeding,
-    /// As often as the options say, after a wait of our own, whatever the service asks for.
-    Unheeding,
+    HonorRetryAfter,
+    /// Up to the configured count, with our own backoff regardless of `retry-after`.
+    IgnoreRetryAfter,
     Never,
 }
 
-/// A request with everything that a signature covers. Headers hold credentials: no `Debug`.
+/// A request with everything a signature covers. Headers hold credentials, so there is no `Debug`.
 #[derive(Clone)]
 pub(crate) struct OutgoingRequest {
     pub url: String,
-    /// All headers but those the connection adds.
+    /// All headers except those added by the connection.
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-/// A request, ready to send but for hooks, user headers and signing.
+/// A prepared request, before hooks, user headers and signing.
 #[derive(Clone)]
 pub(crate) struct HttpExchange {
     pub url: String,
-    /// The protocol's own headers. The model's and the caller's are laid over them.
+    /// The protocol's own headers. Those of the model and the caller are merged over them.
     pub headers: HeaderOverrides,
     /// The body, before hooks.
     pub body: RequestBody,
-    /// How the body is encoded.
     pub encoding: BodyEncoding,
 }
 
-/// The JSON of a request.
+/// The JSON body of a request.
 ///
-/// Most of it is the conversation, whose text would be copied once more into a tree only to be
-/// written from there; protocols with typed bodies write it at once.
+/// Most of it is the conversation. Building a [`Value`] first would copy that text once more, so
+/// protocols with typed bodies encode directly.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RequestBody {
-    Tree(Value),
-    /// As it is sent.
-    Written(Vec<u8>),
+    Value(Value),
+    /// Encoded JSON, as sent.
+    Encoded(Vec<u8>),
 }
 
-/// How long the last typed body was. The next one is most often that of the same conversation with a turn more:
-/// room of a size that repeats is memory the process still has, where growing room is asked of the system anew.
-static LAST_LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// Length of the last typed body. The next one is usually the same conversation plus a turn:
+/// an allocation of the same size class is reused, while a growing buffer is requested from the system again.
+static LAST_BODY_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-/// The longest body that room is made for at once.
-const MOST_EXPECTED: usize = 8 * 1024 * 1024;
+/// Limit for the initial capacity of a body.
+const MAX_INITIAL_CAPACITY: usize = 8 * 1024 * 1024;
 
 impl RequestBody {
-    /// Writes a typed body.
+    /// Encodes a typed body.
     pub(crate) fn write(body: &impl Serialize) -> Result<Self, ProviderError> {
-        let expected = LAST_LENGTH.load(Ordering::Relaxed).next_power_of_two();
-        let mut bytes = Vec::with_capacity(expected.min(MOST_EXPECTED));
-        crate::json::write(&mut bytes, body).map_err(|error| not_encoded(&error))?;
-        LAST_LENGTH.store(bytes.len(), Ordering::Relaxed);
-        Ok(Self::Written(bytes))
+        let expected = LAST_BODY_LENGTH.load(Ordering::Relaxed).next_power_of_two();
+        let mut bytes = Vec::with_capacity(expected.min(MAX_INITIAL_CAPACITY));
+        crate::json::write(&mut bytes, body).map_err(|error| encode_error(&error))?;
+        LAST_BODY_LENGTH.store(bytes.len(), Ordering::Relaxed);
+        Ok(Self::Encoded(bytes))
     }
 
-    /// Returns the body as hooks see it.
-    pub(crate) fn into_tree(self) -> Value {
+    /// Returns the body as passed to hooks.
+    pub(crate) fn into_value(self) -> Value {
         match self {
-            Self::Tree(tree) => tree,
-            // We wrote it ourselves, so it reads; a service would refuse `null`.
-            Self::Written(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
+            Self::Value(value) => value,
+            // We encoded it ourselves, so it parses; a service would reject `null`.
+            Self::Encoded(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
         }
     }
 
-    /// Returns the body as it is sent.
+    /// Returns the body as sent.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Tree(tree) => crate::json::value_to_string(&tree).into_bytes(),
-            Self::Written(bytes) => bytes,
+            Self::Value(value) => crate::json::value_to_string(&value).into_bytes(),
+            Self::Encoded(bytes) => bytes,
         }
     }
 }
 
 impl From<Value> for RequestBody {
-    fn from(tree: Value) -> Self {
-        Self::Tree(tree)
+    fn from(value: Value) -> Self {
+        Self::Value(value)
     }
 }
 
-/// Headers hold credentials and are not shown.
+/// Leaves out headers, which hold credentials.
 impl fmt::Debug for HttpExchange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -214,7 +213,6 @@ impl fmt::Debug for HttpExchange {
     }
 }
 
-/// How a request body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum BodyEncoding {
     #[default]
@@ -223,24 +221,23 @@ pub(crate) enum BodyEncoding {
     Zstd,
 }
 
-/// Whether a decoder wants more bytes.
+/// Whether a decoder needs more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// More bytes may follow.
+pub(crate) enum DecodeStatus {
     More,
-    /// The answer is complete; the rest of the body does not matter.
+    /// The response is complete; the rest of the body is ignored.
     Complete,
 }
 
-/// Turns the bytes of an answer into message events, whatever the split.
+/// Turns the bytes of a response into message events, at any split.
 pub(crate) trait Decoder: Send {
-    /// Takes the next bytes.
+    /// Decodes the next bytes.
     fn push(
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError>;
+    ) -> Result<DecodeStatus, ProviderError>;
 
-    /// Takes the end of the body. An answer that is not complete is an error.
+    /// Ends the body. An incomplete response is an error.
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError>;
 }

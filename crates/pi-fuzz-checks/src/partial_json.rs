@@ -1,6 +1,6 @@
 //! The arguments of a tool call while they arrive.
 
-use pi_ai::partial_json::{GrowingObject, parse_object};
+use pi_ai::partial_json::{IncrementalObject, parse_object};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub fn partial_json(data: &[u8]) {
 
 /// Reads a text while it arrives, and each state of it anew.
 fn arrive(text: &str) {
-    let mut growing = GrowingObject::default();
+    let mut growing = IncrementalObject::default();
     let mut arrived = 0;
     let step = text.len() / PREFIXES + 1;
     let borders = text.char_indices().step_by(step).map(|(border, _)| border);

@@ -131,7 +131,7 @@ async fn a_call_whose_arguments_are_cut_is_told_and_not_made() {
     let script = answers.map(|arguments| Answer::Written("runs", arguments));
     let agent = Script::new(script).agent(vec![tool]);
     agent.prompt_text("go", Vec::new()).await.unwrap();
-    let told = "failure 1: This call was not run: its arguments are not whole JSON. Make the call \
+    let told = "failure 1: This call was not run: its arguments are not complete JSON. Make the call \
                 again with all its arguments.";
     let failures = texts(&agent.state().messages);
     let failures = failures.iter().filter(|line| *line == told);

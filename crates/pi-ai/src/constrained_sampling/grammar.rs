@@ -1,4 +1,4 @@
-//! Grammar tools: their declaration, the arguments they stream and the input they are replayed with.
+//! Grammar tools: their declaration, their streamed arguments and their input on replay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ pub(crate) struct GrammarTool {
     /// `lark` or `regex`.
     pub syntax: &'static str,
     pub definition: String,
-    /// The property that takes the sampled text.
+    /// The property that receives the sampled text.
     pub input_property: String,
 }
 
-/// Returns the grammar of a tool when the tool has one and the API offers custom tools.
+/// Returns the grammar of a tool if the tool has one and the API supports custom tools.
 pub(crate) fn grammar_tool(
     tool: &Tool,
     api_has_grammars: bool,
@@ -31,22 +31,22 @@ pub(crate) fn grammar_tool(
     if !api_has_grammars {
         return Ok(None);
     }
-    let unusable = |reason: &str| {
+    let grammar_error = |reason: &str| {
         ProviderError::invalid(format!(
-            "Tool \"{}\" cannot be sampled under a grammar: {reason}",
+            "Tool \"{}\" cannot use a grammar: {reason}",
             tool.name
         ))
     };
-    let written = |grammar: &Option<String>| {
+    let non_blank = |grammar: &Option<String>| {
         grammar
             .clone()
             .filter(|definition| !definition.trim().is_empty())
     };
-    let (syntax, definition) = written(&variants.openai_lark)
+    let (syntax, definition) = non_blank(&variants.openai_lark)
         .map(|definition| ("lark", definition))
-        .or_else(|| written(&variants.openai_regex).map(|definition| ("regex", definition)))
-        .ok_or_else(|| unusable("it has no grammar in a syntax this model understands"))?;
-    let input_property = input_property(&tool.parameters).map_err(unusable)?;
+        .or_else(|| non_blank(&variants.openai_regex).map(|definition| ("regex", definition)))
+        .ok_or_else(|| grammar_error("it has no grammar in a syntax that this model supports"))?;
+    let input_property = input_property(&tool.parameters).map_err(grammar_error)?;
     Ok(Some(GrammarTool {
         syntax,
         definition,
@@ -70,7 +70,7 @@ pub(crate) fn grammar_input_properties(
 
 fn input_property(parameters: &Value) -> Result<&str, &'static str> {
     if parameters.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("its parameters are no object");
+        return Err("its parameters are not an object");
     }
     let required = parameters.get("required").and_then(Value::as_array);
     let Some([Value::String(name)]) = required.map(Vec::as_slice) else {
@@ -81,15 +81,15 @@ fn input_property(parameters: &Value) -> Result<&str, &'static str> {
         .and_then(|properties| properties.get(name))
         .ok_or("its required property is not declared")?;
     if property.get("type").and_then(Value::as_str) != Some("string") {
-        return Err("its required property is no string");
+        return Err("its required property is not a string");
     }
     Ok(name)
 }
 
 /// Returns the raw input of a grammar tool's call, for replay.
 ///
-/// A call of a model that had no grammar may lack the property; its arguments then stand for it as
-/// JSON, since a history must stay sendable.
+/// A call of a model without grammar support may lack the property; its arguments are then sent as
+/// JSON, since a history must remain sendable.
 pub(crate) fn raw_input<'call>(call: &'call ToolCall, input_property: &str) -> Cow<'call, str> {
     match call.arguments.get(input_property) {
         Some(Value::String(input)) => Cow::Borrowed(input),
@@ -97,73 +97,75 @@ pub(crate) fn raw_input<'call>(call: &'call ToolCall, input_property: &str) -> C
     }
 }
 
-/// Turns the raw input of a grammar tool, as it streams, into the JSON text of the arguments.
+/// Converts the streamed raw input of a grammar tool into the JSON text of the arguments.
 #[derive(Debug)]
 pub(crate) struct GrammarInput {
     property: String,
     input: String,
-    stage: Stage,
+    state: GrammarInputState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Fresh,
+enum GrammarInputState {
+    Empty,
     Open,
     Closed,
 }
 
 impl GrammarInput {
-    /// Begins the arguments of a call whose input goes to the given property.
+    /// Starts the arguments of a call whose input goes to the given property.
     pub(crate) fn new(property: impl Into<String>) -> Self {
         Self {
             property: property.into(),
             input: String::new(),
-            stage: Stage::Fresh,
+            state: GrammarInputState::Empty,
         }
     }
 
-    /// Takes the next piece of input and returns the JSON text for it, which may be empty.
+    /// Consumes the next part of the input and returns its JSON text, which may be empty.
     pub(crate) fn push(&mut self, delta: &str) -> Result<String, ProviderError> {
-        match self.stage {
+        match self.state {
             _ if delta.is_empty() => Ok(String::new()),
-            Stage::Closed => Err(ProviderError::protocol(format!(
-                "The service added to the input \"{}\" after its end",
+            GrammarInputState::Closed => Err(ProviderError::protocol(format!(
+                "The service appended to the input \"{}\" after its end",
                 self.property
             ))),
-            Stage::Fresh | Stage::Open => Ok(self.extend(delta)),
+            GrammarInputState::Empty | GrammarInputState::Open => Ok(self.extend(delta)),
         }
     }
 
-    /// Ends the input and returns the JSON text that was missing, which may be empty.
+    /// Ends the input and returns the remaining JSON text, which may be empty.
     ///
-    /// Where the service repeats the whole input it must agree with what was streamed.
-    pub(crate) fn close(&mut self, whole: Option<&str>) -> Result<String, ProviderError> {
-        let rest = match whole {
-            Some(whole) => whole.strip_prefix(self.input.as_str()),
+    /// If the service repeats the complete input, it must match what was streamed.
+    pub(crate) fn close(&mut self, complete: Option<&str>) -> Result<String, ProviderError> {
+        let rest = match complete {
+            Some(complete) => complete.strip_prefix(self.input.as_str()),
             None => Some(""),
         };
-        match (rest, self.stage) {
-            (Some(""), Stage::Closed) => Ok(String::new()),
-            (Some(rest), Stage::Fresh | Stage::Open) => {
+        match (rest, self.state) {
+            (Some(""), GrammarInputState::Closed) => Ok(String::new()),
+            (Some(rest), GrammarInputState::Empty | GrammarInputState::Open) => {
                 let mut json = self.extend(rest);
                 json.push_str("\"}");
-                self.stage = Stage::Closed;
+                self.state = GrammarInputState::Closed;
                 Ok(json)
             }
-            (Some(_), Stage::Closed) | (None, _) => Err(ProviderError::protocol(format!(
-                "The service changed the input \"{}\" after it was streamed",
-                self.property
-            ))),
+            (Some(_), GrammarInputState::Closed) | (None, _) => {
+                Err(ProviderError::protocol(format!(
+                    "The service changed the input \"{}\" after it was streamed",
+                    self.property
+                )))
+            }
         }
     }
 
     fn extend(&mut self, delta: &str) -> String {
         let mut json = String::with_capacity(delta.len() + 16);
-        if self.stage == Stage::Fresh {
+        if self.state == GrammarInputState::Empty {
             json.push('{');
             json.push_str(&Value::from(self.property.as_str()).to_string());
             json.push_str(":\"");
-            self.stage = Stage::Open;
+            self.state = GrammarInputState::Open;
         }
         let quoted = Value::from(delta).to_string();
         json.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
@@ -217,12 +219,12 @@ mod tests {
             (
                 json!({}),
                 one_string(),
-                "it has no grammar in a syntax this model understands",
+                "it has no grammar in a syntax that this model supports",
             ),
             (
                 lark.clone(),
                 json!({"type": "string"}),
-                "its parameters are no object",
+                "its parameters are not an object",
             ),
             (
                 lark.clone(),
@@ -243,35 +245,35 @@ mod tests {
                 lark,
                 json!({"type": "object", "required": ["a"],
                 "properties": {"a": {"type": "number"}}}),
-                "its required property is no string",
+                "its required property is not a string",
             ),
         ] {
             let error = grammar_tool(&tool(&variants, &parameters), true).unwrap_err();
-            let expected = format!("Tool \"patch\" cannot be sampled under a grammar: {reason}");
+            let expected = format!("Tool \"patch\" cannot use a grammar: {reason}");
             assert_eq!(error.message, expected);
         }
     }
 
     #[test]
-    fn raw_pieces_join_to_json_arguments() {
-        let pieces = ["", "*** \"a\"\n", "\\b\u{1}", "é😀"];
+    fn raw_input_becomes_json_arguments() {
+        let chunks = ["", "*** \"a\"\n", "\\b\u{1}", "é😀"];
         let mut input = GrammarInput::new("in\"put");
         let mut json = String::new();
-        for piece in pieces {
-            json.push_str(&input.push(piece).unwrap());
+        for chunk in chunks {
+            json.push_str(&input.push(chunk).unwrap());
         }
-        json.push_str(&input.close(Some(&(pieces.concat() + "end"))).unwrap());
-        let whole = pieces.concat() + "end";
+        json.push_str(&input.close(Some(&(chunks.concat() + "end"))).unwrap());
+        let complete = chunks.concat() + "end";
         let arguments: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(arguments, json!({"in\"put": whole}));
-        assert_eq!(input.close(Some(&whole)), Ok(String::new()));
+        assert_eq!(arguments, json!({"in\"put": complete}));
+        assert_eq!(input.close(Some(&complete)), Ok(String::new()));
         assert_eq!(input.close(None), Ok(String::new()));
         assert!(input.close(Some("other")).is_err());
         assert!(input.push("more").is_err());
     }
 
     #[test]
-    fn an_input_that_never_came_is_empty() {
+    fn a_missing_input_is_empty() {
         assert_eq!(
             GrammarInput::new("input").close(None).unwrap(),
             r#"{"input":""}"#

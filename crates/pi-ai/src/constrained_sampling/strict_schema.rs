@@ -1,14 +1,14 @@
 //! The strict form of a JSON schema.
 //!
-//! Services that sample under a schema take a subset of JSON Schema: every property required, no
-//! others allowed. An optional property becomes a required one that may be null.
+//! Services that sample under a schema accept a subset of JSON Schema: every property is required and
+//! no others are allowed. An optional property becomes a required one that may be null.
 
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::json::JsonObject;
 
-/// Keywords that strict schemas have no room for.
+/// Keywords that strict schemas do not support.
 const UNSUPPORTED_KEYWORDS: [&str; 16] = [
     "$ref",
     "$defs",
@@ -28,12 +28,12 @@ const UNSUPPORTED_KEYWORDS: [&str; 16] = [
     "else",
 ];
 
-/// Why a schema has no strict form; reads as the end of a sentence.
+/// Why a schema has no strict form; completes the sentence "requires a strict schema, but …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(crate) enum NotStrict {
+pub(crate) enum StrictSchemaError {
     #[error("its schema is not of type object")]
-    RootIsNoObject,
-    #[error("it has a schema that is true or false")]
+    RootNotObject,
+    #[error("it contains a boolean schema")]
     BooleanSchema,
     #[error("it uses {0}")]
     Keyword(&'static str),
@@ -41,79 +41,78 @@ pub(crate) enum NotStrict {
     EmptyUnion,
     #[error("it has a union of objects or arrays")]
     StructuredUnion,
-    #[error("it has a list with a schema per place")]
+    #[error("it contains a tuple schema")]
     Tuple,
     #[error("it has properties without being an object")]
     StrayProperties,
     #[error("it allows additional properties")]
     OpenObject,
-    #[error("its properties are no map of schemas")]
+    #[error("its properties are not an object")]
     MalformedProperties,
     #[error("its list of required properties is malformed")]
     MalformedRequired,
-    #[error("it requires a property that it does not have")]
+    #[error("it requires an undeclared property")]
     UnknownRequired,
 }
 
-/// Returns the strict form of a tool's schema.
-pub(crate) fn strict_schema(schema: &Value) -> Result<Value, NotStrict> {
+pub(crate) fn strict_schema(schema: &Value) -> Result<Value, StrictSchemaError> {
     let mut strict = schema.clone();
     if !strict.is_object() {
-        return Err(NotStrict::RootIsNoObject);
+        return Err(StrictSchemaError::RootNotObject);
     }
     tighten(&mut strict)?;
     if strict.get("type").and_then(Value::as_str) != Some("object") {
-        return Err(NotStrict::RootIsNoObject);
+        return Err(StrictSchemaError::RootNotObject);
     }
     Ok(strict)
 }
 
-fn tighten(schema: &mut Value) -> Result<(), NotStrict> {
+fn tighten(schema: &mut Value) -> Result<(), StrictSchemaError> {
     let Value::Object(schema) = schema else {
-        return Err(NotStrict::BooleanSchema);
+        return Err(StrictSchemaError::BooleanSchema);
     };
     if let Some(keyword) = UNSUPPORTED_KEYWORDS
         .into_iter()
         .find(|keyword| schema.contains_key(*keyword))
     {
-        return Err(NotStrict::Keyword(keyword));
+        return Err(StrictSchemaError::Keyword(keyword));
     }
     if let Some(union) = schema.get_mut("anyOf") {
         tighten_union(union)?;
     }
     match schema.get_mut("items") {
-        Some(Value::Array(_)) => return Err(NotStrict::Tuple),
+        Some(Value::Array(_)) => return Err(StrictSchemaError::Tuple),
         Some(items) => tighten(items)?,
         None => {}
     }
     if schema.get("type").and_then(Value::as_str) == Some("object") {
         tighten_object(schema)
     } else if schema.contains_key("properties") {
-        Err(NotStrict::StrayProperties)
+        Err(StrictSchemaError::StrayProperties)
     } else {
         Ok(())
     }
 }
 
-fn tighten_union(union: &mut Value) -> Result<(), NotStrict> {
+fn tighten_union(union: &mut Value) -> Result<(), StrictSchemaError> {
     let Some(alternatives) = union.as_array_mut().filter(|list| !list.is_empty()) else {
-        return Err(NotStrict::EmptyUnion);
+        return Err(StrictSchemaError::EmptyUnion);
     };
     for alternative in alternatives {
         if is_structured(alternative) {
-            return Err(NotStrict::StructuredUnion);
+            return Err(StrictSchemaError::StructuredUnion);
         }
         tighten(alternative)?;
     }
     Ok(())
 }
 
-fn tighten_object(schema: &mut JsonObject) -> Result<(), NotStrict> {
+fn tighten_object(schema: &mut JsonObject) -> Result<(), StrictSchemaError> {
     if !matches!(
         schema.get("additionalProperties"),
         None | Some(Value::Bool(false))
     ) {
-        return Err(NotStrict::OpenObject);
+        return Err(StrictSchemaError::OpenObject);
     }
     let required = required_names(schema)?;
     let mut names = Vec::new();
@@ -128,29 +127,29 @@ fn tighten_object(schema: &mut JsonObject) -> Result<(), NotStrict> {
                 names.push(name.clone());
             }
         }
-        Some(_) => return Err(NotStrict::MalformedProperties),
+        Some(_) => return Err(StrictSchemaError::MalformedProperties),
     }
     if required.iter().any(|name| !names.contains(name)) {
-        return Err(NotStrict::UnknownRequired);
+        return Err(StrictSchemaError::UnknownRequired);
     }
     schema.insert("required".into(), names.into());
     schema.insert("additionalProperties".into(), false.into());
     Ok(())
 }
 
-fn required_names(schema: &JsonObject) -> Result<Vec<String>, NotStrict> {
+fn required_names(schema: &JsonObject) -> Result<Vec<String>, StrictSchemaError> {
     match schema.get("required") {
         None => Ok(Vec::new()),
         Some(Value::Array(names)) => names
             .iter()
             .map(|name| name.as_str().map(str::to_owned))
             .collect::<Option<_>>()
-            .ok_or(NotStrict::MalformedRequired),
-        Some(_) => Err(NotStrict::MalformedRequired),
+            .ok_or(StrictSchemaError::MalformedRequired),
+        Some(_) => Err(StrictSchemaError::MalformedRequired),
     }
 }
 
-/// Returns whether a schema's `type` names a type, alone or in a list.
+/// Whether a schema's `type` is or contains the given type.
 fn has_type(schema: &JsonObject, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == name,
@@ -172,16 +171,16 @@ fn allows_null(schema: &Value) -> bool {
     let Value::Object(schema) = schema else {
         return false;
     };
-    let lists = |keyword: &str, wanted: fn(&Value) -> bool| {
+    let any_in = |keyword: &str, predicate: fn(&Value) -> bool| {
         schema
             .get(keyword)
             .and_then(Value::as_array)
-            .is_some_and(|list| list.iter().any(wanted))
+            .is_some_and(|list| list.iter().any(predicate))
     };
     has_type(schema, "null")
         || schema.get("const").is_some_and(Value::is_null)
-        || lists("enum", Value::is_null)
-        || lists("anyOf", allows_null)
+        || any_in("enum", Value::is_null)
+        || any_in("anyOf", allows_null)
 }
 
 #[cfg(test)]
@@ -206,7 +205,7 @@ mod tests {
             "required": ["path", "nested", "list"],
             "description": "kept"
         });
-        // Key order reaches the model, so the text is compared.
+        // Key order reaches the model, so compare the text.
         assert_eq!(
             value_to_string(&strict_schema(&schema).unwrap()),
             value_to_string(&json!({
@@ -232,43 +231,52 @@ mod tests {
     }
 
     #[test]
-    fn schemas_outside_the_subset_have_no_strict_form() {
+    fn unsupported_schemas_have_no_strict_form() {
         let with = |property: Value| json!({"type": "object", "properties": {"p": property}});
         for (schema, reason) in [
-            (json!(true), NotStrict::RootIsNoObject),
-            (json!({"type": "string"}), NotStrict::RootIsNoObject),
-            (json!({"properties": {}}), NotStrict::StrayProperties),
-            (with(json!(true)), NotStrict::BooleanSchema),
+            (json!(true), StrictSchemaError::RootNotObject),
+            (json!({"type": "string"}), StrictSchemaError::RootNotObject),
+            (
+                json!({"properties": {}}),
+                StrictSchemaError::StrayProperties,
+            ),
+            (with(json!(true)), StrictSchemaError::BooleanSchema),
             (
                 with(json!({"$ref": "#/$defs/x"})),
-                NotStrict::Keyword("$ref"),
+                StrictSchemaError::Keyword("$ref"),
             ),
-            (with(json!({"oneOf": []})), NotStrict::Keyword("oneOf")),
-            (with(json!({"anyOf": []})), NotStrict::EmptyUnion),
+            (
+                with(json!({"oneOf": []})),
+                StrictSchemaError::Keyword("oneOf"),
+            ),
+            (with(json!({"anyOf": []})), StrictSchemaError::EmptyUnion),
             (
                 with(json!({"anyOf": [{"type": ["array"]}]})),
-                NotStrict::StructuredUnion,
+                StrictSchemaError::StructuredUnion,
             ),
-            (with(json!({"anyOf": [false]})), NotStrict::BooleanSchema),
+            (
+                with(json!({"anyOf": [false]})),
+                StrictSchemaError::BooleanSchema,
+            ),
             (
                 with(json!({"type": "array", "items": [{}]})),
-                NotStrict::Tuple,
+                StrictSchemaError::Tuple,
             ),
             (
                 json!({"type": "object", "additionalProperties": {}}),
-                NotStrict::OpenObject,
+                StrictSchemaError::OpenObject,
             ),
             (
                 json!({"type": "object", "properties": []}),
-                NotStrict::MalformedProperties,
+                StrictSchemaError::MalformedProperties,
             ),
             (
                 json!({"type": "object", "required": [1]}),
-                NotStrict::MalformedRequired,
+                StrictSchemaError::MalformedRequired,
             ),
             (
                 json!({"type": "object", "required": ["p"]}),
-                NotStrict::UnknownRequired,
+                StrictSchemaError::UnknownRequired,
             ),
         ] {
             assert_eq!(strict_schema(&schema), Err(reason), "{schema}");

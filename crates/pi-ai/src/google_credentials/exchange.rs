@@ -25,7 +25,7 @@ use super::source::{
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
-use crate::transport::{HttpClient, Route, innermost, read_whole, user_agent};
+use crate::transport::{HttpClient, Route, root_cause, read_body, user_agent};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -74,7 +74,7 @@ pub(super) async fn fetch_token(
             let response = request.send().await.map_err(|error| {
                 ProviderError::network(format!(
                     "cannot fetch an access token from {token_uri}: {}",
-                    innermost(&error.without_url())
+                    root_cause(&error.without_url())
                 ))
             })?;
             let origin = format!("the credentials in {}", path.display());
@@ -92,7 +92,7 @@ pub(super) async fn fetch_token(
             let response = request.send().await.map_err(|error| {
                 no_credentials(format_args!(
                     "no credentials file, and no metadata server responds at {base_url}: {}",
-                    innermost(&error.without_url())
+                    root_cause(&error.without_url())
                 ))
             })?;
             let origin = format!("the metadata server at {base_url}");
@@ -199,7 +199,7 @@ async fn read_token(
 ) -> Result<CachedToken, ProviderError> {
     let status = response.status().as_u16();
     let is_success = response.status().is_success();
-    let body = read_whole(response, route)
+    let body = read_body(response, route)
         .await
         .map_err(|error| ProviderError {
             message: format!(

@@ -1,52 +1,52 @@
-//! Strings that break the rules of JSON, spelled by the rules.
+//! Repairs invalid strings in JSON text.
 
 use std::fmt::Write as _;
 
-/// Spells control characters in strings as escapes, and half a surrogate pair as U+FFFD. Everything else stays as
-/// it is, right or wrong: whoever reads the text then judges it.
-pub(super) fn spell_by_the_rules(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    let mut is_inside = false;
+/// Escapes control characters in strings and replaces lone surrogates with U+FFFD. Everything else is copied
+/// unchanged, valid or not; the parser decides about it.
+pub(super) fn repair_strings(text: &str) -> String {
+    let mut repaired = String::with_capacity(text.len());
+    let mut in_string = false;
     let mut rest = text;
-    while let Some(at) = rest.find(|sign| matches!(sign, '"' | '\\' | '\0'..='\u{1f}')) {
-        let (before, from_here) = rest.split_at(at);
-        spelled.push_str(before);
-        let sign = from_here.chars().next().unwrap_or_default();
-        let length = match sign {
-            '\\' if is_inside => spell_escape(from_here, &mut spelled),
-            '\0'..='\u{1f}' if is_inside => {
+    while let Some(at) = rest.find(|character| matches!(character, '"' | '\\' | '\0'..='\u{1f}')) {
+        let (before, remaining) = rest.split_at(at);
+        repaired.push_str(before);
+        let character = remaining.chars().next().unwrap_or_default();
+        let length = match character {
+            '\\' if in_string => copy_escape(remaining, &mut repaired),
+            '\0'..='\u{1f}' if in_string => {
                 // Writing to a string cannot fail.
-                write!(spelled, "\\u{:04x}", u32::from(sign)).ok();
+                write!(repaired, "\\u{:04x}", u32::from(character)).ok();
                 1
             }
             _ => {
-                is_inside ^= sign == '"';
-                spelled.push(sign);
+                in_string ^= character == '"';
+                repaired.push(character);
                 1
             }
         };
-        rest = from_here.get(length..).unwrap_or_default();
+        rest = remaining.get(length..).unwrap_or_default();
     }
-    spelled.push_str(rest);
-    spelled
+    repaired.push_str(rest);
+    repaired
 }
 
-/// Spells the escape that a text begins with, and returns its length.
-fn spell_escape(text: &str, spelled: &mut String) -> usize {
+/// Copies the escape at the start of `text`, and returns its length.
+fn copy_escape(text: &str, repaired: &mut String) -> usize {
     let is_low = |unit: u32| unit >= 0xDC00;
     let length = match surrogate(text) {
         None => text.chars().take(2).map(char::len_utf8).sum(),
         Some(high) if !is_low(high) && text.get(6..).and_then(surrogate).is_some_and(is_low) => 12,
         Some(_) => {
-            spelled.push_str("\\ufffd");
+            repaired.push_str("\\ufffd");
             return 6;
         }
     };
-    spelled.push_str(text.get(..length).unwrap_or_default());
+    repaired.push_str(text.get(..length).unwrap_or_default());
     length
 }
 
-/// Returns the half of a surrogate pair that a text begins with.
+/// Returns the surrogate escaped at the start of `text`.
 fn surrogate(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let unit = u32::from_str_radix(digits, 16).ok()?;
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_breaks_the_rules_is_spelled_anew() {
+    fn only_invalid_strings_are_changed() {
         for (text, expected) in [
             (
                 r#"{"a":"\ud83d\ude00 \\ud83d"}"#,
@@ -76,7 +76,7 @@ mod tests {
             ("\"cut \\ud8", "\"cut \\ud8"),
             ("\"é\\é\u{0}\"", "\"é\\é\\u0000\""),
         ] {
-            assert_eq!(spell_by_the_rules(text), expected);
+            assert_eq!(repair_strings(text), expected);
         }
     }
 }

@@ -1,18 +1,17 @@
-//! Writes any serializable value as compact JSON text in the style of `JSON.stringify`.
+//! Serializes values as compact JSON text in the style of `JSON.stringify`.
 //!
-//! A request repeats the whole conversation, so most of what is written is long text. Characters to
-//! escape are looked for with vector instructions, where `serde_json` looks at each byte.
+//! A request repeats the complete conversation, so most of the output is long text. Characters to
+//! escape are found with vector instructions, where `serde_json` checks each byte.
 
 use serde::Serialize;
 use serde::ser::{self, Error as _};
 use serde_json::Error;
 
-/// Appends JSON to a buffer.
-pub(super) struct Writer<'out> {
+pub(super) struct JsonWriter<'out> {
     out: &'out mut Vec<u8>,
 }
 
-impl<'out> Writer<'out> {
+impl<'out> JsonWriter<'out> {
     pub(super) fn new(out: &'out mut Vec<u8>) -> Self {
         Self { out }
     }
@@ -29,12 +28,12 @@ impl<'out> Writer<'out> {
         self.text(itoa::Buffer::new().format(number));
     }
 
-    fn open<'a>(&'a mut self, opening: &str, closing: &'static str) -> Compound<'a, 'out> {
+    fn open<'a>(&'a mut self, opening: &str, closing: &'static str) -> CompoundWriter<'a, 'out> {
         self.text(opening);
-        Compound {
+        CompoundWriter {
             writer: self,
             closing,
-            is_first: true,
+            first: true,
         }
     }
 
@@ -45,7 +44,7 @@ impl<'out> Writer<'out> {
         self.out.push(b':');
     }
 
-    /// Writes a key, which must be a string in JSON: numbers and truth values are put in quotes.
+    /// Writes a key, which must be a string in JSON: numbers and booleans are quoted.
     fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
         let start = self.out.len();
         key.serialize(&mut *self)?;
@@ -56,7 +55,7 @@ impl<'out> Writer<'out> {
                 self.out.push(b'"');
                 Ok(())
             }
-            _ => Err(Error::custom("a key of a JSON object must be a string")),
+            _ => Err(Error::custom("keys of a JSON object must be strings")),
         }
     }
 }
@@ -67,16 +66,16 @@ fn needs_no_escape(text: &str) -> bool {
         .any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
 }
 
-/// An array or object under way.
-pub(super) struct Compound<'a, 'out> {
-    writer: &'a mut Writer<'out>,
+/// An array or object that is being written.
+pub(super) struct CompoundWriter<'a, 'out> {
+    writer: &'a mut JsonWriter<'out>,
     closing: &'static str,
-    is_first: bool,
+    first: bool,
 }
 
-impl Compound<'_, '_> {
+impl CompoundWriter<'_, '_> {
     fn comma(&mut self) {
-        if !std::mem::take(&mut self.is_first) {
+        if !std::mem::take(&mut self.first) {
             self.writer.out.push(b',');
         }
     }
@@ -89,7 +88,7 @@ impl Compound<'_, '_> {
     fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
         debug_assert!(needs_no_escape(name), "{name}");
         self.comma();
-        // The name of a field is written in the program, and none needs an escape.
+        // Field names are written in the program, and none needs an escape.
         self.writer.out.push(b'"');
         self.writer.text(name);
         self.writer.text("\":");
@@ -101,16 +100,16 @@ impl Compound<'_, '_> {
     }
 }
 
-impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
+impl<'a, 'out> ser::Serializer for &'a mut JsonWriter<'out> {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Compound<'a, 'out>;
-    type SerializeTuple = Compound<'a, 'out>;
-    type SerializeTupleStruct = Compound<'a, 'out>;
-    type SerializeTupleVariant = Compound<'a, 'out>;
-    type SerializeMap = Compound<'a, 'out>;
-    type SerializeStruct = Compound<'a, 'out>;
-    type SerializeStructVariant = Compound<'a, 'out>;
+    type SerializeSeq = CompoundWriter<'a, 'out>;
+    type SerializeTuple = CompoundWriter<'a, 'out>;
+    type SerializeTupleStruct = CompoundWriter<'a, 'out>;
+    type SerializeTupleVariant = CompoundWriter<'a, 'out>;
+    type SerializeMap = CompoundWriter<'a, 'out>;
+    type SerializeStruct = CompoundWriter<'a, 'out>;
+    type SerializeStructVariant = CompoundWriter<'a, 'out>;
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
         self.text(if value { "true" } else { "false" });
@@ -168,18 +167,19 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "a number that is not whole is not equal to what is left of it"
+            reason = "a fractional number is not equal to its truncation"
         )]
-        let whole = value as i64;
+        let integer = value as i64;
         #[expect(
             clippy::cast_precision_loss,
             clippy::float_cmp,
-            reason = "what was lost makes the two differ"
+            reason = "a lossy conversion makes the two differ"
         )]
-        let is_whole = whole.unsigned_abs() < 1 << f64::MANTISSA_DIGITS && whole as f64 == value;
-        if is_whole {
-            // Most numbers are, and the general way takes many times longer.
-            self.integer(whole);
+        let is_integer =
+            integer.unsigned_abs() < 1 << f64::MANTISSA_DIGITS && integer as f64 == value;
+        if is_integer {
+            // Most numbers are integers, and the general path is many times slower.
+            self.integer(integer);
         } else if value.is_finite() {
             // `JSON.stringify(-0)` is `0`, and ryu-js agrees.
             self.text(ryu_js::Buffer::new().format_finite(value));
@@ -301,7 +301,7 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
     }
 }
 
-impl ser::SerializeSeq for Compound<'_, '_> {
+impl ser::SerializeSeq for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -315,7 +315,7 @@ impl ser::SerializeSeq for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeTuple for Compound<'_, '_> {
+impl ser::SerializeTuple for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -329,7 +329,7 @@ impl ser::SerializeTuple for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeTupleStruct for Compound<'_, '_> {
+impl ser::SerializeTupleStruct for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -343,7 +343,7 @@ impl ser::SerializeTupleStruct for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeTupleVariant for Compound<'_, '_> {
+impl ser::SerializeTupleVariant for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -357,7 +357,7 @@ impl ser::SerializeTupleVariant for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeMap for Compound<'_, '_> {
+impl ser::SerializeMap for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -378,7 +378,7 @@ impl ser::SerializeMap for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeStruct for Compound<'_, '_> {
+impl ser::SerializeStruct for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -396,7 +396,7 @@ impl ser::SerializeStruct for Compound<'_, '_> {
     }
 }
 
-impl ser::SerializeStructVariant for Compound<'_, '_> {
+impl ser::SerializeStructVariant for CompoundWriter<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -423,14 +423,14 @@ mod tests {
 
     use super::*;
 
-    fn written<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
         let mut out = Vec::new();
-        value.serialize(&mut Writer::new(&mut out))?;
+        value.serialize(&mut JsonWriter::new(&mut out))?;
         Ok(String::from_utf8(out).unwrap())
     }
 
     #[derive(Serialize)]
-    enum Shape {
+    enum SampleEnum {
         Empty,
         Wrapped(u8),
         Pair(i8, char),
@@ -441,56 +441,56 @@ mod tests {
     }
 
     #[derive(Serialize)]
-    struct Unit;
+    struct SampleUnit;
 
     #[derive(Serialize)]
-    struct Point(u16, i32);
+    struct SampleTuple(u16, i32);
 
     #[test]
-    fn every_shape_of_value_is_written_as_serde_json_writes_it() {
+    fn every_kind_of_value_matches_serde_json() {
         let numbers = BTreeMap::from([(-1, true), (20, false)]);
         let flags = BTreeMap::from([(false, None), (true, Some('x'))]);
-        let named = Shape::Named {
+        let named = SampleEnum::Named {
             text: "a\"b",
             missing: None,
         };
         let all = (
             (
-                Shape::Empty,
-                Shape::Wrapped(7),
-                Shape::Pair(-3, '\n'),
+                SampleEnum::Empty,
+                SampleEnum::Wrapped(7),
+                SampleEnum::Pair(-3, '\n'),
                 named,
             ),
-            (Unit, Point(1, -2), numbers, flags),
+            (SampleUnit, SampleTuple(1, -2), numbers, flags),
             (u64::MAX, i64::MIN, u128::MAX, i128::MIN),
             ([0u8; 0], Some("x"), None::<u8>, BTreeMap::<u8, u8>::new()),
         );
-        assert_eq!(written(&all).unwrap(), serde_json::to_string(&all).unwrap());
+        assert_eq!(to_json(&all).unwrap(), serde_json::to_string(&all).unwrap());
     }
 
     #[test]
     fn numbers_without_a_json_form_are_null() {
         assert_eq!(
-            written(&[f64::NAN, f64::INFINITY, -0.0, 1.0]).unwrap(),
+            to_json(&[f64::NAN, f64::INFINITY, -0.0, 1.0]).unwrap(),
             "[null,null,0,1]"
         );
     }
 
     #[test]
-    fn a_key_that_is_no_string_is_an_error() {
-        assert!(written(&BTreeMap::from([(vec![1], 1)])).is_err());
+    fn a_key_that_is_not_a_string_is_an_error() {
+        assert!(to_json(&BTreeMap::from([(vec![1], 1)])).is_err());
     }
 
     proptest! {
         #[test]
-        fn any_text_is_escaped_as_serde_json_escapes_it(text in "(\\PC|[\\x00-\\x7f]|é|🦀){0,80}") {
-            prop_assert_eq!(written(&text).unwrap(), serde_json::to_string(&text).unwrap());
+        fn escapes_match_serde_json(text in "(\\PC|[\\x00-\\x7f]|é|🦀){0,80}") {
+            prop_assert_eq!(to_json(&text).unwrap(), serde_json::to_string(&text).unwrap());
         }
 
         #[test]
-        fn what_was_written_before_a_text_stays(before in "[a-z\"]{0,70}", text in "[ -~\n]{0,70}") {
+        fn writing_text_keeps_the_preceding_output(before in "[a-z\"]{0,70}", text in "[ -~\n]{0,70}") {
             let pair = [before, text];
-            prop_assert_eq!(written(&pair).unwrap(), serde_json::to_string(&pair).unwrap());
+            prop_assert_eq!(to_json(&pair).unwrap(), serde_json::to_string(&pair).unwrap());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The writing side of a [`LiveMessage`]: what decoders call, block by block, and the events that
-//! tell of it.
+//! The writing side of a [`LiveMessage`]: decoders write content blocks here and the matching
+//! events are collected.
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +18,12 @@ use crate::stop_reason::StopReason;
 use crate::transform::tool_ids;
 use crate::usage::Usage;
 
-/// What is said of a call that was not told to its end.
-const BROKEN_ARGUMENTS: &str = "its arguments are not whole JSON";
+/// Error of a tool call whose arguments ended early.
+const INCOMPLETE_ARGUMENTS: &str = "its arguments are not complete JSON";
 
-/// Writes a [`LiveMessage`] and collects the events that tell of it.
+/// Writes a [`LiveMessage`] and collects the matching events.
 ///
-/// Decoders call it; the driver drains the events after each chunk of bytes and ends the message.
+/// Decoders write to it; the driver drains the events after each chunk and ends the message.
 #[derive(Debug)]
 pub struct MessageBuilder {
     live: LiveMessage,
@@ -34,7 +34,7 @@ pub struct MessageBuilder {
 }
 
 impl MessageBuilder {
-    /// Begins an answer of the given model.
+    /// Creates an empty response of the given model.
     pub fn new(model: &Model, timestamp: i64) -> Self {
         let message = AssistantMessage {
             api: model.api.clone(),
@@ -52,22 +52,20 @@ impl MessageBuilder {
         }
     }
 
-    /// Returns the handle readers share.
+    /// Returns the shared read handle.
     pub fn live(&self) -> LiveMessage {
         self.live.clone()
     }
 
-    /// Returns whether events wait to be taken.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Takes the events collected since the last call.
     pub fn take_events(&mut self) -> Vec<AssistantMessageEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Tells of the start of the answer, once.
+    /// Emits `start`, once.
     pub fn start(&mut self) {
         if !self.started {
             self.started = true;
@@ -77,39 +75,36 @@ impl MessageBuilder {
         }
     }
 
-    /// Changes message fields that no event tells of: ids, usage, signatures.
+    /// Changes message fields that have no event: IDs, usage, signatures.
     pub fn update<R>(&mut self, change: impl FnOnce(&mut AssistantMessage) -> R) -> R {
         change(&mut self.live.lock().message)
     }
 
-    /// Looks at the message so far.
-    pub fn read<R>(&self, look: impl FnOnce(&AssistantMessage) -> R) -> R {
-        self.live.read(look)
+    pub fn read<R>(&self, read: impl FnOnce(&AssistantMessage) -> R) -> R {
+        self.live.read(read)
     }
 
-    /// Stores usage and prices it with the model's rates.
+    /// Stores usage and computes its cost from the model's rates.
     pub fn set_usage(&mut self, mut usage: Usage) {
         usage.apply_cost(&self.prices);
         self.update(|message| message.usage = usage);
     }
 
-    /// Replaces the rates, for a response that another model gave.
+    /// Replaces the rates, for a response from another model.
     pub fn set_prices(&mut self, prices: ModelCost) {
         self.prices = prices;
     }
 
-    /// Records why the model stopped, with the provider's own word for it.
+    /// Records why the model stopped; `raw` is the provider's stop reason.
     pub fn stop(&mut self, reason: StopReason, raw: Option<&str>) {
         self.stop_reason = Some(reason);
         self.update(|message| message.raw_stop_reason = raw.map(str::to_owned));
     }
 
-    /// Returns the recorded stop reason.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop_reason
     }
 
-    /// Returns whether the message holds a tool call.
     pub fn has_tool_calls(&self) -> bool {
         self.read(|message| message.tool_calls().next().is_some())
     }
@@ -121,7 +116,7 @@ impl MessageBuilder {
         draft.message.content.len() - 1
     }
 
-    /// Begins a text block and returns its index.
+    /// Opens a text block and returns its index.
     pub fn open_text(&mut self) -> usize {
         let content_index = self.open(AssistantBlock::Text(TextContent::default()));
         self.events
@@ -129,16 +124,16 @@ impl MessageBuilder {
         content_index
     }
 
-    /// Appends to a text block; an empty delta is no event.
+    /// Appends to a text block; an empty delta emits no event.
     pub fn append_text(&mut self, content_index: usize, delta: &str) {
         if !delta.is_empty() {
-            self.append_text_part(content_index, delta);
+            self.append_text_or_empty(content_index, delta);
         }
     }
 
-    /// Appends to a text block and tells of it even when the delta is empty, for services whose
-    /// every part is an event.
-    pub fn append_text_part(&mut self, content_index: usize, delta: &str) {
+    /// Appends to a text block and emits an event even when the delta is empty, for services where
+    /// every delta is an event.
+    pub fn append_text_or_empty(&mut self, content_index: usize, delta: &str) {
         self.with_text(content_index, |block| block.text.push_str(delta));
         self.events.push(AssistantMessageEvent::TextDelta {
             content_index,
@@ -146,7 +141,6 @@ impl MessageBuilder {
         });
     }
 
-    /// Ends a text block.
     pub fn close_text(&mut self, content_index: usize) {
         let content = self
             .with_text(content_index, |block| block.text.clone())
@@ -158,7 +152,7 @@ impl MessageBuilder {
         });
     }
 
-    /// Ends a text block and tells its signature too, for services that speak our own events.
+    /// Closes a text block and includes its signature in the event, for services that send our event format.
     pub fn close_text_with_signature(&mut self, content_index: usize) {
         let ended = self.with_text(content_index, |block| {
             (block.text.clone(), block.text_signature.clone())
@@ -171,7 +165,7 @@ impl MessageBuilder {
         });
     }
 
-    /// Changes a text block, its signature for instance.
+    /// Changes a text block, for example its signature.
     pub fn with_text<R>(
         &mut self,
         content_index: usize,
@@ -183,12 +177,12 @@ impl MessageBuilder {
         }
     }
 
-    /// Begins a thinking block and returns its index.
+    /// Opens a thinking block and returns its index.
     pub fn open_thinking(&mut self) -> usize {
         self.open_thinking_with(ThinkingContent::default())
     }
 
-    /// Begins a thinking block that already has content, such as a redacted one.
+    /// Opens a thinking block that already has content, such as a redacted one.
     pub fn open_thinking_with(&mut self, block: ThinkingContent) -> usize {
         let content_index = self.open(AssistantBlock::Thinking(block));
         self.events
@@ -196,16 +190,16 @@ impl MessageBuilder {
         content_index
     }
 
-    /// Appends to a thinking block; an empty delta is no event.
+    /// Appends to a thinking block; an empty delta emits no event.
     pub fn append_thinking(&mut self, content_index: usize, delta: &str) {
         if !delta.is_empty() {
-            self.append_thinking_part(content_index, delta);
+            self.append_thinking_or_empty(content_index, delta);
         }
     }
 
-    /// Appends to a thinking block and tells of it even when the delta is empty, for services whose
-    /// every part is an event.
-    pub fn append_thinking_part(&mut self, content_index: usize, delta: &str) {
+    /// Appends to a thinking block and emits an event even when the delta is empty, for services
+    /// where every delta is an event.
+    pub fn append_thinking_or_empty(&mut self, content_index: usize, delta: &str) {
         self.with_thinking(content_index, |block| block.thinking.push_str(delta));
         self.events.push(AssistantMessageEvent::ThinkingDelta {
             content_index,
@@ -213,7 +207,6 @@ impl MessageBuilder {
         });
     }
 
-    /// Ends a thinking block.
     pub fn close_thinking(&mut self, content_index: usize) {
         let content = self
             .with_thinking(content_index, |block| block.thinking.clone())
@@ -226,7 +219,7 @@ impl MessageBuilder {
         });
     }
 
-    /// Ends a thinking block and tells its signature too, for services that speak our own events.
+    /// Closes a thinking block and includes its signature in the event, for services that send our event format.
     pub fn close_thinking_with_signature(&mut self, content_index: usize) {
         let ended = self.with_thinking(content_index, |block| {
             (
@@ -244,7 +237,7 @@ impl MessageBuilder {
         });
     }
 
-    /// Changes a thinking block, its signature for instance.
+    /// Changes a thinking block, for example its signature.
     pub fn with_thinking<R>(
         &mut self,
         content_index: usize,
@@ -256,10 +249,10 @@ impl MessageBuilder {
         }
     }
 
-    /// Begins a tool call and returns its index. Results name their call, so one that comes with the id of
-    /// another call of the answer gets one of its own.
+    /// Opens a tool call and returns its index. Results refer to calls by ID, so a call whose ID is already used
+    /// in this message gets a new one.
     pub fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
-        call.id = self.id_of_its_own(call.id);
+        call.id = self.unique_id(call.id);
         let (id, tool_name) = (call.id.clone(), call.name.clone());
         let content_index = self.open(AssistantBlock::ToolCall(call));
         self.live
@@ -274,29 +267,29 @@ impl MessageBuilder {
         content_index
     }
 
-    fn id_of_its_own(&self, given: String) -> String {
+    fn unique_id(&self, given: String) -> String {
         if given.is_empty() {
             return given;
         }
         self.read(|message| {
             let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
-            let others = (1..).map(|attempt| tool_ids::another(&given, attempt));
+            let candidates = (1..).map(|attempt| tool_ids::replacement_id(&given, attempt));
             std::iter::once(given.clone())
-                .chain(others)
+                .chain(candidates)
                 .find(|id| !is_taken(id))
                 .unwrap_or_default()
         })
     }
 
-    /// Appends JSON text to the arguments of an open call; an empty delta is no event.
+    /// Appends JSON text to the arguments of an open call; an empty delta emits no event.
     pub fn append_arguments(&mut self, content_index: usize, delta: &str) {
         if !delta.is_empty() {
-            self.append_arguments_part(content_index, delta);
+            self.append_arguments_or_empty(content_index, delta);
         }
     }
 
-    /// Appends a part of the JSON text, be it empty, for APIs where every part is an event.
-    pub fn append_arguments_part(&mut self, content_index: usize, delta: &str) {
+    /// Appends JSON text and emits an event even when the delta is empty, for APIs where every delta is an event.
+    pub fn append_arguments_or_empty(&mut self, content_index: usize, delta: &str) {
         if let Some((_, text)) = self
             .live
             .lock()
@@ -313,8 +306,8 @@ impl MessageBuilder {
         });
     }
 
-    /// Replaces the collected JSON text of an open call without telling of it, where the service
-    /// repeats the whole text at the end.
+    /// Replaces the collected JSON text of an open call without an event, for services that repeat
+    /// the complete text at the end.
     pub fn replace_arguments(&mut self, content_index: usize, text: &str) {
         if let Some((_, collected)) = self
             .live
@@ -327,7 +320,6 @@ impl MessageBuilder {
         }
     }
 
-    /// Returns the JSON text collected for an open call.
     pub fn arguments_text(&self, content_index: usize) -> Option<String> {
         let draft = self.live.lock();
         draft
@@ -337,7 +329,7 @@ impl MessageBuilder {
             .map(|(_, text)| text.clone())
     }
 
-    /// Changes a tool call, its id or signature for instance.
+    /// Changes a tool call, for example its ID or signature.
     pub fn with_tool_call<R>(
         &mut self,
         content_index: usize,
@@ -349,42 +341,42 @@ impl MessageBuilder {
         }
     }
 
-    /// Ends a tool call, reading its arguments from the collected JSON text (or keeping those it
-    /// was opened with, when none was collected).
+    /// Closes a tool call and parses its arguments from the collected JSON text (or keeps those it
+    /// was opened with, if none was collected).
     pub fn close_tool_call(&mut self, content_index: usize) {
         let text = self.take_open_arguments(content_index);
         if !text.trim().is_empty() {
             let arguments = match partial_json::parse_finished_object(&text) {
                 Some(arguments) => arguments,
                 None => {
-                    self.live.lock().broken_calls.push(content_index);
+                    self.live.lock().incomplete_calls.push(content_index);
                     partial_json::parse_object(&text)
                 }
             };
             self.with_tool_call(content_index, |call| call.arguments = arguments);
         }
-        self.tell_tool_call_end(content_index);
+        self.emit_tool_call_end(content_index);
     }
 
-    /// Ends a tool call with arguments that did not arrive as JSON text of ours.
+    /// Closes a tool call with arguments that did not arrive as JSON text.
     pub fn close_tool_call_with(&mut self, content_index: usize, arguments: JsonObject) {
         self.take_open_arguments(content_index);
         self.with_tool_call(content_index, |call| call.arguments = arguments);
-        self.tell_tool_call_end(content_index);
+        self.emit_tool_call_end(content_index);
     }
 
     fn take_open_arguments(&mut self, content_index: usize) -> String {
         let mut draft = self.live.lock();
-        let place = draft
+        let position = draft
             .open_arguments
             .iter()
             .position(|(index, _)| *index == content_index);
-        place
-            .map(|place| draft.open_arguments.swap_remove(place).1)
+        position
+            .map(|position| draft.open_arguments.swap_remove(position).1)
             .unwrap_or_default()
     }
 
-    fn tell_tool_call_end(&mut self, content_index: usize) {
+    fn emit_tool_call_end(&mut self, content_index: usize) {
         if let Some(tool_call) = self.with_tool_call(content_index, |call| call.clone()) {
             self.events.push(AssistantMessageEvent::ToolCallEnd {
                 content_index,
@@ -393,36 +385,36 @@ impl MessageBuilder {
         }
     }
 
-    /// Ends the answer. A message without a recorded stop reason ends in `stop`. Calls that were not told to
-    /// their end say so, except where the answer as a whole does.
+    /// Ends the response; the default stop reason is `stop`. Calls with incomplete arguments are marked,
+    /// except when the stop reason `length` already says so.
     pub fn complete(&mut self) {
         self.start();
         let reason = self.stop_reason.unwrap_or(StopReason::Stop);
         if reason != StopReason::Length {
-            self.mark_broken_calls();
+            self.mark_incomplete_calls();
         }
         let message = Arc::new(self.finalized(|message| message.stop_reason = reason));
         self.events
             .push(AssistantMessageEvent::Done { reason, message });
     }
 
-    fn mark_broken_calls(&mut self) {
-        let broken = {
+    fn mark_incomplete_calls(&mut self) {
+        let incomplete_calls = {
             let mut draft = self.live.lock();
-            let unended = draft.open_arguments.iter().filter(|(_, text)| {
+            let incomplete = draft.open_arguments.iter().filter(|(_, text)| {
                 !text.trim().is_empty() && partial_json::parse_finished_object(text).is_none()
             });
-            let unended: Vec<usize> = unended.map(|(index, _)| *index).collect();
-            let mut broken = std::mem::take(&mut draft.broken_calls);
-            broken.extend(unended);
-            broken
+            let incomplete: Vec<usize> = incomplete.map(|(index, _)| *index).collect();
+            let mut incomplete_calls = std::mem::take(&mut draft.incomplete_calls);
+            incomplete_calls.extend(incomplete);
+            incomplete_calls
         };
-        for index in broken {
-            self.with_tool_call(index, |call| call.set_arguments_error(BROKEN_ARGUMENTS));
+        for index in incomplete_calls {
+            self.with_tool_call(index, |call| call.set_arguments_error(INCOMPLETE_ARGUMENTS));
         }
     }
 
-    /// Ends the answer with an error, keeping what had arrived.
+    /// Ends the response with an error and keeps the content received so far.
     pub fn fail(&mut self, cause: ProviderError) {
         let reason = match cause.class {
             ErrorClass::Aborted => StopReason::Aborted,

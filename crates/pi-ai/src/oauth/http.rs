@@ -11,7 +11,7 @@ use url::Url;
 use super::error::OAuthError;
 use super::{OAuthContext, unless_cancelled};
 use crate::json::{JsonObject, value_to_string};
-use crate::transport::{read_whole, unanswered, user_agent};
+use crate::transport::{read_body, send_error, user_agent};
 
 /// Maximum length of a service's error description in an error message.
 const DESCRIPTION_LIMIT: usize = 512;
@@ -136,7 +136,7 @@ impl TokenRequest {
         let response = request.send().await.map_err(|error| OAuthError::Network {
             what,
             sent: !error.is_connect() && !error.is_builder(),
-            problem: unanswered(error, &route).message,
+            problem: send_error(error, &route).message,
         })?;
         let status = response.status().as_u16();
         let retry_after = response
@@ -144,7 +144,7 @@ impl TokenRequest {
             .get(reqwest::header::RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
-        let body = read_whole(response, &route)
+        let body = read_body(response, &route)
             .await
             .map_err(|error| OAuthError::Network {
                 what,

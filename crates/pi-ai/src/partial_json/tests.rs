@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::*;
 
-fn assert_reads(cases: &[(&str, Value)]) {
+fn assert_parses(cases: &[(&str, Value)]) {
     for (text, expected) in cases {
         assert_eq!(&Value::Object(parse_object(text)), expected, "{text}");
     }
 }
 
 #[test]
-fn a_cut_object_holds_what_is_known() {
-    assert_reads(&[
+fn a_truncated_object_holds_the_known_members() {
+    assert_parses(&[
         ("", json!({})),
         ("  ", json!({})),
         ("{", json!({})),
@@ -28,8 +28,8 @@ fn a_cut_object_holds_what_is_known() {
 }
 
 #[test]
-fn a_cut_word_or_number_is_read_as_far_as_it_means_something() {
-    assert_reads(&[
+fn a_truncated_literal_or_number_is_parsed_if_unambiguous() {
+    assert_parses(&[
         (r#"{"a":t"#, json!({"a": true})),
         (r#"{"a":fals"#, json!({"a": false})),
         (r#"{"a":nu"#, json!({"a": null})),
@@ -44,8 +44,8 @@ fn a_cut_word_or_number_is_read_as_far_as_it_means_something() {
 }
 
 #[test]
-fn a_cut_escape_waits_for_its_rest() {
-    assert_reads(&[
+fn a_truncated_escape_is_left_out() {
+    assert_parses(&[
         (r#"{"a":"x\"#, json!({"a": "x"})),
         (r#"{"a":"x\u"#, json!({"a": "x"})),
         (r#"{"a":"x\u00e"#, json!({"a": "x"})),
@@ -58,8 +58,8 @@ fn a_cut_escape_waits_for_its_rest() {
 }
 
 #[test]
-fn what_models_get_wrong_is_forgiven() {
-    assert_reads(&[
+fn common_mistakes_of_models_are_accepted() {
+    assert_parses(&[
         ("{\"a\":\"x\ny\tz\u{1}\"}", json!({"a": "x\ny\tz\u{1}"})),
         (r#"{"a":"C:\users\q\d"}"#, json!({"a": "C:\\users\\q\\d"})),
         (r#"{"a":"\u12zz"}"#, json!({"a": "\\u12zz"})),
@@ -84,8 +84,8 @@ fn what_models_get_wrong_is_forgiven() {
 }
 
 #[test]
-fn nonsense_ends_the_reading() {
-    assert_reads(&[
+fn malformed_text_stops_parsing() {
+    assert_parses(&[
         (r#"{"a":1,b:2}"#, json!({"a": 1})),
         (r#"{"a":{"b":@},"c":1}"#, json!({"a": {}})),
         (r#"{"a" 1}"#, json!({})),
@@ -130,8 +130,8 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Spells a value with every character above ASCII as an escape.
-fn escaped(value: &Value) -> String {
+/// Serializes a value with every non-ASCII character escaped.
+fn ascii_json(value: &Value) -> String {
     let mut text = String::new();
     for unit in value.to_string().encode_utf16() {
         match u8::try_from(unit) {
@@ -142,19 +142,19 @@ fn escaped(value: &Value) -> String {
     text
 }
 
-/// Returns whether the later reading of a growing text only adds to the earlier one. Numbers and
-/// words may change until they end.
-fn grows_into(earlier: &Value, later: &Value) -> bool {
+/// Whether the later value only extends the earlier one. Numbers and literals may change until they
+/// end.
+fn extends_to(earlier: &Value, later: &Value) -> bool {
     match (earlier, later) {
         (Value::Object(earlier), Value::Object(later)) => earlier
             .iter()
-            .all(|(key, value)| later.get(key).is_some_and(|later| grows_into(value, later))),
+            .all(|(key, value)| later.get(key).is_some_and(|later| extends_to(value, later))),
         (Value::Array(earlier), Value::Array(later)) => {
             earlier.len() <= later.len()
                 && earlier
                     .iter()
                     .zip(later)
-                    .all(|(earlier, later)| grows_into(earlier, later))
+                    .all(|(earlier, later)| extends_to(earlier, later))
         }
         (Value::String(earlier), Value::String(later)) => later.starts_with(earlier),
         (earlier, later) => std::mem::discriminant(earlier) == std::mem::discriminant(later),
@@ -163,28 +163,28 @@ fn grows_into(earlier: &Value, later: &Value) -> bool {
 
 proptest! {
     #[test]
-    fn whole_json_reads_as_serde_reads_it(value in any_json()) {
+    fn complete_json_parses_like_serde_json(value in any_json()) {
         let object = json!({"value": value});
-        for text in [object.to_string(), escaped(&object), format!(" {object:#} ")] {
+        for text in [object.to_string(), ascii_json(&object), format!(" {object:#} ")] {
             let expected: Value = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(Value::Object(parse_object(&text)), expected);
         }
     }
 
     #[test]
-    fn every_prefix_reads_and_only_grows(value in any_json()) {
-        // Keys that occur twice would replace each other.
-        let text = escaped(&json!({"value": value}));
+    fn every_prefix_parses_and_only_grows(value in any_json()) {
+        // Duplicate keys would replace each other.
+        let text = ascii_json(&json!({"value": value}));
         let mut earlier = json!({});
         for end in 0..=text.len() {
             let later = Value::Object(parse_object(text.get(..end).unwrap()));
-            prop_assert!(grows_into(&earlier, &later), "{earlier} then {later} at {end} of {text}");
+            prop_assert!(extends_to(&earlier, &later), "{earlier} then {later} at {end} of {text}");
             earlier = later;
         }
     }
 
     #[test]
-    fn no_text_is_refused(text in ".*", noise in "[{}\\[\\]\",:\\\\u0-9a-f.e+\\-tn]*") {
+    fn no_text_panics(text in ".*", noise in "[{}\\[\\]\",:\\\\u0-9a-f.e+\\-tn]*") {
         parse_object(&text);
         parse_object(&noise);
         parse_object(&format!("{{\"a\":{noise}"));

@@ -10,7 +10,7 @@ use super::provider::RefreshContext;
 use super::store::StoredModels;
 use crate::error::{ErrorClass, ProviderError};
 use crate::model::Model;
-use crate::transport::{HttpClient, http_date_ms, read_whole, unanswered, user_agent};
+use crate::transport::{HttpClient, http_date_ms, read_body, send_error, user_agent};
 
 pub(super) const SERVER: &str = "https://pi.dev";
 
@@ -211,7 +211,7 @@ async fn get_once(
         request = request.bearer_auth(bearer);
     }
     let response = request.send().await;
-    let response = response.map_err(|error| unanswered(error, &route))?;
+    let response = response.map_err(|error| send_error(error, &route))?;
     let header = |name: &str| {
         let value = response.headers().get(name)?.to_str().ok()?;
         Some(value.to_owned())
@@ -223,6 +223,6 @@ async fn get_once(
         status,
         last_modified,
         etag,
-        body: read_whole(response, &route).await?,
+        body: read_body(response, &route).await?,
     })
 }

@@ -1,24 +1,23 @@
-//! The hand-off itself: every message adapted to its next reader, every call paired with a result.
+//! The hand-off itself: adapts every message to the target model and pairs every call with a result.
 //!
-//! Services refuse a call without a result, a result without a call, two results for one call and
-//! (most of them) anything between the two. Histories hold all of these: a run was cancelled, a
-//! program died, an extension cut the context, a system message arrived while a tool ran.
+//! Services reject a call without a result, a result without a call, two results for one call and
+//! (most of them) anything between the two. Histories contain all of these: a run was canceled, the
+//! process died, an extension truncated the context, a system message arrived while a tool ran.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::images::{Origin, readable_blocks};
-use super::thinking::{Reader, readable};
+use super::images::{ImageOrigin, supported_blocks};
+use super::thinking::{Recipient, replay_block};
 use super::{CallIdRule, is_same_model};
 use crate::content::{AssistantBlock, MessageContent, InputBlock, ToolCall};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;
 
-/// The result of a call that never got one.
-const RESULT_IS_MISSING: &str =
-    "No result: this call was interrupted, and the tool may not have run.";
+/// The result inserted for a call that has none.
+const MISSING_RESULT: &str = "No result: this call was interrupted, and the tool may not have run.";
 
-/// Returns the transcript as the target model may see it.
+/// Returns the transcript as the target model accepts it.
 pub(crate) fn hand_off<'transcript>(
     messages: Vec<Cow<'transcript, Message>>,
     model: &Model,
@@ -31,26 +30,26 @@ pub(crate) fn hand_off<'transcript>(
         match message.as_ref() {
             Message::System(_) => paired.push(message),
             Message::User(user) => {
-                let rewritten = readable_user(user, model).map(|user| Cow::Owned(user.into()));
-                paired.push(rewritten.unwrap_or(message));
+                let adapted = adapt_user(user, model).map(|user| Cow::Owned(user.into()));
+                paired.push(adapted.unwrap_or(message));
             }
-            // A failed turn may hold half a call or thinking without its answer; no service takes
-            // that back.
+            // A failed turn may hold a partial call or thinking without its response; no service accepts
+            // that.
             Message::Assistant(assistant) if assistant.stop_reason.is_failure() => {}
             Message::Assistant(assistant) => {
-                let rewritten = readable_assistant(assistant, model, &mut ids);
-                let calls = OpenCall::all(assistant, rewritten.as_ref().unwrap_or(assistant));
-                let is_empty = rewritten.as_ref().unwrap_or(assistant).content.is_empty();
+                let adapted = adapt_assistant(assistant, model, &mut ids);
+                let calls = PendingCall::all(assistant, adapted.as_ref().unwrap_or(assistant));
+                let is_empty = adapted.as_ref().unwrap_or(assistant).content.is_empty();
                 if !is_empty {
-                    let rewritten = rewritten.map(|assistant| Cow::Owned(assistant.into()));
-                    paired.push_answer(rewritten.unwrap_or(message), calls);
+                    let adapted = adapted.map(|assistant| Cow::Owned(assistant.into()));
+                    paired.push_assistant(adapted.unwrap_or(message), calls);
                 }
             }
             Message::ToolResult(result) => {
-                if let Some(call) = paired.answer(&result.tool_call_id) {
-                    let rewritten = readable_result(result, model, &call);
-                    let rewritten = rewritten.map(|result| Cow::Owned(result.into()));
-                    paired.push_result(rewritten.unwrap_or(message));
+                if let Some(call) = paired.take_call(&result.tool_call_id) {
+                    let adapted = adapt_result(result, model, &call);
+                    let adapted = adapted.map(|result| Cow::Owned(result.into()));
+                    paired.push_result(adapted.unwrap_or(message));
                 }
             }
         }
@@ -58,11 +57,11 @@ pub(crate) fn hand_off<'transcript>(
     paired.finish()
 }
 
-fn readable_user(user: &UserMessage, model: &Model) -> Option<UserMessage> {
+fn adapt_user(user: &UserMessage, model: &Model) -> Option<UserMessage> {
     let MessageContent::Blocks(blocks) = &user.content else {
         return None;
     };
-    let blocks = readable_blocks(blocks, model.accepts_images(), Origin::User)?;
+    let blocks = supported_blocks(blocks, model.accepts_images(), ImageOrigin::User)?;
     Some(UserMessage {
         content: MessageContent::Blocks(blocks),
         timestamp: user.timestamp,
@@ -70,12 +69,12 @@ fn readable_user(user: &UserMessage, model: &Model) -> Option<UserMessage> {
     })
 }
 
-fn readable_result(
+fn adapt_result(
     result: &ToolResultMessage,
     model: &Model,
-    call: &OpenCall,
+    call: &PendingCall,
 ) -> Option<ToolResultMessage> {
-    let blocks = readable_blocks(&result.content, model.accepts_images(), Origin::Tool);
+    let blocks = supported_blocks(&result.content, model.accepts_images(), ImageOrigin::Tool);
     if blocks.is_none() && result.tool_call_id == call.id && !result.tool_name.is_empty() {
         return None;
     }
@@ -91,30 +90,30 @@ fn readable_result(
     })
 }
 
-/// Returns the message as the model may see it, or nothing when it may stay as it is.
-fn readable_assistant(
+/// Returns the adapted message, or `None` if it needs no change.
+fn adapt_assistant(
     message: &AssistantMessage,
     model: &Model,
     ids: &mut CallIds<'_>,
 ) -> Option<AssistantMessage> {
-    let reader = if is_same_model(message, model) {
-        Reader::Author
+    let recipient = if is_same_model(message, model) {
+        Recipient::SameModel
     } else {
-        Reader::Stranger
+        Recipient::OtherModel
     };
-    let mut told = HashSet::new();
+    let mut seen_ids = HashSet::new();
     let blocks: Vec<Cow<'_, AssistantBlock>> = message
         .content
         .iter()
-        .filter_map(|block| Some((block.as_tool_call(), readable(block, reader)?)))
+        .filter_map(|block| Some((block.as_tool_call(), replay_block(block, recipient)?)))
         .map(|(original, block)| {
-            let is_first = original.is_none_or(|call| told.insert(call.id.as_str()));
-            let renamed = block.as_tool_call().and_then(|call| match reader {
-                Reader::Stranger => ids.renamed(call, message),
-                Reader::Author if is_first => None,
-                Reader::Author => Some(ids.set_apart(call, message)),
+            let is_first = original.is_none_or(|call| seen_ids.insert(call.id.as_str()));
+            let renamed_call = block.as_tool_call().and_then(|call| match recipient {
+                Recipient::OtherModel => ids.with_target_id(call, message),
+                Recipient::SameModel if is_first => None,
+                Recipient::SameModel => Some(ids.with_unique_id(call, message)),
             });
-            match renamed {
+            match renamed_call {
                 Some(call) => Cow::Owned(AssistantBlock::ToolCall(call)),
                 None => block,
             }
@@ -132,7 +131,7 @@ fn readable_assistant(
     })
 }
 
-/// Gives the calls of other models ids that the target accepts, no two alike.
+/// Assigns unique IDs that the target accepts to calls of other models.
 struct CallIds<'rule> {
     rule: CallIdRule<'rule>,
     taken: HashSet<String>,
@@ -140,47 +139,47 @@ struct CallIds<'rule> {
 
 impl<'rule> CallIds<'rule> {
     fn new(messages: &[Cow<'_, Message>], model: &Model, rule: CallIdRule<'rule>) -> Self {
-        let answers = || messages.iter().filter_map(|message| message.as_assistant());
-        // Where all calls are the target's own, none gets another id.
-        if answers().all(|message| is_same_model(message, model)) {
+        let assistant_messages = || messages.iter().filter_map(|message| message.as_assistant());
+        // If all calls are the target's own, none is renamed.
+        if assistant_messages().all(|message| is_same_model(message, model)) {
             let taken = HashSet::new();
             return Self { rule, taken };
         }
-        // The target's own ids cannot change, so nobody else may take them.
-        let taken = answers()
+        // The target's own IDs cannot change, so they are reserved.
+        let taken = assistant_messages()
             .filter(|message| is_same_model(message, model))
             .flat_map(AssistantMessage::tool_calls)
-            .map(|call| sent_part(&call.id).to_owned())
+            .map(|call| call_part(&call.id).to_owned())
             .collect();
         Self { rule, taken }
     }
 
-    /// Returns the call under its new id, or nothing when it keeps the old one.
-    fn renamed(&mut self, call: &ToolCall, source: &AssistantMessage) -> Option<ToolCall> {
+    /// Returns the call with its new ID, or `None` if it keeps the old one.
+    fn with_target_id(&mut self, call: &ToolCall, source: &AssistantMessage) -> Option<ToolCall> {
         let mut id = (self.rule)(&call.id, source);
-        // Some services count their ids from zero in every turn, and rules shorten.
-        if id.is_empty() || !self.taken.insert(sent_part(&id).to_owned()) {
+        // Some services restart their IDs in every turn, and rules truncate.
+        if id.is_empty() || !self.taken.insert(call_part(&id).to_owned()) {
             id = self.salted(call, source);
         }
         (id != call.id).then(|| ToolCall { id, ..call.clone() })
     }
 
-    /// Returns a call that has the id of an earlier call of its message under another.
-    fn set_apart(&mut self, call: &ToolCall, source: &AssistantMessage) -> ToolCall {
-        let own = source
+    /// Returns the call with a new ID, for a call that reuses the ID of an earlier call in its message.
+    fn with_unique_id(&mut self, call: &ToolCall, source: &AssistantMessage) -> ToolCall {
+        let existing = source
             .tool_calls()
-            .map(|call| sent_part(&call.id).to_owned());
-        self.taken.extend(own);
+            .map(|call| call_part(&call.id).to_owned());
+        self.taken.extend(existing);
         let id = self.salted(call, source);
         ToolCall { id, ..call.clone() }
     }
 
-    /// Returns an id that nobody has. The salt leads, because rules cut at the end.
+    /// Returns an unused ID. The salt is a prefix, because rules truncate at the end.
     fn salted(&mut self, call: &ToolCall, source: &AssistantMessage) -> String {
         let mut attempt = 1_usize;
         loop {
             let id = (self.rule)(&format!("{attempt}_{}", call.id), source);
-            if !id.is_empty() && self.taken.insert(sent_part(&id).to_owned()) {
+            if !id.is_empty() && self.taken.insert(call_part(&id).to_owned()) {
                 return id;
             }
             attempt += 1;
@@ -188,42 +187,42 @@ impl<'rule> CallIds<'rule> {
     }
 }
 
-/// Returns the part of an id that ties a result to its call. The Responses APIs send only what stands
-/// before the bar, and calls of one turn may share it.
-fn sent_part(id: &str) -> &str {
+/// Returns the part of an ID that ties a result to its call. The Responses APIs send only the part
+/// before the `|`, and calls of one turn may share it.
+fn call_part(id: &str) -> &str {
     id.split_once('|').map_or(id, |(call, _)| call)
 }
 
-/// A call that waits for its result.
-struct OpenCall {
-    /// The id results in the history name.
+/// A call without a result so far.
+struct PendingCall {
+    /// The ID that results in the history refer to.
     original_id: String,
-    /// The id the target sees.
+    /// The ID sent to the target.
     id: String,
     name: String,
 }
 
-impl OpenCall {
-    fn all(original: &AssistantMessage, rewritten: &AssistantMessage) -> Vec<Self> {
+impl PendingCall {
+    fn all(original: &AssistantMessage, adapted: &AssistantMessage) -> Vec<Self> {
         original
             .tool_calls()
-            .zip(rewritten.tool_calls())
-            .map(|(original, rewritten)| Self {
+            .zip(adapted.tool_calls())
+            .map(|(original, adapted)| Self {
                 original_id: original.id.clone(),
-                id: rewritten.id.clone(),
-                name: rewritten.name.clone(),
+                id: adapted.id.clone(),
+                name: adapted.name.clone(),
             })
             .collect()
     }
 }
 
-/// A transcript in which results follow their calls at once.
+/// A transcript in which results directly follow their calls.
 struct PairedTranscript<'transcript> {
     messages: Vec<Cow<'transcript, Message>>,
     /// Calls of the last assistant message without a result, in call order.
-    open_calls: Vec<OpenCall>,
-    /// Messages that came while results were missing; they follow the results.
-    held: Vec<Cow<'transcript, Message>>,
+    pending_calls: Vec<PendingCall>,
+    /// Messages that arrived while results were missing; they follow the results.
+    deferred: Vec<Cow<'transcript, Message>>,
     now_ms: i64,
 }
 
@@ -231,60 +230,60 @@ impl<'transcript> PairedTranscript<'transcript> {
     fn with_capacity(capacity: usize, now_ms: i64) -> Self {
         Self {
             messages: Vec::with_capacity(capacity),
-            open_calls: Vec::new(),
-            held: Vec::new(),
+            pending_calls: Vec::new(),
+            deferred: Vec::new(),
             now_ms,
         }
     }
 
     fn push(&mut self, message: Cow<'transcript, Message>) {
-        if self.open_calls.is_empty() {
+        if self.pending_calls.is_empty() {
             self.messages.push(message);
         } else {
-            self.held.push(message);
+            self.deferred.push(message);
         }
     }
 
-    fn push_answer(&mut self, message: Cow<'transcript, Message>, calls: Vec<OpenCall>) {
-        self.close_calls();
+    fn push_assistant(&mut self, message: Cow<'transcript, Message>, calls: Vec<PendingCall>) {
+        self.close_pending_calls();
         self.messages.push(message);
-        self.open_calls = calls;
+        self.pending_calls = calls;
     }
 
-    /// Takes the call a result belongs to; a result without one cannot be sent.
-    fn answer(&mut self, original_id: &str) -> Option<OpenCall> {
+    /// Removes the call that a result belongs to; a result without one cannot be sent.
+    fn take_call(&mut self, original_id: &str) -> Option<PendingCall> {
         let position = self
-            .open_calls
+            .pending_calls
             .iter()
             .position(|call| call.original_id == original_id)?;
-        Some(self.open_calls.remove(position))
+        Some(self.pending_calls.remove(position))
     }
 
     fn push_result(&mut self, result: Cow<'transcript, Message>) {
         self.messages.push(result);
-        if self.open_calls.is_empty() {
-            self.messages.append(&mut self.held);
+        if self.pending_calls.is_empty() {
+            self.messages.append(&mut self.deferred);
         }
     }
 
-    /// Answers the calls that nobody answered.
-    fn close_calls(&mut self) {
-        for call in self.open_calls.drain(..) {
+    /// Adds an error result for every call without one.
+    fn close_pending_calls(&mut self) {
+        for call in self.pending_calls.drain(..) {
             let result = ToolResultMessage {
                 tool_call_id: call.id,
                 tool_name: call.name,
-                content: vec![InputBlock::text(RESULT_IS_MISSING)],
+                content: vec![InputBlock::text(MISSING_RESULT)],
                 is_error: true,
                 timestamp: self.now_ms,
                 ..ToolResultMessage::default()
             };
             self.messages.push(Cow::Owned(result.into()));
         }
-        self.messages.append(&mut self.held);
+        self.messages.append(&mut self.deferred);
     }
 
     fn finish(mut self) -> Vec<Cow<'transcript, Message>> {
-        self.close_calls();
+        self.close_pending_calls();
         self.messages
     }
 }

@@ -1,53 +1,53 @@
-//! Images on their way to models that only read text, and blocks nobody can read.
+//! Replaces images for text-only models, and drops blocks of unknown types.
 
 use std::borrow::Cow;
 
 use crate::content::InputBlock;
 
-/// Stands for an image of the user that the model cannot see.
-const USER_IMAGE_LEFT_OUT: &str = "[image left out: this model reads text only]";
-/// Stands for an image of a tool that the model cannot see.
-const TOOL_IMAGE_LEFT_OUT: &str = "[tool image left out: this model reads text only]";
+/// Replaces a user's image for a text-only model.
+const USER_IMAGE_PLACEHOLDER: &str = "[image omitted: this model does not support images]";
+/// Replaces a tool's image for a text-only model.
+const TOOL_IMAGE_PLACEHOLDER: &str = "[tool image omitted: this model does not support images]";
 
-/// Where blocks come from, which decides how a missing image is worded.
+/// Where blocks come from, which selects the placeholder for an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ImageOrigin {
     User,
     Tool,
 }
 
-/// Returns the blocks a model can read, or nothing when it can read them all.
+/// Returns the blocks that a model accepts, or `None` if it accepts all of them.
 ///
-/// Blocks of unknown types are dropped. For a model without vision a run of images becomes one
-/// line of text that says so.
-pub(super) fn readable_blocks(
+/// Blocks of unknown types are dropped. For a model without vision, consecutive images become one
+/// placeholder.
+pub(super) fn supported_blocks(
     blocks: &[InputBlock],
     accepts_images: bool,
-    origin: Origin,
+    origin: ImageOrigin,
 ) -> Option<Vec<InputBlock>> {
-    let stays = |block: &InputBlock| match block {
+    let is_supported = |block: &InputBlock| match block {
         InputBlock::Text(_) => true,
         InputBlock::Image(_) => accepts_images,
         InputBlock::Unknown(_) => false,
     };
-    if blocks.iter().all(stays) {
+    if blocks.iter().all(is_supported) {
         return None;
     }
     let placeholder = match origin {
-        Origin::User => USER_IMAGE_LEFT_OUT,
-        Origin::Tool => TOOL_IMAGE_LEFT_OUT,
+        ImageOrigin::User => USER_IMAGE_PLACEHOLDER,
+        ImageOrigin::Tool => TOOL_IMAGE_PLACEHOLDER,
     };
-    let mut readable: Vec<Cow<'_, InputBlock>> = Vec::with_capacity(blocks.len());
+    let mut kept: Vec<Cow<'_, InputBlock>> = Vec::with_capacity(blocks.len());
     for block in blocks {
-        if stays(block) {
-            readable.push(Cow::Borrowed(block));
+        if is_supported(block) {
+            kept.push(Cow::Borrowed(block));
         } else if matches!(block, InputBlock::Image(_))
-            && readable.last().and_then(|last| last.as_text()) != Some(placeholder)
+            && kept.last().and_then(|last| last.as_text()) != Some(placeholder)
         {
-            readable.push(Cow::Owned(InputBlock::text(placeholder)));
+            kept.push(Cow::Owned(InputBlock::text(placeholder)));
         }
     }
-    Some(readable.into_iter().map(Cow::into_owned).collect())
+    Some(kept.into_iter().map(Cow::into_owned).collect())
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_images_becomes_one_line_for_a_text_model() {
+    fn consecutive_images_become_one_placeholder_for_a_text_model() {
         let unknown = InputBlock::Unknown(JsonObject::new());
         let blocks = [
             image(),
@@ -73,23 +73,26 @@ mod tests {
             image(),
         ];
         assert_eq!(
-            readable_blocks(&blocks, false, Origin::User),
+            supported_blocks(&blocks, false, ImageOrigin::User),
             Some(vec![
-                InputBlock::text(USER_IMAGE_LEFT_OUT),
+                InputBlock::text(USER_IMAGE_PLACEHOLDER),
                 InputBlock::text("between"),
-                InputBlock::text(USER_IMAGE_LEFT_OUT),
+                InputBlock::text(USER_IMAGE_PLACEHOLDER),
             ])
         );
         assert_eq!(
-            readable_blocks(&[image(), unknown], true, Origin::Tool),
+            supported_blocks(&[image(), unknown], true, ImageOrigin::Tool),
             Some(vec![image()])
         );
     }
 
     #[test]
-    fn readable_blocks_are_left_alone() {
+    fn accepted_blocks_are_unchanged() {
         let blocks = [image(), InputBlock::text("a")];
-        assert_eq!(readable_blocks(&blocks, true, Origin::User), None);
-        assert_eq!(readable_blocks(&blocks[1..], false, Origin::Tool), None);
+        assert_eq!(supported_blocks(&blocks, true, ImageOrigin::User), None);
+        assert_eq!(
+            supported_blocks(&blocks[1..], false, ImageOrigin::Tool),
+            None
+        );
     }
 }

@@ -1,30 +1,33 @@
-//! What becomes of an assistant's blocks when the message is replayed.
+//! Adapts the content blocks of an assistant message for replay.
 //!
-//! A signature is only valid for the model that gave it. For that model blocks go back as they
-//! came; for any other, thinking turns into plain text and every signature is left behind.
+//! A signature is only valid for the model that issued it. That model gets its blocks back
+//! unchanged; for any other, thinking becomes plain text and every signature is dropped.
 
 use std::borrow::Cow;
 
 use crate::content::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
 
-/// Who will read the block.
+/// The model that a block is replayed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum Recipient {
     /// The model that wrote it.
-    Author,
-    Stranger,
+    SameModel,
+    OtherModel,
 }
 
-/// Returns the block as the reader may see it, or nothing when it must not be sent.
-pub(super) fn readable(block: &AssistantBlock, reader: Reader) -> Option<Cow<'_, AssistantBlock>> {
-    match (block, reader) {
-        (AssistantBlock::Thinking(thinking), _) => readable_thinking(block, thinking, reader),
-        // A blank text only carried its signature, and services refuse it.
-        (AssistantBlock::Text(text), Reader::Stranger) if text.text.trim().is_empty() => None,
-        (AssistantBlock::Text(text), Reader::Stranger) if text.text_signature.is_some() => {
+/// Returns the block to replay, or `None` if it must not be sent.
+pub(super) fn replay_block(
+    block: &AssistantBlock,
+    recipient: Recipient,
+) -> Option<Cow<'_, AssistantBlock>> {
+    match (block, recipient) {
+        (AssistantBlock::Thinking(thinking), _) => replay_thinking(block, thinking, recipient),
+        // A blank text only carried its signature, and services reject it.
+        (AssistantBlock::Text(text), Recipient::OtherModel) if text.text.trim().is_empty() => None,
+        (AssistantBlock::Text(text), Recipient::OtherModel) if text.text_signature.is_some() => {
             Some(Cow::Owned(AssistantBlock::text(&text.text)))
         }
-        (AssistantBlock::ToolCall(call), Reader::Stranger)
+        (AssistantBlock::ToolCall(call), Recipient::OtherModel)
             if call.thought_signature.is_some() || call.namespace.is_some() =>
         {
             Some(Cow::Owned(AssistantBlock::ToolCall(ToolCall {
@@ -38,14 +41,14 @@ pub(super) fn readable(block: &AssistantBlock, reader: Reader) -> Option<Cow<'_,
     }
 }
 
-fn readable_thinking<'block>(
+fn replay_thinking<'block>(
     block: &'block AssistantBlock,
     thinking: &ThinkingContent,
-    reader: Reader,
+    recipient: Recipient,
 ) -> Option<Cow<'block, AssistantBlock>> {
     let has_text = !thinking.thinking.trim().is_empty();
-    match reader {
-        Reader::Author => {
+    match recipient {
+        Recipient::SameModel => {
             // Encrypted reasoning has a signature and no text.
             let has_signature = thinking
                 .thinking_signature
@@ -53,7 +56,7 @@ fn readable_thinking<'block>(
                 .is_some_and(|signature| !signature.is_empty());
             (thinking.is_redacted() || has_signature || has_text).then_some(Cow::Borrowed(block))
         }
-        Reader::Stranger => (!thinking.is_redacted() && has_text).then(|| {
+        Recipient::OtherModel => (!thinking.is_redacted() && has_text).then(|| {
             Cow::Owned(AssistantBlock::Text(TextContent::new(
                 thinking.thinking.as_str(),
             )))
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_go_back_to_their_author_only() {
+    fn signatures_are_replayed_to_the_same_model_only() {
         let thinking = |text: &str| json!({"type": "thinking", "thinking": text});
         let signed = json!({"type": "thinking", "thinking": "", "thinkingSignature": "s"});
         let unsigned = json!({"type": "thinking", "thinking": " ", "thinkingSignature": ""});
@@ -97,15 +100,15 @@ mod tests {
             (&call, Some(&call), Some(&bare_call)),
             (&unknown, None, None),
         ];
-        for (block, for_author, for_stranger) in cases {
+        for (block, for_same_model, for_other_model) in cases {
             let block: AssistantBlock = serde_json::from_value(block.clone()).unwrap();
-            for (reader, expected) in [
-                (Reader::Author, for_author),
-                (Reader::Stranger, for_stranger),
+            for (recipient, expected) in [
+                (Recipient::SameModel, for_same_model),
+                (Recipient::OtherModel, for_other_model),
             ] {
-                let seen = readable(&block, reader)
+                let seen = replay_block(&block, recipient)
                     .map(|block| serde_json::to_value(block.as_ref()).unwrap());
-                assert_eq!(seen.as_ref(), expected, "{reader:?} reads {block:?}");
+                assert_eq!(seen.as_ref(), expected, "{recipient:?} reads {block:?}");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! What each API accepts as the id of a tool call.
+//! Tool-call IDs in the format that each API accepts.
 //!
-//! Ids travel between providers with the history, and every API has its own idea of their alphabet
-//! and length. Each function here is the rule of one target; all are deterministic, so that a replayed
-//! prefix stays byte for byte the same and prompt caches hold. [`super::hand_off`] keeps the ids of
-//! one transcript apart where a rule maps two to the same.
+//! IDs move between providers with the history, and every API has its own alphabet and length
+//! limit. Each function here is the rule of one target; all are deterministic, so a replayed prefix
+//! stays identical and prompt caches hit. [`super::hand_off`] keeps the IDs of one transcript
+//! unique if a rule maps two to the same.
 
 use crate::message::AssistantMessage;
 use crate::model::Model;
@@ -13,7 +13,7 @@ const COMPLETIONS_LIMIT: usize = 40;
 const COMPLETIONS_HASH_LENGTH: usize = 8;
 const MISTRAL_LENGTH: usize = 9;
 
-/// Providers whose Responses endpoints understand `call|item` ids of any Responses dialect.
+/// Providers whose Responses endpoints accept `call|item` IDs of any Responses dialect.
 const RESPONSES_PROVIDERS: [&str; 4] = [
     "openai",
     "openai-codex",
@@ -23,7 +23,7 @@ const RESPONSES_PROVIDERS: [&str; 4] = [
 
 /// Anthropic's Messages API: letters, digits, `_` and `-`, at most 64.
 pub(crate) fn anthropic(id: &str) -> String {
-    cut(&sanitized(id), COMMON_LIMIT).to_owned()
+    truncate(&sanitize(id), COMMON_LIMIT).to_owned()
 }
 
 /// Bedrock's Converse API: letters, digits, `_` and `-`, at most 64.
@@ -31,8 +31,8 @@ pub(crate) fn bedrock(id: &str) -> String {
     anthropic(id)
 }
 
-/// Google's APIs: letters, digits, `_` and `-`, at most 64, for models that are sent ids at all;
-/// the others match calls and results by name and position, so their ids never leave us.
+/// Google's APIs: letters, digits, `_` and `-`, at most 64, for models that receive IDs;
+/// the others match calls and results by name and position, so their IDs are never sent.
 pub(crate) fn google(id: &str, model_takes_ids: bool) -> String {
     if model_takes_ids {
         anthropic(id)
@@ -41,9 +41,9 @@ pub(crate) fn google(id: &str, model_takes_ids: bool) -> String {
     }
 }
 
-/// Chat Completions: a `call|item` id of a Responses API becomes one word of at most 40, with a hash
-/// where the words are longer, since calls of one turn may share the call part. Other ids pass;
-/// OpenAI's own endpoint cuts them at 40.
+/// Chat Completions: a `call|item` ID of a Responses API becomes one part of at most 40 characters, with a hash
+/// if it would be longer, since calls of one turn may share the call part. Other IDs are unchanged;
+/// OpenAI's own endpoint truncates them to 40.
 pub(crate) fn completions(id: &str, model: &Model) -> String {
     let Some((call, item)) = id.split_once('|') else {
         let limit = if model.provider == "openai" {
@@ -51,21 +51,21 @@ pub(crate) fn completions(id: &str, model: &Model) -> String {
         } else {
             usize::MAX
         };
-        return cut(id, limit).to_owned();
+        return truncate(id, limit).to_owned();
     };
-    let call = sanitized(call);
+    let call = sanitize(call);
     let joined = if item.is_empty() {
         call.clone()
     } else {
-        format!("{call}_{}", sanitized(item))
+        format!("{call}_{}", sanitize(item))
     };
     if joined.len() <= COMPLETIONS_LIMIT {
         return joined;
     }
     let hash = short_hash(id);
-    let hash = cut(&hash, COMPLETIONS_HASH_LENGTH);
-    let room = COMPLETIONS_LIMIT - hash.len() - 1;
-    format!("{}_{hash}", cut(&call, room))
+    let hash = truncate(&hash, COMPLETIONS_HASH_LENGTH);
+    let prefix_length = COMPLETIONS_LIMIT - hash.len() - 1;
+    format!("{}_{hash}", truncate(&call, prefix_length))
 }
 
 /// Mistral: exactly nine letters and digits.
@@ -76,27 +76,27 @@ pub(crate) fn mistral(id: &str) -> String {
     }
     let seed = if letters.is_empty() { id } else { &letters };
     let hash = short_hash(seed);
-    format!("{:0<MISTRAL_LENGTH$}", cut(&hash, MISTRAL_LENGTH))
+    format!("{:0<MISTRAL_LENGTH$}", truncate(&hash, MISTRAL_LENGTH))
 }
 
-/// Returns an id for a call that came with the id of another: nine letters and digits, which every API
-/// takes. Another attempt gives another id.
-pub(crate) fn another(id: &str, attempt: usize) -> String {
+/// Returns a new ID for a call that reuses the ID of another call: nine letters and digits, which every API
+/// accepts. Each attempt gives a different ID.
+pub(crate) fn replacement_id(id: &str, attempt: usize) -> String {
     mistral(&format!("{attempt}_{id}"))
 }
 
 /// The Responses APIs: `call|item`, each at most 64 letters, digits, `_` and `-`, not ending in `_`,
-/// the item beginning with `fc_`. The item id of another API is replaced by a hash, because the
-/// service checks item ids against those it gave out. Ids without an item stay without one, and
-/// providers that are not known to take item ids get one flat word.
+/// the item starting with `fc_`. The item ID of another API is replaced by a hash, because the
+/// service checks item IDs against those it issued. IDs without an item stay without one, and
+/// providers that are not known to accept item IDs get a single part.
 pub(crate) fn responses(id: &str, source: &AssistantMessage, model: &Model) -> String {
     let understands_items = RESPONSES_PROVIDERS.contains(&model.provider.as_str());
     let Some((call, item)) = id.split_once('|').filter(|_| understands_items) else {
         return responses_part(id);
     };
     let item = item.split_once('|').map_or(item, |(item, _)| item);
-    let is_foreign = source.provider != model.provider || source.api != model.api;
-    let item = if is_foreign {
+    let from_other_api = source.provider != model.provider || source.api != model.api;
+    let item = if from_other_api {
         format!("fc_{}", short_hash(item))
     } else {
         let part = responses_part(item);
@@ -110,27 +110,27 @@ pub(crate) fn responses(id: &str, source: &AssistantMessage, model: &Model) -> S
 }
 
 fn responses_part(part: &str) -> String {
-    cut(&sanitized(part), COMMON_LIMIT)
+    truncate(&sanitize(part), COMMON_LIMIT)
         .trim_end_matches('_')
         .to_owned()
 }
 
-/// Hashes a text to a short word of digits and lower-case letters, the same one on every machine.
+/// Hashes a text to a short string of digits and lower-case letters, the same on every machine.
 pub(crate) fn short_hash(text: &str) -> String {
     let (mut low, mut high) = (0xdead_beef_u32, 0x41c6_ce57_u32);
     for unit in text.encode_utf16().map(u32::from) {
         low = (low ^ unit).wrapping_mul(2_654_435_761);
         high = (high ^ unit).wrapping_mul(1_597_334_677);
     }
-    let stir = |own: u32, other: u32| {
+    let mix = |own: u32, other: u32| {
         (own ^ (own >> 16)).wrapping_mul(2_246_822_507)
             ^ (other ^ (other >> 13)).wrapping_mul(3_266_489_909)
     };
-    low = stir(low, high);
-    high = stir(high, low);
-    let mut word = base36(high);
-    word.push_str(&base36(low));
-    word
+    low = mix(low, high);
+    high = mix(high, low);
+    let mut hash = base36(high);
+    hash.push_str(&base36(low));
+    hash
 }
 
 fn base36(mut number: u32) -> String {
@@ -144,8 +144,8 @@ fn base36(mut number: u32) -> String {
     }
 }
 
-/// Replaces what is no letter, digit, `_` or `-`.
-fn sanitized(id: &str) -> String {
+/// Replaces everything except letters, digits, `_` and `-`.
+fn sanitize(id: &str) -> String {
     id.chars()
         .map(|char| {
             if char.is_ascii_alphanumeric() || char == '_' || char == '-' {
@@ -157,8 +157,8 @@ fn sanitized(id: &str) -> String {
         .collect()
 }
 
-/// Returns at most `limit` bytes of the text, never a part of a character.
-fn cut(text: &str, limit: usize) -> &str {
+/// Returns at most `limit` bytes of the text, without splitting a character.
+fn truncate(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
@@ -175,7 +175,7 @@ mod tests {
         "call_Zk3v9XyQ2LrTnB7cWmHd8sPa|fc_0a1b2c3d4e5f60718293a4b5c6d7e8f9a0b1c2d3e4f5+/=+/=";
 
     #[test]
-    fn ids_of_the_common_alphabet_are_cut_at_64() {
+    fn ids_of_the_common_alphabet_are_truncated_at_64() {
         assert_eq!(anthropic("toolu_01Ab-c"), "toolu_01Ab-c");
         assert_eq!(anthropic("functions.bash:0"), "functions_bash_0");
         assert_eq!(bedrock("é|😀"), "___");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_keep_their_own_items_and_hash_foreign_ones() {
+    fn responses_keep_their_own_items_and_hash_those_of_other_apis() {
         let target = model(api::OPENAI_RESPONSES, json!({"provider": "openai"}));
         let flat = model(api::OPENAI_RESPONSES, json!({"provider": "github-copilot"}));
         let own = AssistantMessage {
@@ -224,7 +224,7 @@ mod tests {
             model: "another".into(),
             ..AssistantMessage::default()
         };
-        let foreign = AssistantMessage {
+        let other_api = AssistantMessage {
             api: api::OPENAI_CODEX_RESPONSES.into(),
             ..own.clone()
         };
@@ -236,7 +236,7 @@ mod tests {
             ("call_a|fc_b|c", &own, &target, "call_a|fc_b"),
             (
                 "call_a|fc_b",
-                &foreign,
+                &other_api,
                 &target,
                 &format!("call_a|fc_{hash}"),
             ),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_same_everywhere() {
+    fn the_hash_is_stable() {
         assert_eq!(short_hash(""), "k4n83c7h0j2b");
         assert_eq!(short_hash("fc_b"), "1t0wqcb14koeyp");
         assert_eq!(short_hash("é😀"), "102l7zrk951la");

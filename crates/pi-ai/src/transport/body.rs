@@ -1,18 +1,17 @@
-//! Reads answers that are wanted whole: lists of models, tokens, what a server of the user's says.
+//! Reads complete response bodies: model lists, tokens, replies of a self-hosted server.
 //!
-//! The answers of models are streams, which [`super::run`] reads.
+//! Model responses are streamed by [`super::run`].
 
 use reqwest::Response;
 
-use super::failure::{Route, broken};
+use super::network_error::{Route, read_error};
 use crate::error::ProviderError;
 
-/// The longest answer that is read. Lists of models are the longest that services send, and far
-/// below it; an answer without an end must not fill the memory.
-const LONGEST_BODY: usize = 16 * 1024 * 1024;
+/// Upper bound for a buffered body. The longest legitimate ones are model lists, far below this;
+/// an endless response must not exhaust memory.
+const MAX_BODY: usize = 16 * 1024 * 1024;
 
-/// Reads the whole body of an answer.
-pub(crate) async fn read_whole(
+pub(crate) async fn read_body(
     mut response: Response,
     route: &Route,
 ) -> Result<Vec<u8>, ProviderError> {
@@ -20,13 +19,13 @@ pub(crate) async fn read_whole(
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| broken(error, route))?
+        .map_err(|error| read_error(error, route))?
     {
         body.extend_from_slice(&chunk);
-        if body.len() > LONGEST_BODY {
+        if body.len() > MAX_BODY {
             return Err(ProviderError::protocol(format!(
-                "The answer of {route} is longer than {} MiB",
-                LONGEST_BODY / (1024 * 1024)
+                "The response from {route} is longer than {} MiB",
+                MAX_BODY / (1024 * 1024)
             )));
         }
     }
@@ -44,7 +43,7 @@ mod tests {
     use crate::transport::HttpClient;
 
     #[tokio::test]
-    async fn an_answer_without_an_end_is_given_up() {
+    async fn an_endless_body_is_an_error() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
@@ -52,18 +51,18 @@ mod tests {
             let mut request = [0; 1024];
             assert_ne!(stream.read(&mut request).await.unwrap(), 0);
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-            // Until the reader hangs up.
+            // Until the client closes the connection.
             while stream.write_all(&[b' '; 16 * 1024]).await.is_ok() {}
         });
         let target = reqwest::Url::parse(&format!("http://{address}/")).unwrap();
         let env = Env::fixed::<&str, &str>([]);
         let (client, route) = HttpClient::new().client_and_route(&target, &env).unwrap();
         let response = client.get(target).send().await.unwrap();
-        let error = read_whole(response, &route).await.unwrap_err();
+        let error = read_body(response, &route).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Protocol);
         assert_eq!(
             error.message,
-            format!("The answer of {address} is longer than 16 MiB")
+            format!("The response from {address} is longer than 16 MiB")
         );
         server.await.unwrap();
     }

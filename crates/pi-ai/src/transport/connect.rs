@@ -1,8 +1,8 @@
-//! Tells a request that waits for its connection from one that waits for its answer.
+//! Distinguishes a request that waits for its connection from one that waits for its response.
 //!
 //! The HTTP client connects behind a single `execute`. A layer around its connector reports when
 //! name lookup, proxy tunnel and TLS begin and end; a task-local carries the report to the request
-//! whose future is being polled, which is the one that asked for the connection.
+//! whose future is being polled, which is the one that requested the connection.
 
 use std::future::Future;
 use std::task::{Context, Poll};
@@ -13,30 +13,28 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
-    static REPORT: watch::Sender<Link>;
+    static REPORT: watch::Sender<ConnectState>;
 }
 
-/// How far the connection of a request is.
+/// Connection progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Link {
-    /// No connection has been asked for.
+pub(crate) enum ConnectState {
+    /// No connection has been requested; the request may reuse a pooled one.
     #[default]
-    Unasked,
-    /// The connection is being made.
+    NotRequested,
     Connecting,
-    /// The connection is there.
     Connected,
 }
 
-/// Runs a request so that the making of its connection is reported.
-pub(crate) fn reporting<F: Future>(
-    report: watch::Sender<Link>,
+/// Runs a request and sends its connection progress to `report`.
+pub(crate) fn with_connect_reporting<F: Future>(
+    report: watch::Sender<ConnectState>,
     request: F,
 ) -> impl Future<Output = F::Output> {
     REPORT.scope(report, request)
 }
 
-/// Wraps the client's connector.
+/// Wraps the client's connector in a [`ReportingConnector`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReportingLayer;
 
@@ -48,7 +46,7 @@ impl<Connector> Layer<Connector> for ReportingLayer {
     }
 }
 
-/// A connector that reports.
+/// Reports when a connection starts and when it is established or has failed.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportingConnector<Connector> {
     connector: Connector,
@@ -69,16 +67,16 @@ where
 
     fn call(&mut self, target: Target) -> Self::Future {
         let report = REPORT.try_with(watch::Sender::clone).ok();
-        let tell = move |link| {
+        let notify = move |link| {
             if let Some(report) = &report {
                 report.send_replace(link);
             }
         };
         let connection = self.connector.call(target);
-        tell(Link::Connecting);
+        notify(ConnectState::Connecting);
         Box::pin(async move {
             let outcome = connection.await;
-            tell(Link::Connected);
+            notify(ConnectState::Connected);
             outcome
         })
     }

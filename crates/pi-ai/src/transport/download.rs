@@ -1,25 +1,25 @@
 //! Plain downloads for the crates above: documents and archives outside of any wire protocol.
 //!
-//! They share connections, proxies and certificates with everything else. What an answer means, how
-//! long it may take and how large it may be is the caller's matter.
+//! They share connections, proxies and certificates with all other requests. Status handling,
+//! timeouts and size limits are up to the caller.
 
 use std::fmt;
 
 use bytes::Bytes;
 use reqwest::Url;
 
-use super::failure::with_causes;
 use super::http::{HttpClient, user_agent};
+use super::network_error::error_chain;
 use crate::env::Env;
 use crate::error::ProviderError;
 
-/// An answer whose body is read piece by piece.
+/// A response whose body is read chunk by chunk.
 pub struct Download {
     response: reqwest::Response,
 }
 
 impl fmt::Debug for Download {
-    // Addresses of archives may carry a signature.
+    // Archive URLs may carry a signature.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Download")
@@ -29,8 +29,8 @@ impl fmt::Debug for Download {
 }
 
 impl HttpClient {
-    /// Asks for a document. A redirect to another origin is not followed but answered, so that the
-    /// caller decides which headers go along.
+    /// Sends a GET request. A redirect to another origin is returned instead of followed, so that
+    /// the caller decides which headers to send there.
     pub async fn download(
         &self,
         url: &str,
@@ -38,7 +38,7 @@ impl HttpClient {
         env: &Env,
     ) -> Result<Download, ProviderError> {
         let target = Url::parse(url)
-            .map_err(|error| ProviderError::invalid(format!("{url} is not an address: {error}")))?;
+            .map_err(|error| ProviderError::invalid(format!("invalid URL: {url}: {error}")))?;
         let client = self.client_for(&target, env)?;
         let mut request = client.get(target).header("user-agent", user_agent());
         for (name, value) in headers {
@@ -50,23 +50,22 @@ impl HttpClient {
 }
 
 impl Download {
-    /// Returns the status code.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// Returns a header, if it is text.
+    /// Returns a header, or `None` if it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Returns the next piece of the body, `None` at its end.
+    /// Returns the next chunk of the body, `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ProviderError> {
         self.response.chunk().await.map_err(unreachable)
     }
 }
 
-/// Says what happened without the address, which the caller knows and may want to shorten.
+/// The error leaves out the URL, which the caller knows and may want to shorten.
 fn unreachable(error: reqwest::Error) -> ProviderError {
-    ProviderError::network(with_causes(&error.without_url()))
+    ProviderError::network(error_chain(&error.without_url()))
 }

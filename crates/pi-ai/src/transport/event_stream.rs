@@ -1,7 +1,7 @@
-//! A push parser for AWS event-stream frames: bytes in at any split, whole frames out.
+//! A push parser for AWS event-stream frames: accepts bytes at any split, emits complete frames.
 //!
-//! Checksums and header encoding are `aws_smithy_eventstream`'s; this file cuts the frames and
-//! bounds them.
+//! `aws_smithy_eventstream` verifies checksums and decodes headers; this file splits the bytes into
+//! frames and limits their size.
 
 use aws_smithy_eventstream::frame::read_message_from;
 use aws_smithy_types::event_stream::Message;
@@ -10,42 +10,38 @@ use bytes::{Buf, BytesMut};
 
 use crate::error::ProviderError;
 
-/// The largest frame the format's services send: 16 MiB of payload and room for headers.
-const LARGEST_FRAME: usize = 24 * 1024 * 1024;
-/// Two lengths, their checksum, and the checksum of the whole.
-const SMALLEST_FRAME: usize = 16;
+/// Upper bound for a frame: services send up to 16 MiB of payload, plus headers.
+const MAX_FRAME: usize = 24 * 1024 * 1024;
+/// Two length fields, their checksum, and the checksum of the message.
+const MIN_FRAME: usize = 16;
 
-/// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind<'frame> {
-    /// An event of the given type.
+    /// An event; the value is its type.
     Event(&'frame str),
-    /// A failure that the service's interface knows by name.
+    /// A modeled exception; the value is its type.
     Exception(&'frame str),
     Error {
         code: &'frame str,
-        /// What the service says of it.
         message: &'frame str,
     },
 }
 
-/// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventFrame<'frame> {
     pub kind: FrameKind<'frame>,
     pub payload: &'frame [u8],
 }
 
-/// Splits bytes into frames.
 #[derive(Debug, Default)]
 pub(crate) struct EventStreamParser {
     buffer: BytesMut,
 }
 
 impl EventStreamParser {
-    /// Takes the next bytes and hands out the frames they complete.
+    /// Consumes the next bytes and passes each completed frame to `on_frame`.
     ///
-    /// A frame whose checksum is wrong ends the parse, as does an error of the callback.
+    /// A wrong checksum or an error of the callback stops parsing.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -63,7 +59,7 @@ impl EventStreamParser {
             return Ok(None);
         };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        if !(SMALLEST_FRAME..=LARGEST_FRAME).contains(&length) {
+        if !(MIN_FRAME..=MAX_FRAME).contains(&length) {
             return Err(ProviderError::protocol(format!(
                 "The service sent an event-stream frame of {length} bytes"
             )));
@@ -74,7 +70,7 @@ impl EventStreamParser {
         let frame = self.buffer.split_to(length).freeze();
         read_message_from(frame).map(Some).map_err(|error| {
             ProviderError::protocol(format!(
-                "The service sent an event-stream frame that cannot be read: {error}"
+                "The service sent an event-stream frame that cannot be decoded: {error}"
             ))
         })
     }
@@ -118,7 +114,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorClass;
 
-    fn encoded(headers: &[(&'static str, &'static str)], payload: &'static str) -> Vec<u8> {
+    fn encode_frame(headers: &[(&'static str, &'static str)], payload: &'static str) -> Vec<u8> {
         let headers = headers
             .iter()
             .map(|(name, value)| Header::new(*name, HeaderValue::String((*value).into())));
@@ -128,18 +124,18 @@ mod tests {
         bytes
     }
 
-    fn event(name: &'static str, payload: &'static str) -> Vec<u8> {
-        encoded(
+    fn event_frame(name: &'static str, payload: &'static str) -> Vec<u8> {
+        encode_frame(
             &[(":message-type", "event"), (":event-type", name)],
             payload,
         )
     }
 
-    fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, ProviderError> {
+    fn parse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, ProviderError> {
         let mut parser = EventStreamParser::default();
         let mut frames = Vec::new();
-        for piece in pieces {
-            parser.push(piece, |frame| {
+        for chunk in chunks {
+            parser.push(chunk, |frame| {
                 let payload = String::from_utf8_lossy(frame.payload);
                 frames.push(format!("{:?} {payload}", frame.kind));
                 Ok(())
@@ -149,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_told_apart_and_come_out_whole_at_any_split() {
+    fn frames_decode_the_same_at_any_split() {
         let exception = [
             (":message-type", "exception"),
             (":exception-type", "throttlingException"),
@@ -160,9 +156,9 @@ mod tests {
             (":error-message", "oops"),
         ];
         let body = [
-            event("metadata", "{\"x\":1}"),
-            encoded(&exception, "busy"),
-            encoded(&error, ""),
+            event_frame("metadata", "{\"x\":1}"),
+            encode_frame(&exception, "busy"),
+            encode_frame(&error, ""),
         ]
         .concat();
         let expected = [
@@ -174,15 +170,15 @@ mod tests {
             assert_eq!(
                 parse(body.chunks(size)).unwrap(),
                 expected,
-                "pieces of {size}"
+                "chunks of {size}"
             );
         }
     }
 
     #[test]
-    fn a_cut_body_gives_its_whole_frames() {
-        let first = event("a", "1");
-        let body = [first.clone(), event("b", "2")].concat();
+    fn a_truncated_body_yields_its_complete_frames() {
+        let first = event_frame("a", "1");
+        let body = [first.clone(), event_frame("b", "2")].concat();
         for length in 0..body.len() {
             let frames = parse([&body[..length]]).unwrap();
             assert_eq!(
@@ -194,22 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_with_a_flipped_bit_comes_out() {
-        let whole = event("a", "{\"x\":1}");
-        for place in 0..whole.len() {
-            let mut body = whole.clone();
-            body[place] ^= 1;
+    fn a_frame_with_a_flipped_bit_is_rejected() {
+        let frame = event_frame("a", "{\"x\":1}");
+        for index in 0..frame.len() {
+            let mut body = frame.clone();
+            body[index] ^= 1;
             match parse([&body[..]]) {
-                Err(error) => assert_eq!(error.class, ErrorClass::Protocol, "byte {place}"),
-                // The changed length waits for bytes that do not come.
-                Ok(frames) => assert_eq!((frames, place < 4), (Vec::new(), true), "byte {place}"),
+                Err(error) => assert_eq!(error.class, ErrorClass::Protocol, "byte {index}"),
+                // The corrupted length makes the parser wait for more bytes.
+                Ok(frames) => assert_eq!((frames, index < 4), (Vec::new(), true), "byte {index}"),
             }
         }
     }
 
     #[test]
-    fn frames_of_no_known_kind_or_size_are_refused() {
-        let unknown = encoded(&[(":message-type", "greeting")], "");
+    fn frames_of_unknown_type_or_invalid_size_are_rejected() {
+        let unknown = encode_frame(&[(":message-type", "greeting")], "");
         let huge = u32::MAX.to_be_bytes();
         let tiny = [0, 0, 0, 3];
         for body in [&unknown[..], &huge, &tiny] {

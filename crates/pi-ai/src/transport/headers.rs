@@ -1,52 +1,50 @@
-//! Request headers from all who have a say, and response headers as hooks see them.
+//! Merges request headers of all layers, and converts response headers for hooks.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::ProviderError;
 use crate::options::{HeaderOverrides, ResponseHead};
 
-/// Words in the names of headers whose values are secrets.
+/// Substrings of header names whose values are secrets.
 const SECRET_NAMES: &[&str] = &["auth", "key", "token", "cookie", "secret", "signature"];
 
-/// Lays headers over others. Names are compared, and kept, in lower case; an entry without a value
-/// stays, so that it also deletes what a lower layer adds later.
-pub(crate) fn lay_over(base: &mut HeaderOverrides, upper: HeaderOverrides) {
-    // Where one map spells a name twice, the spelling that is not ours was added on purpose.
-    let (ours, foreign): (Vec<_>, Vec<_>) = upper
+/// Merges headers over others. Names are compared and stored in lower case; an entry without a value
+/// is kept, so that it also deletes a header that a lower layer adds later.
+pub(crate) fn merge_headers(base: &mut HeaderOverrides, upper: HeaderOverrides) {
+    // If one map has a name in two cases, the one that is not lower case was added on purpose.
+    let (lower_case, mixed_case): (Vec<_>, Vec<_>) = upper
         .into_iter()
         .partition(|(name, _)| !name.contains(|letter: char| letter.is_ascii_uppercase()));
-    for (name, value) in ours.into_iter().chain(foreign) {
+    for (name, value) in lower_case.into_iter().chain(mixed_case) {
         base.insert(name.to_ascii_lowercase(), value);
     }
 }
 
-/// Turns the headers into what is sent.
 pub(crate) fn to_header_map(headers: &HeaderOverrides) -> Result<HeaderMap, ProviderError> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let Some(value) = value else {
             continue;
         };
-        let header = HeaderName::try_from(name).map_err(|_invalid| {
-            ProviderError::invalid(format!("{name:?} cannot be the name of a header"))
-        })?;
-        // The value may be a secret and stays out of the message.
+        let header = HeaderName::try_from(name)
+            .map_err(|_invalid| ProviderError::invalid(format!("Invalid header name {name:?}")))?;
+        // The value may be a secret, so the message leaves it out.
         let mut value = HeaderValue::try_from(value.trim()).map_err(|_invalid| {
             ProviderError::invalid(format!(
-                "The value of the header {name:?} has characters that cannot be sent"
+                "The value of the header {name:?} contains invalid characters"
             ))
         })?;
         value.set_sensitive(
             SECRET_NAMES
                 .iter()
-                .any(|word| header.as_str().contains(word)),
+                .any(|name| header.as_str().contains(name)),
         );
         map.insert(header, value);
     }
     Ok(map)
 }
 
-/// Copies status and headers of a response; values of a repeated header are joined by commas.
+/// Copies status and headers of a response; values of a repeated header are joined with commas.
 pub(crate) fn response_head(status: u16, headers: &HeaderMap) -> ResponseHead {
     let mut head = ResponseHead {
         status,
@@ -77,15 +75,15 @@ mod tests {
     }
 
     #[test]
-    fn upper_layers_replace_and_delete_whatever_the_case() {
+    fn upper_layers_replace_and_delete_ignoring_case() {
         let mut headers = overrides(&[("user-agent", Some("pi")), ("x-a", Some("1"))]);
-        lay_over(
+        merge_headers(
             &mut headers,
             overrides(&[("X-A", Some("2")), ("User-Agent", None)]),
         );
-        lay_over(
+        merge_headers(
             &mut headers,
-            overrides(&[("x-b", Some("ours")), ("X-B", Some("theirs"))]),
+            overrides(&[("x-b", Some("lower_case")), ("X-B", Some("theirs"))]),
         );
         let map = to_header_map(&headers).unwrap();
         assert_eq!(map.len(), 2);
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_cannot_be_sent_is_an_error_without_its_value() {
+    fn an_invalid_header_is_an_error_without_its_value() {
         let error = to_header_map(&overrides(&[("a b", Some("x"))])).unwrap_err();
         assert!(error.message.contains("\"a b\""), "{}", error.message);
         let error = to_header_map(&overrides(&[("x-key", Some("sec\nret"))])).unwrap_err();

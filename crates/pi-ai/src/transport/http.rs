@@ -1,7 +1,7 @@
-//! The HTTP client all requests share.
+//! The HTTP client shared by all requests.
 //!
-//! Nothing is built before the first request. Requests that go through the same proxy share one
-//! client and its connections; redirects never leave the origin, since requests carry credentials.
+//! Clients are built lazily. Requests through the same proxy share one client and its connection
+//! pool; redirects never leave the origin, since requests carry credentials.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,42 +12,42 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::connect::ReportingLayer;
-use super::failure::Route;
+use super::network_error::Route;
 use super::{proxy, tls};
 use crate::env::Env;
 use crate::error::ProviderError;
 
-/// Redirects are followed within an origin only, and not for ever.
-const MOST_REDIRECTS: usize = 5;
+/// Limit for redirects, which are only followed within an origin.
+const MAX_REDIRECTS: usize = 5;
 
-/// A handle to the connections all requests share; cheap to clone.
+/// A handle to the shared connection pools; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct HttpClient(Arc<Shared>);
+pub struct HttpClient(Arc<HttpClientInner>);
 
 #[derive(Default)]
-struct Shared {
+struct HttpClientInner {
     settings: HttpSettings,
     tls: OnceLock<Arc<ClientConfig>>,
     /// One client per proxy; `None` connects directly.
     clients: Mutex<HashMap<Option<Url>, reqwest::Client>>,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for HttpClientInner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Shared")
+            .debug_struct("HttpClientInner")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
 
-/// What a person or a test sets about connections.
+/// Connection settings.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct HttpSettings {
-    /// The proxy for targets that have none in the environment.
+    /// Proxy for targets that have none in the environment.
     pub proxy: Option<String>,
-    /// Certificates (DER) to trust beside those of the platform.
+    /// Certificates (DER) to trust in addition to the platform's.
     pub extra_roots: Vec<Vec<u8>>,
 }
 
@@ -70,7 +70,7 @@ impl HttpSettings {
         self
     }
 
-    /// Adds a certificate (DER) to trust.
+    /// Adds a certificate (DER) to trust in addition to the platform's.
     #[must_use]
     pub fn with_root(mut self, certificate: impl Into<Vec<u8>>) -> Self {
         self.extra_roots.push(certificate.into());
@@ -79,20 +79,19 @@ impl HttpSettings {
 }
 
 impl HttpClient {
-    /// Creates a handle; nothing is loaded until the first request.
+    /// Creates a client with default settings; nothing is loaded until the first request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a handle with settings.
     pub fn with_settings(settings: HttpSettings) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(HttpClientInner {
             settings,
-            ..Shared::default()
+            ..HttpClientInner::default()
         }))
     }
 
-    /// Returns the client for a target, which decides with the environment about the proxy.
+    /// Returns the client for a target; target and environment determine the proxy.
     pub(crate) fn client_for(
         &self,
         target: &Url,
@@ -101,7 +100,7 @@ impl HttpClient {
         self.client_through(self.proxy_for(target, env)?)
     }
 
-    /// Returns the client for a target, and the way its requests take in the words of messages.
+    /// Returns the client for a target, and its route for error messages.
     pub(crate) fn client_and_route(
         &self,
         target: &Url,
@@ -126,12 +125,11 @@ impl HttpClient {
         Ok(client)
     }
 
-    /// Returns the proxy for a target.
     pub(crate) fn proxy_for(&self, target: &Url, env: &Env) -> Result<Option<Url>, ProviderError> {
         proxy::proxy_for(target, env, self.0.settings.proxy.as_deref())
     }
 
-    /// Returns the TLS configuration all connections share.
+    /// Returns the TLS configuration shared by all connections.
     pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, ProviderError> {
         if let Some(config) = self.0.tls.get() {
             return Ok(Arc::clone(config));
@@ -150,7 +148,7 @@ impl HttpClient {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connector_layer(ReportingLayer)
-            .redirect(redirect::Policy::custom(stay_at_origin))
+            .redirect(redirect::Policy::custom(same_origin_redirects))
             .referer(false)
             .no_proxy();
         if let Some(proxy) = proxy {
@@ -163,24 +161,24 @@ impl HttpClient {
 
 fn setup_error(error: reqwest::Error) -> ProviderError {
     let error = error.without_url();
-    ProviderError::network(format!("The HTTP client could not be set up: {error}"))
+    ProviderError::network(format!("Cannot set up the HTTP client: {error}"))
 }
 
-/// Follows a redirect that keeps method, body and origin; any other answer stands as it is.
-fn stay_at_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+/// Follows a redirect that keeps method, body and origin; any other redirect is returned as the response.
+fn same_origin_redirects(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let same_request = matches!(attempt.status().as_u16(), 307 | 308);
     let same_origin = attempt
         .previous()
         .first()
         .is_some_and(|first| first.origin() == attempt.url().origin());
-    if same_request && same_origin && attempt.previous().len() <= MOST_REDIRECTS {
+    if same_request && same_origin && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.stop()
     }
 }
 
-/// Returns the name we sign requests with.
+/// The `User-Agent` of all requests.
 pub(crate) fn user_agent() -> String {
     format!(
         "pi/{} ({}; {})",

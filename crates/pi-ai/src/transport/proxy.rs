@@ -1,8 +1,8 @@
-//! Which proxy, if any, a request goes through.
+//! Selects the proxy, if any, for a request.
 //!
 //! Decided per request from the request's own environment, so that provider-scoped variables work.
 //! Lower-case names win over upper-case ones, the environment over the `httpProxy` setting, and the
-//! setting over `ALL_PROXY`. Loopback targets and those named in `NO_PROXY` are reached directly.
+//! setting over `ALL_PROXY`. Loopback targets and those listed in `NO_PROXY` bypass the proxy.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::error::ProviderError;
 
 /// Returns the proxy for a target, or `None` to connect directly.
 ///
-/// WebSocket targets go by the variables of the HTTP scheme they start from.
+/// WebSocket targets use the variables of the matching HTTP scheme.
 pub(crate) fn proxy_for(
     target: &Url,
     env: &Env,
@@ -49,21 +49,20 @@ fn variable(env: &Env, name: &str) -> Option<String> {
         .filter(|value| !value.is_empty())
 }
 
-/// Reads a proxy address; one without a scheme is an HTTP proxy.
+/// Parses a proxy address; one without a scheme is an HTTP proxy.
 fn parse(proxy: &str) -> Result<Url, ProviderError> {
     let address = if proxy.contains("://") {
         proxy.to_owned()
     } else {
         format!("http://{proxy}")
     };
-    // The address may hold a password, so the messages do not repeat it.
-    let url = Url::parse(&address).map_err(|error| {
-        ProviderError::invalid(format!("The proxy address cannot be read: {error}"))
-    })?;
+    // The address may hold a password, so the errors do not include it.
+    let url = Url::parse(&address)
+        .map_err(|error| ProviderError::invalid(format!("Invalid proxy address: {error}")))?;
     match url.scheme() {
         "http" | "https" | "socks4" | "socks4a" | "socks5" | "socks5h" if url.has_host() => Ok(url),
         other => Err(ProviderError::invalid(format!(
-            "A proxy address must begin with http, https or socks5, not {other}"
+            "Unsupported proxy scheme {other}: use http, https or socks5"
         ))),
     }
 }
@@ -77,7 +76,7 @@ fn is_loopback(target: &Url) -> bool {
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Returns the host in lower case, an IPv6 address without its brackets.
+/// Returns the host in lower case, without the brackets of an IPv6 address.
 pub(crate) fn host(target: &Url) -> String {
     let host = target.host_str().unwrap_or_default().to_ascii_lowercase();
     without_brackets(&host).to_owned()
@@ -98,8 +97,8 @@ fn is_exempt(target: &Url, list: &str) -> bool {
         .any(|entry| entry == "*" || exempts(&entry.to_ascii_lowercase(), &host, port))
 }
 
-/// Matches one entry: a host, a domain with all below it (`a.b`, `.a.b`, `*.a.b`), either with an
-/// optional port.
+/// Matches one `NO_PROXY` entry: a host, or a domain with its subdomains (`a.b`, `.a.b`, `*.a.b`),
+/// each with an optional port.
 fn exempts(entry: &str, host: &str, port: Option<u16>) -> bool {
     let (name, entry_port) = split_port(entry);
     if entry_port.is_some() && entry_port != port {
@@ -132,7 +131,11 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
 mod tests {
     use super::*;
 
-    fn found(target: &str, variables: &[(&str, &str)], setting: Option<&str>) -> Option<String> {
+    fn selected_proxy(
+        target: &str,
+        variables: &[(&str, &str)],
+        setting: Option<&str>,
+    ) -> Option<String> {
         let env = Env::fixed(variables.iter().copied());
         proxy_for(&Url::parse(target).unwrap(), &env, setting)
             .unwrap()
@@ -166,10 +169,10 @@ mod tests {
             (&[("HTTPS_PROXY", "  ")], Some("  "), None),
             (&[("HTTPS_PROXY", "a:8080")], None, Some("http://a:8080/")),
         ] {
-            let proxy = found(target, variables, setting);
+            let proxy = selected_proxy(target, variables, setting);
             assert_eq!(proxy.as_deref(), expected, "{variables:?} {setting:?}");
         }
-        let web_socket = found(
+        let web_socket = selected_proxy(
             "wss://api.example.com",
             &[("https_proxy", "http://a:1")],
             None,
@@ -204,7 +207,7 @@ mod tests {
         ] {
             let variables = [("http_proxy", "http://proxy:1"), ("no_proxy", list)];
             assert_eq!(
-                found(target, &variables, None).is_none(),
+                selected_proxy(target, &variables, None).is_none(),
                 direct,
                 "{target} {list:?}"
             );
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_useless_proxy_address_is_an_error_without_its_password() {
+    fn an_invalid_proxy_address_is_an_error_without_its_password() {
         for address in [
             "ftp://user:secret@proxy:1",
             "http://user:secret@:x",

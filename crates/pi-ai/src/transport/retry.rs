@@ -1,24 +1,24 @@
-//! When a request that failed before its answer began is sent again, and after which wait.
+//! Whether and when a request that failed before its response began is retried.
 //!
-//! This is the retry of a single request, off by default. The agent's own retry, which starts the
-//! whole turn again, is decided by [`crate::retry`].
+//! This is the retry of a single request, off by default. [`crate::retry`] decides about the
+//! agent's retry, which restarts the turn.
 
 use std::time::Duration;
 
 use crate::error::ProviderError;
 use crate::options::ResponseHead;
 
-/// The longest wait a service may ask for when the options name none.
-const LONGEST_DELAY: Duration = Duration::from_mins(1);
+/// Longest `retry-after` delay to accept when the options set no limit.
+const DEFAULT_MAX_DELAY: Duration = Duration::from_mins(1);
 
-/// The wait before the first retry when the service names none; it doubles from retry to retry.
-const FIRST_BACKOFF: Duration = Duration::from_millis(500);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
-/// The share of a backoff that chance may take away, so that clients do not come back together.
+/// Delay before the first retry when the service sends none; doubles with every retry.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// Share of a backoff that is randomized, so that clients do not retry in lockstep.
 const JITTER: f64 = 0.25;
 
-/// Returns whether an answer invites another attempt: the service says so, or the status does.
-pub(crate) fn asks_for_retry(head: &ResponseHead) -> bool {
+/// Whether a failed response may be retried: `x-should-retry` decides, otherwise the status.
+pub(crate) fn is_retryable(head: &ResponseHead) -> bool {
     match head.headers.get("x-should-retry").map(String::as_str) {
         Some("true") => true,
         Some("false") => false,
@@ -26,15 +26,15 @@ pub(crate) fn asks_for_retry(head: &ResponseHead) -> bool {
     }
 }
 
-/// Returns the wait the service asks for: `retry-after-ms`, or `retry-after` in seconds or as a
-/// date, which is measured from `now_ms`.
+/// Returns the delay requested by the service: `retry-after-ms`, or `retry-after` in seconds or as a
+/// date, relative to `now_ms`.
 pub(crate) fn requested_delay(head: &ResponseHead, now_ms: i64) -> Option<Duration> {
     let number = |name: &str, unit: f64| {
         let value: f64 = head.headers.get(name)?.trim().parse().ok()?;
         if value.is_nan() {
             return None;
         }
-        // A number beyond any clock is a wait without end, not a missing one.
+        // A number that overflows is an endless delay, not a missing one.
         Some(Duration::try_from_secs_f64((value * unit).max(0.0)).unwrap_or(Duration::MAX))
     };
     number("retry-after-ms", 0.001)
@@ -46,44 +46,44 @@ pub(crate) fn requested_delay(head: &ResponseHead, now_ms: i64) -> Option<Durati
         })
 }
 
-/// Reads a date as HTTP writes it, in milliseconds since the epoch.
+/// Parses an HTTP date into milliseconds since the epoch.
 pub(crate) fn http_date_ms(text: &str) -> Option<i64> {
     let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
     Some(date.timestamp().as_millisecond())
 }
 
-/// Returns the wait before the given retry (the first being 0) when the service names none;
+/// Returns the delay before the given retry (the first is 0) when the service sends none;
 /// `chance` is a random number from 0 to 1.
 pub(crate) fn backoff(retry: u32, chance: f64) -> Duration {
-    let doubled = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(retry));
+    let doubled = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(retry));
     doubled
-        .min(LONGEST_BACKOFF)
+        .min(MAX_BACKOFF)
         .mul_f64(1.0 - JITTER * chance.clamp(0.0, 1.0))
 }
 
-/// Refuses a wait that is longer than allowed, with an error that names both and keeps the
-/// service's own words.
+/// Rejects a delay longer than allowed, with an error that contains both and the provider's
+/// error message.
 pub(crate) fn allow_delay(
     delay: Duration,
-    longest: Option<Duration>,
-    refusal: &ProviderError,
+    max_delay: Option<Duration>,
+    error: &ProviderError,
 ) -> Result<Duration, ProviderError> {
-    let longest = longest.unwrap_or(LONGEST_DELAY);
-    if longest.is_zero() || delay <= longest {
+    let max_delay = max_delay.unwrap_or(DEFAULT_MAX_DELAY);
+    if max_delay.is_zero() || delay <= max_delay {
         return Ok(delay);
     }
     Err(ProviderError {
         message: format!(
-            "The service asks for a retry delay of {}, more than the {} allowed. {}",
+            "The service requested a retry delay of {}, more than the {} allowed. {}",
             seconds(delay),
-            seconds(longest),
-            refusal.message
+            seconds(max_delay),
+            error.message
         ),
-        ..refusal.clone()
+        ..error.clone()
     })
 }
 
-/// Words a duration in whole seconds, rounded up.
+/// Formats a duration in seconds, rounded up.
 pub(crate) fn seconds(duration: Duration) -> String {
     let partial = u64::from(duration.subsec_nanos() > 0);
     format!("{}s", duration.as_secs().saturating_add(partial))
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn status_or_header_asks_for_a_retry() {
+    fn header_or_status_makes_a_response_retryable() {
         for (status, headers, expected) in [
             (400, &[][..], false),
             (401, &[], false),
@@ -120,13 +120,13 @@ mod tests {
             (529, &[("x-should-retry", "false")], false),
             (529, &[("x-should-retry", "maybe")], true),
         ] {
-            let asked = asks_for_retry(&head(status, headers));
-            assert_eq!(asked, expected, "{status} {headers:?}");
+            let retryable = is_retryable(&head(status, headers));
+            assert_eq!(retryable, expected, "{status} {headers:?}");
         }
     }
 
     #[test]
-    fn the_requested_delay_is_read_in_every_form() {
+    fn the_requested_delay_is_parsed_in_every_form() {
         for (headers, expected) in [
             (&[][..], None),
             (&[("retry-after-ms", "250.5")], Some(250_500)),
@@ -169,20 +169,20 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_over_the_limit_is_an_error_that_names_both() {
-        let refusal = ProviderError::new(ErrorClass::RateLimited { retry_after: None }, "429 slow")
+    fn a_delay_over_the_limit_is_an_error_with_both_durations() {
+        let error = ProviderError::new(ErrorClass::RateLimited { retry_after: None }, "429 slow")
             .with_status(429);
         let (short, long) = (Duration::from_secs(2), Duration::from_millis(6_100));
-        assert_eq!(allow_delay(short, Some(long), &refusal), Ok(short));
-        assert_eq!(allow_delay(long, Some(Duration::ZERO), &refusal), Ok(long));
-        assert_eq!(allow_delay(long, None, &refusal), Ok(long));
-        assert!(allow_delay(Duration::MAX, None, &refusal).is_err());
-        let error = allow_delay(long, Some(short), &refusal).unwrap_err();
+        assert_eq!(allow_delay(short, Some(long), &error), Ok(short));
+        assert_eq!(allow_delay(long, Some(Duration::ZERO), &error), Ok(long));
+        assert_eq!(allow_delay(long, None, &error), Ok(long));
+        assert!(allow_delay(Duration::MAX, None, &error).is_err());
+        let error = allow_delay(long, Some(short), &error).unwrap_err();
         assert_eq!(error.status, Some(429));
-        assert_eq!(error.class, refusal.class);
+        assert_eq!(error.class, error.class);
         assert_eq!(
             error.message,
-            "The service asks for a retry delay of 7s, more than the 2s allowed. 429 slow"
+            "The service requested a retry delay of 7s, more than the 2s allowed. 429 slow"
         );
     }
 }

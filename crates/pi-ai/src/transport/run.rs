@@ -1,7 +1,7 @@
-//! One request from preparation to terminal event: hooks, headers, retries, timers, cancellation.
+//! Runs one request from preparation to terminal event: hooks, headers, retries, timeouts, cancellation.
 //!
-//! Everything happens inside the future that the stream polls. Cancelling drops what is under way
-//! and ends the message as `aborted`, with what had arrived.
+//! Everything happens inside the future that the stream polls. Canceling drops it and ends the
+//! message as `aborted`, with the content received so far.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use bytes::Bytes;
 use reqwest::{Response, Url};
 use tokio::sync::watch;
 
-use super::connect::{self, Link};
-use super::failure::{self, Route, Wait};
+use super::connect::{self, ConnectState};
 use super::http::{HttpClient, user_agent};
+use super::network_error::{self, Route, TimeoutKind};
 use super::{headers, retry};
 use crate::env::Env;
 use crate::error::ProviderError;
 use crate::options::{HeaderOverrides, ModelRequest, RequestHooks, ResponseHead};
 use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
 use crate::wire::{
-    BodyEncoding, HttpExchange, HttpProtocol, OutgoingRequest, Progress, RetrySupport,
+    BodyEncoding, DecodeStatus, HttpExchange, HttpProtocol, OutgoingRequest, TransportRetry,
 };
 
-/// As much of an error answer as anybody reads.
-const LARGEST_ERROR_BODY: usize = 64 * 1024;
-/// How long the body of an error answer is waited for; what has arrived by then must do.
-const ERROR_BODY_WAIT: Duration = Duration::from_secs(10);
-/// How long the end of a body is waited for once the answer is complete, so that the connection
-/// can serve the next request.
-const BODY_END_WAIT: Duration = Duration::from_millis(20);
+/// Limit for the part of an error response that is read.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+/// How long to wait for the body of an error response; whatever has arrived by then is used.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait for the end of a body once the response is complete, so that the connection
+/// can be reused.
+const BODY_END_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Runs a request through a protocol; the stream exists before the connection does.
+/// Sends a request through a protocol. The returned stream connects when it is polled.
 pub(crate) fn stream(
     protocol: impl HttpProtocol,
     request: ModelRequest,
@@ -43,7 +43,7 @@ pub(crate) fn stream(
     })
 }
 
-/// Runs a request through a protocol into a stream that exists already, and ends it.
+/// Sends a request through a protocol into an existing stream, and ends that stream.
 pub(crate) async fn drive(
     protocol: Box<dyn HttpProtocol>,
     request: ModelRequest,
@@ -51,41 +51,43 @@ pub(crate) async fn drive(
     mut writer: StreamWriter,
 ) {
     let cancel = request.options.cancel.clone();
-    let mut run = Run {
+    let mut driver = RequestDriver {
         protocol: &*protocol,
         request: &request,
         http: &http,
         env: request.environment(),
-        answer: None,
+        last_response: None,
     };
-    let outcome = cancel.run_until_cancelled(run.exchange(&mut writer)).await;
+    let outcome = cancel
+        .run_until_cancelled(driver.exchange(&mut writer))
+        .await;
     match outcome {
         Some(Ok(())) => writer.complete().await,
         Some(Err(cause)) => {
-            run.diagnose(&mut writer);
+            driver.diagnose(&mut writer);
             writer.fail(cause).await;
         }
         None => writer.fail(ProviderError::aborted()).await,
     }
 }
 
-/// A request under way.
-struct Run<'run> {
-    protocol: &'run dyn HttpProtocol,
-    request: &'run ModelRequest,
-    http: &'run HttpClient,
+/// A request in progress.
+struct RequestDriver<'a> {
+    protocol: &'a dyn HttpProtocol,
+    request: &'a ModelRequest,
+    http: &'a HttpClient,
     env: Env,
-    /// What the service answered last.
-    answer: Option<Answer>,
+    /// The last response received.
+    last_response: Option<LastResponse>,
 }
 
-/// What is remembered of an answer for the record of a failure.
-struct Answer {
+/// The parts of a response that the diagnostic of a failure records.
+struct LastResponse {
     head: ResponseHead,
     error_body: Option<String>,
 }
 
-/// Where a request is sent and how.
+/// A prepared request with its client and target.
 struct Dispatch {
     client: reqwest::Client,
     target: Url,
@@ -93,16 +95,16 @@ struct Dispatch {
     outgoing: OutgoingRequest,
 }
 
-/// An attempt that did not lead to an answer.
-struct Refusal {
+/// An attempt without a successful response.
+struct FailedAttempt {
     error: ProviderError,
-    /// Status and headers of the refusal, where there was one.
+    /// Status and headers, if the service responded.
     head: Option<ResponseHead>,
     may_retry: bool,
 }
 
-impl Refusal {
-    fn final_one(error: ProviderError) -> Self {
+impl FailedAttempt {
+    fn permanent(error: ProviderError) -> Self {
         Self {
             error,
             head: None,
@@ -111,7 +113,7 @@ impl Refusal {
     }
 }
 
-impl Run<'_> {
+impl RequestDriver<'_> {
     async fn exchange(&mut self, writer: &mut StreamWriter) -> Result<(), ProviderError> {
         let prepared = self.protocol.prepare(self.request).await?;
         let dispatch = self.dispatch(prepared).await?;
@@ -135,8 +137,8 @@ impl Run<'_> {
         if let Some(hooks) = self.hooks() {
             let changed = hooks.on_headers(all_headers, &self.request.model).await;
             all_headers = HeaderOverrides::new();
-            headers::lay_over(&mut all_headers, changed);
-            let payload = hooks.on_payload(body.into_tree(), &self.request.model);
+            headers::merge_headers(&mut all_headers, changed);
+            let payload = hooks.on_payload(body.into_value(), &self.request.model);
             body = payload.await.into();
         }
         let (client, route) = self.http.client_and_route(&target, &self.env)?;
@@ -158,46 +160,46 @@ impl Run<'_> {
         encoding: BodyEncoding,
     ) -> HeaderOverrides {
         let mut all = HeaderOverrides::new();
-        let mut own = |name: &str, value: String| all.insert(name.to_owned(), Some(value));
-        own("user-agent", user_agent());
-        own("content-type", "application/json".to_owned());
+        let mut set = |name: &str, value: String| all.insert(name.to_owned(), Some(value));
+        set("user-agent", user_agent());
+        set("content-type", "application/json".to_owned());
         if encoding == BodyEncoding::Zstd {
-            own("content-encoding", "zstd".to_owned());
+            set("content-encoding", "zstd".to_owned());
         }
-        headers::lay_over(&mut all, protocol_headers);
+        headers::merge_headers(&mut all, protocol_headers);
         if let Some(model_headers) = &self.request.model.headers {
             let model_headers = model_headers.iter();
             let model_headers =
                 model_headers.map(|(name, value)| (name.clone(), Some(value.clone())));
-            headers::lay_over(&mut all, model_headers.collect());
+            headers::merge_headers(&mut all, model_headers.collect());
         }
-        headers::lay_over(&mut all, self.request.options.headers.clone());
+        headers::merge_headers(&mut all, self.request.options.headers.clone());
         all
     }
 
-    /// Sends the request until it is answered or there is no use in sending it again.
+    /// Sends the request until it succeeds or must not be retried.
     async fn send(
         &mut self,
         dispatch: &Dispatch,
         writer: &StreamWriter,
     ) -> Result<Response, ProviderError> {
         let options = &self.request.options;
-        let most_retries = match self.protocol.retries() {
-            RetrySupport::Never => 0,
-            RetrySupport::Heeding | RetrySupport::Unheeding => {
-                options.max_retries.max(self.protocol.least_retries())
+        let max_retries = match self.protocol.transport_retry() {
+            TransportRetry::Never => 0,
+            TransportRetry::HonorRetryAfter | TransportRetry::IgnoreRetryAfter => {
+                options.max_retries.max(self.protocol.min_retries())
             }
         };
         let mut retries = 0;
         loop {
-            let refusal = match self.attempt(dispatch, writer).await {
+            let failed = match self.attempt(dispatch, writer).await {
                 Ok(response) => return Ok(response),
-                Err(refusal) => refusal,
+                Err(failed) => failed,
             };
-            if !refusal.may_retry || retries >= most_retries {
-                return Err(refusal.error);
+            if !failed.may_retry || retries >= max_retries {
+                return Err(failed.error);
             }
-            let delay = self.delay(retries, &refusal)?;
+            let delay = self.delay(retries, &failed)?;
             retries += 1;
             writer.set_phase(StreamPhase::Retrying {
                 attempt: retries,
@@ -207,14 +209,16 @@ impl Run<'_> {
         }
     }
 
-    fn delay(&self, retry: u32, refusal: &Refusal) -> Result<Duration, ProviderError> {
-        let requested = match (self.protocol.retries(), &refusal.head) {
-            (RetrySupport::Heeding, Some(head)) => retry::requested_delay(head, self.env.now_ms()),
+    fn delay(&self, retry: u32, failed: &FailedAttempt) -> Result<Duration, ProviderError> {
+        let requested = match (self.protocol.transport_retry(), &failed.head) {
+            (TransportRetry::HonorRetryAfter, Some(head)) => {
+                retry::requested_delay(head, self.env.now_ms())
+            }
             _ => None,
         };
         match requested {
             Some(delay) => {
-                retry::allow_delay(delay, self.request.options.max_retry_delay, &refusal.error)
+                retry::allow_delay(delay, self.request.options.max_retry_delay, &failed.error)
             }
             None => Ok(retry::backoff(retry, rand::random())),
         }
@@ -224,17 +228,17 @@ impl Run<'_> {
         &mut self,
         dispatch: &Dispatch,
         writer: &StreamWriter,
-    ) -> Result<Response, Refusal> {
-        self.answer = None;
+    ) -> Result<Response, FailedAttempt> {
+        self.last_response = None;
         let mut outgoing = dispatch.outgoing.clone();
         self.protocol
             .sign(self.request, &mut outgoing, self.http)
             .await
-            .map_err(Refusal::final_one)?;
+            .map_err(FailedAttempt::permanent)?;
         let response = self
             .await_head(dispatch, outgoing, writer)
             .await
-            .map_err(|error| Refusal {
+            .map_err(|error| FailedAttempt {
                 may_retry: error.class == crate::error::ErrorClass::Network,
                 error,
                 head: None,
@@ -243,7 +247,7 @@ impl Run<'_> {
         if let Some(hooks) = self.hooks() {
             hooks.on_response(&head, &self.request.model).await;
         }
-        self.answer = Some(Answer {
+        self.last_response = Some(LastResponse {
             head: head.clone(),
             error_body: None,
         });
@@ -251,22 +255,25 @@ impl Run<'_> {
             return Ok(response);
         }
         if response.status().is_redirection() {
-            return Err(Refusal::final_one(redirected(&response, &dispatch.target)));
+            return Err(FailedAttempt::permanent(redirected(
+                &response,
+                &dispatch.target,
+            )));
         }
         let body = read_error_body(response).await;
-        let refusal = Refusal {
+        let failed = FailedAttempt {
             error: self.protocol.error(&head, &body),
             may_retry: self.protocol.may_retry(&head, &body),
             head: Some(head.clone()),
         };
-        self.answer = Some(Answer {
+        self.last_response = Some(LastResponse {
             head,
             error_body: Some(body),
         });
-        Err(refusal)
+        Err(failed)
     }
 
-    /// Connects, sends and waits for the response headers, each wait with its own timer.
+    /// Connects, sends and waits for the response headers, each wait with its own timeout.
     async fn await_head(
         &self,
         dispatch: &Dispatch,
@@ -281,34 +288,36 @@ impl Run<'_> {
             .headers(outgoing.headers)
             .body(outgoing.body)
             .send();
-        let (report, mut link) = watch::channel(Link::default());
-        let mut sending = pin!(connect::reporting(report, sending));
+        let (report, mut connect_state) = watch::channel(ConnectState::default());
+        let mut sending = pin!(connect::with_connect_reporting(report, sending));
         writer.set_phase(StreamPhase::Connecting);
-        let mut first_look = true;
+        let mut first_poll = true;
         loop {
-            let (wait, limit) = match *link.borrow_and_update() {
-                Link::Connecting => (Wait::Connection, timeouts.connect),
-                Link::Unasked | Link::Connected => (Wait::Answer, timeouts.first_byte),
+            let (wait, limit) = match *connect_state.borrow_and_update() {
+                ConnectState::Connecting => (TimeoutKind::Connect, timeouts.connect),
+                ConnectState::NotRequested | ConnectState::Connected => {
+                    (TimeoutKind::FirstByte, timeouts.first_byte)
+                }
             };
             match wait {
-                Wait::Connection => writer.set_phase(StreamPhase::Connecting),
-                // Until the client was polled once it is open whether it connects anew.
-                _ if first_look => {}
+                TimeoutKind::Connect => writer.set_phase(StreamPhase::Connecting),
+                // Only after the first poll is it known whether the client opens a new connection.
+                _ if first_poll => {}
                 _ => writer.set_phase(StreamPhase::Waiting),
             }
-            let step = async {
+            let next = async {
                 tokio::select! {
                     biased;
                     response = &mut sending => Some(response),
                     // The sender lives in `sending`, so this branch never fails.
-                    Ok(()) = link.changed() => None,
-                    () = std::future::ready(()), if first_look => None,
+                    Ok(()) = connect_state.changed() => None,
+                    () = std::future::ready(()), if first_poll => None,
                 }
             };
-            let step = wait.at_most(limit, route, step).await?;
-            first_look = false;
-            if let Some(response) = step {
-                return response.map_err(|error| failure::unanswered(error, route));
+            let response = wait.enforce(limit, route, next).await?;
+            first_poll = false;
+            if let Some(response) = response {
+                return response.map_err(|error| network_error::send_error(error, route));
             }
         }
     }
@@ -327,15 +336,16 @@ impl Run<'_> {
         let idle = self.request.options.timeouts.idle;
         let mut decoder = self.protocol.decoder(self.request);
         loop {
-            let chunk = Wait::NextPiece
-                .at_most(idle, route, response.chunk())
+            let chunk = TimeoutKind::Idle
+                .enforce(idle, route, response.chunk())
                 .await?;
-            let Some(chunk) = chunk.map_err(|error| failure::broken(error, route))? else {
+            let Some(chunk) = chunk.map_err(|error| network_error::read_error(error, route))?
+            else {
                 return decoder.finish(writer.message());
             };
             let progress = decoder.push(&chunk, writer.message())?;
             writer.flush().await;
-            if progress == Progress::Complete {
+            if progress == DecodeStatus::Complete {
                 await_body_end(response).await;
                 return Ok(());
             }
@@ -343,7 +353,7 @@ impl Run<'_> {
     }
 
     fn diagnose(&self, writer: &mut StreamWriter) {
-        let Some(Answer { head, error_body }) = &self.answer else {
+        let Some(LastResponse { head, error_body }) = &self.last_response else {
             return;
         };
         let diagnostic = self
@@ -366,12 +376,12 @@ fn encode(body: Vec<u8>, encoding: BodyEncoding) -> Result<Bytes, ProviderError>
         BodyEncoding::Zstd => zstd::encode_all(body.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
             .map(Bytes::from)
             .map_err(|error| {
-                ProviderError::invalid(format!("The request could not be compressed: {error}"))
+                ProviderError::invalid(format!("Cannot compress the request: {error}"))
             }),
     }
 }
 
-/// Words a redirect that was not followed: the next host must not see the credentials.
+/// Error for a redirect we refuse to follow, so credentials never reach another host.
 fn redirected(response: &Response, from: &Url) -> ProviderError {
     let status = response.status().as_u16();
     let location = response
@@ -379,43 +389,46 @@ fn redirected(response: &Response, from: &Url) -> ProviderError {
         .get(http::header::LOCATION)
         .and_then(|location| location.to_str().ok())
         .and_then(|location| from.join(location).ok());
-    let place = match &location {
+    let destination = match &location {
         Some(url) => Route::new(url, None).to_string(),
-        None => "an unknown place".to_owned(),
+        None => "an unknown address".to_owned(),
     };
     ProviderError::invalid(format!(
-        "{status} The service redirects to {place}; credentials are not sent there, so set the \
-         base URL to the new address if it is right"
+        "{status} The service redirects to {destination}. Credentials are not sent to another host; \
+                 if the address is correct, set it as the base URL"
     ))
     .with_status(status)
 }
 
-/// Reads the body of an error answer as far as it is useful; a broken one is better than none.
+/// Reads the body of an error response up to the limit; a truncated body is better than none.
 async fn read_error_body(mut response: Response) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(chunk)) = response.chunk().await {
-            let room = LARGEST_ERROR_BODY.saturating_sub(body.len());
-            body.extend(chunk.iter().take(room));
-            if chunk.len() >= room {
+            let remaining = MAX_ERROR_BODY.saturating_sub(body.len());
+            body.extend(chunk.iter().take(remaining));
+            if chunk.len() >= remaining {
                 break;
             }
         }
     };
-    if tokio::time::timeout(ERROR_BODY_WAIT, reading)
+    if tokio::time::timeout(ERROR_BODY_TIMEOUT, reading)
         .await
         .is_err()
     {
-        tracing::debug!("the body of an error answer did not end in time");
+        tracing::debug!("timed out reading the body of an error response");
     }
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// Reads the end of a body whose answer is complete; a body that goes on is left alone.
+/// Drains the rest of a body whose response is complete; gives up on a body that continues.
 async fn await_body_end(mut response: Response) {
     let reading = async { while let Ok(Some(_)) = response.chunk().await {} };
-    if tokio::time::timeout(BODY_END_WAIT, reading).await.is_err() {
-        tracing::trace!("the connection is closed: its body goes on after the answer");
+    if tokio::time::timeout(BODY_END_TIMEOUT, reading)
+        .await
+        .is_err()
+    {
+        tracing::trace!("closing the connection: its body continues after the end of the response");
     }
 }
 

@@ -1,8 +1,8 @@
-//! A push parser for server-sent events: bytes in at any split, whole events out.
+//! A push parser for server-sent events: accepts bytes at any split, emits complete events.
 //!
 //! `sse-stream` pulls from an async body, which would put I/O inside the decoders; this one is
-//! pushed, so that decoders stay plain functions over bytes. An event that lies whole in one chunk
-//! is handed out without a copy.
+//! pushed, so decoders stay plain functions over bytes. An event that lies within one chunk is
+//! emitted without a copy.
 
 use std::borrow::Cow;
 
@@ -10,49 +10,45 @@ use memchr::{memchr, memchr2};
 
 use crate::error::ProviderError;
 
-/// The largest event that is collected; a body that never ends an event must not fill the memory.
-const LARGEST_EVENT: usize = 64 * 1024 * 1024;
+/// Limit for a buffered event; a body that never ends an event must not exhaust memory.
+const MAX_EVENT: usize = 64 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SseEvent<'a> {
-    /// The event's type, when it has one.
     pub event: Option<&'a str>,
-    /// Its data lines, joined by line feeds.
+    /// The data lines, joined by line feeds.
     pub data: &'a str,
 }
 
-/// Splits bytes into events.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
-    /// The bytes of a line whose end has not arrived.
+    /// The bytes of an incomplete line.
     line: Vec<u8>,
-    /// What earlier chunks held of the event that is being collected.
-    pending: Fields<'static>,
+    /// Fields of the current event from earlier chunks.
+    pending: SseFields<'static>,
     /// The last chunk ended in a carriage return: a line feed that follows belongs to it.
     after_carriage_return: bool,
-    /// The first line is read; only there may a byte order mark stand.
+    /// Set after the first line, the only place where a byte order mark is allowed.
     past_first_line: bool,
 }
 
-/// The fields of an event under way; borrowed as long as they lie in the current chunk.
+/// Fields of the current event; borrowed while they lie in the current chunk.
 #[derive(Debug, Default)]
-struct Fields<'chunk> {
+struct SseFields<'chunk> {
     event: Option<Cow<'chunk, [u8]>>,
     data: Option<Cow<'chunk, [u8]>>,
 }
 
 impl SseParser {
-    /// Creates a parser for one body.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next bytes and hands out the events they complete.
+    /// Consumes the next bytes and passes each completed event to `on_event`.
     ///
-    /// Bytes that are not UTF-8 are replaced. An error of the callback ends the parse.
+    /// Invalid UTF-8 is replaced. An error of the callback stops parsing.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -68,34 +64,34 @@ impl SseParser {
             let (line, after) = rest.split_at(end);
             rest = self.skip_line_end(after);
             if self.line.is_empty() {
-                let line = self.without_mark(line);
-                fields.take_line(line, Cow::Borrowed, &mut on_event)?;
+                let line = self.strip_byte_order_mark(line);
+                fields.process_line(line, Cow::Borrowed, &mut on_event)?;
             } else {
                 let mut collected = std::mem::take(&mut self.line);
                 collected.extend_from_slice(line);
-                let line = self.without_mark(&collected);
-                fields.take_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
-                // The allocation serves the next line that a chunk cuts in two.
+                let line = self.strip_byte_order_mark(&collected);
+                fields.process_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
+                // Reuse the allocation for the next line that spans chunks.
                 collected.clear();
                 self.line = collected;
             }
         }
         self.line.extend_from_slice(rest);
         self.pending = fields.into_owned();
-        if self.line.len() + self.pending.len() > LARGEST_EVENT {
+        if self.line.len() + self.pending.len() > MAX_EVENT {
             return Err(ProviderError::protocol(format!(
                 "The service sent an event larger than {} MiB",
-                LARGEST_EVENT / (1024 * 1024)
+                MAX_EVENT / (1024 * 1024)
             )));
         }
         Ok(())
     }
 
-    /// Takes the end of the body and hands out an event that no blank line ended.
+    /// Ends the body and emits an event that was not terminated by a blank line.
     ///
-    /// The standard drops such an event, but services do leave out the last blank line, and clients
-    /// in use accept that. The data may be cut anywhere: a decoder that cannot read it here should
-    /// treat the answer as ended early, not as malformed.
+    /// The standard discards such an event, but some services omit the last blank line, and common
+    /// clients accept that. The data may be truncated: a decoder that cannot parse it should
+    /// report an incomplete response, not a malformed one.
     pub(crate) fn finish(
         &mut self,
         mut on_event: impl FnMut(SseEvent<'_>) -> Result<(), ProviderError>,
@@ -103,10 +99,10 @@ impl SseParser {
         let line = std::mem::take(&mut self.line);
         let mut fields = std::mem::take(&mut self.pending);
         if !line.is_empty() {
-            let line = self.without_mark(&line);
-            fields.take_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
+            let line = self.strip_byte_order_mark(&line);
+            fields.process_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
         }
-        fields.hand_out(&mut on_event)
+        fields.emit(&mut on_event)
     }
 
     fn skip_line_end<'chunk>(&mut self, from_end: &'chunk [u8]) -> &'chunk [u8] {
@@ -120,7 +116,7 @@ impl SseParser {
         }
     }
 
-    fn without_mark<'line>(&mut self, line: &'line [u8]) -> &'line [u8] {
+    fn strip_byte_order_mark<'line>(&mut self, line: &'line [u8]) -> &'line [u8] {
         if self.past_first_line {
             return line;
         }
@@ -129,16 +125,16 @@ impl SseParser {
     }
 }
 
-impl<'chunk> Fields<'chunk> {
-    /// Takes one line without its end; `keep` says how its value is held until the event is whole.
-    fn take_line<'line>(
+impl<'chunk> SseFields<'chunk> {
+    /// Processes one line without its terminator; `store` converts its value for storage.
+    fn process_line<'line>(
         &mut self,
         line: &'line [u8],
-        keep: impl FnOnce(&'line [u8]) -> Cow<'chunk, [u8]>,
+        store: impl FnOnce(&'line [u8]) -> Cow<'chunk, [u8]>,
         on_event: &mut impl FnMut(SseEvent<'_>) -> Result<(), ProviderError>,
     ) -> Result<(), ProviderError> {
         if line.is_empty() {
-            return self.hand_out(on_event);
+            return self.emit(on_event);
         }
         let (name, value) = match memchr(b':', line) {
             Some(colon) => {
@@ -150,33 +146,33 @@ impl<'chunk> Fields<'chunk> {
         };
         match name {
             b"data" => match &mut self.data {
-                None => self.data = Some(keep(value)),
+                None => self.data = Some(store(value)),
                 Some(data) => {
                     let data = data.to_mut();
                     data.push(b'\n');
                     data.extend_from_slice(value);
                 }
             },
-            b"event" => self.event = Some(keep(value)),
-            // Comments have an empty name; `id`, `retry` and unknown fields mean nothing here.
+            b"event" => self.event = Some(store(value)),
+            // Comments have an empty name; `id`, `retry` and unknown fields are ignored.
             _ => {}
         }
         Ok(())
     }
 
-    fn hand_out(
+    fn emit(
         &mut self,
         on_event: &mut impl FnMut(SseEvent<'_>) -> Result<(), ProviderError>,
     ) -> Result<(), ProviderError> {
         let Self { event, data } = std::mem::take(self);
-        // An event without a data field is none.
+        // An event without a data field is not dispatched.
         let Some(data) = data else {
             return Ok(());
         };
-        let event = event.as_deref().map(as_text);
+        let event = event.as_deref().map(decode_utf8);
         on_event(SseEvent {
             event: event.as_deref().filter(|name| !name.is_empty()),
-            data: &as_text(&data),
+            data: &decode_utf8(&data),
         })
     }
 
@@ -184,17 +180,17 @@ impl<'chunk> Fields<'chunk> {
         self.event.as_deref().map_or(0, <[u8]>::len) + self.data.as_deref().map_or(0, <[u8]>::len)
     }
 
-    fn into_owned(self) -> Fields<'static> {
-        let own = |value: Cow<'_, [u8]>| Cow::Owned(value.into_owned());
-        Fields {
-            event: self.event.map(own),
-            data: self.data.map(own),
+    fn into_owned(self) -> SseFields<'static> {
+        let to_owned = |value: Cow<'_, [u8]>| Cow::Owned(value.into_owned());
+        SseFields {
+            event: self.event.map(to_owned),
+            data: self.data.map(to_owned),
         }
     }
 }
 
-/// Reads text, which nearly always is valid: asking first is much quicker than replacing.
-fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+/// Decodes text that is nearly always valid: validating first is much faster than replacing.
+fn decode_utf8(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 

@@ -1,4 +1,4 @@
-//! What an HTTP answer that is no success means for the next step.
+//! Classifies failed HTTP responses.
 
 use super::retry::{http_date_ms, requested_delay};
 use crate::error::ErrorClass;
@@ -6,7 +6,7 @@ use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
 use crate::retry::is_account_limit;
 
-/// Classifies an answer that is no success by its status, its headers and the words of its body.
+/// Classifies a failed response by its status, headers and body text.
 pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
     match head.status {
         401 => ErrorClass::Auth,
@@ -16,7 +16,7 @@ pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
         400..=499 if is_overflow_text(body) => ErrorClass::ContextOverflow,
         403 => ErrorClass::Auth,
         429 => ErrorClass::RateLimited {
-            retry_after: requested_delay(head, answered_at(head)),
+            retry_after: requested_delay(head, response_time_ms(head)),
         },
         408 | 409 | 500.. => ErrorClass::Overloaded,
         400..=499 => ErrorClass::InvalidRequest,
@@ -24,8 +24,8 @@ pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
     }
 }
 
-/// Returns when the service answered by its own clock, which a date in `retry-after` goes by.
-fn answered_at(head: &ResponseHead) -> i64 {
+/// Returns when the service sent the response by its own clock, which a `retry-after` date refers to.
+fn response_time_ms(head: &ResponseHead) -> i64 {
     head.headers
         .get("date")
         .and_then(|date| http_date_ms(date))
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn status_and_words_decide() {
+    fn status_and_body_determine_the_class() {
         for (status, body, expected) in [
             (400, "bad field", ErrorClass::InvalidRequest),
             (
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_limit_says_how_long_by_the_clock_of_the_service() {
+    fn a_retry_after_date_is_relative_to_the_date_header() {
         let headers = [
             ("date", "Wed, 21 Oct 2015 07:28:00 GMT"),
             ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT"),

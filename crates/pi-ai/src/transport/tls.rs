@@ -1,7 +1,7 @@
-//! TLS for HTTP and WebSocket: aws-lc, with the trust of the platform.
+//! TLS for HTTP and WebSocket: aws-lc, with the platform's trust store.
 //!
-//! The platform's roots are read when the first certificate is verified, not before: a request over
-//! plain HTTP never pays for them.
+//! The platform's roots are loaded when the first certificate is verified, so requests over plain
+//! HTTP never pay for them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,14 +25,14 @@ pub(crate) fn client_config(
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| ProviderError::network(format!("TLS could not be set up: {error}")))?
+        .map_err(|error| ProviderError::network(format!("Cannot set up TLS: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(trust))
         .with_no_client_auth();
     Ok(config)
 }
 
-/// The platform's verifier, created when it is first needed.
+/// The platform's verifier, created on first use.
 #[derive(Debug)]
 struct PlatformTrust {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! The connection under a WebSocket: TCP, through a proxy's tunnel where there is one, and TLS.
+//! The connection under a WebSocket: TCP, optionally through a proxy tunnel, and TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -11,83 +11,83 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::failure::{Route, unconnected};
 use super::http::HttpClient;
+use super::network_error::{Route, connect_error};
 use super::proxy;
 use crate::error::ProviderError;
 
-/// The longest answer of a proxy to a tunnel request.
-const LARGEST_TUNNEL_HEAD: usize = 16 * 1024;
+/// Limit for a proxy's response to a CONNECT request.
+const MAX_TUNNEL_HEAD: usize = 16 * 1024;
 
-/// Both directions of a connection, over TCP, TLS or a tunnel.
+/// A bidirectional connection over TCP, TLS or a tunnel.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<Socket: AsyncRead + AsyncWrite + Send + Unpin> Duplex for Socket {}
 
-/// Opens a connection to the target, through a tunnel where there is a proxy.
+/// Opens a connection to the target, through a tunnel if there is a proxy.
 pub(crate) async fn open(
     http: &HttpClient,
     target: &Url,
     proxy: Option<&Url>,
     route: &Route,
 ) -> Result<Box<dyn Duplex>, ProviderError> {
-    let failed = |error: io::Error| unconnected(&error, route);
+    let failed = |error: io::Error| connect_error(&error, route);
     let socket: Box<dyn Duplex> = match proxy {
-        None => Box::new(tcp(target).await.map_err(failed)?),
+        None => Box::new(connect_tcp(target).await.map_err(failed)?),
         Some(proxy) => {
             let socket: Box<dyn Duplex> = match proxy.scheme() {
-                "http" => Box::new(tcp(proxy).await.map_err(failed)?),
+                "http" => Box::new(connect_tcp(proxy).await.map_err(failed)?),
                 "https" => {
-                    let socket = tcp(proxy).await.map_err(failed)?;
-                    secure(http, proxy, Box::new(socket), route).await?
+                    let socket = connect_tcp(proxy).await.map_err(failed)?;
+                    connect_tls(http, proxy, Box::new(socket), route).await?
                 }
                 other => {
                     return Err(ProviderError::network(format!(
-                        "WebSocket error: WebSockets cannot go through a {other} proxy"
+                        "WebSocket error: {other} proxies are not supported for WebSockets"
                     )));
                 }
             };
-            tunnel(socket, target, proxy, route).await?
+            open_tunnel(socket, target, proxy, route).await?
         }
     };
     match target.scheme() {
-        "wss" => secure(http, target, socket, route).await,
+        "wss" => connect_tls(http, target, socket, route).await,
         _ => Ok(socket),
     }
 }
 
-async fn tcp(place: &Url) -> io::Result<TcpStream> {
-    let port = place.port_or_known_default().unwrap_or(80);
-    let socket = TcpStream::connect((proxy::host(place), port)).await?;
+async fn connect_tcp(endpoint: &Url) -> io::Result<TcpStream> {
+    let port = endpoint.port_or_known_default().unwrap_or(80);
+    let socket = TcpStream::connect((proxy::host(endpoint), port)).await?;
     socket.set_nodelay(true)?;
     Ok(socket)
 }
 
-async fn secure(
+async fn connect_tls(
     http: &HttpClient,
-    place: &Url,
+    endpoint: &Url,
     socket: Box<dyn Duplex>,
     route: &Route,
 ) -> Result<Box<dyn Duplex>, ProviderError> {
     let mut config = (*http.tls()?).clone();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let name = ServerName::try_from(proxy::host(place))
-        .map_err(|_invalid| ProviderError::invalid("The host of the address is not a name"))?;
+    let name = ServerName::try_from(proxy::host(endpoint))
+        .map_err(|_invalid| ProviderError::invalid("The URL has an invalid host name"))?;
     let connector = TlsConnector::from(Arc::new(config));
-    let secured = connector.connect(name, socket).await;
+    let tls_stream = connector.connect(name, socket).await;
     Ok(Box::new(
-        secured.map_err(|error| unconnected(&error, route))?,
+        tls_stream.map_err(|error| connect_error(&error, route))?,
     ))
 }
 
-/// Asks a proxy for a tunnel to the target.
-async fn tunnel(
+/// Requests a tunnel to the target from a proxy.
+async fn open_tunnel(
     mut socket: Box<dyn Duplex>,
     target: &Url,
     proxy: &Url,
     route: &Route,
 ) -> Result<Box<dyn Duplex>, ProviderError> {
-    let failed = |error: io::Error| unconnected(&error, route);
+    let failed = |error: io::Error| connect_error(&error, route);
     let host = target.host_str().unwrap_or_default();
     let port = target.port_or_known_default().unwrap_or(443);
     let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n");
@@ -99,12 +99,12 @@ async fn tunnel(
     socket.flush().await.map_err(failed)?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        if head.len() >= LARGEST_TUNNEL_HEAD {
+        if head.len() >= MAX_TUNNEL_HEAD {
             return Err(ProviderError::protocol(format!(
-                "The proxy on the way to {route} answered too much"
+                "The proxy sent an oversized response to the tunnel request for {route}"
             )));
         }
-        // Byte by byte, so that nothing of what the target says is taken.
+        // Byte by byte, so that none of the target's bytes are consumed.
         head.push(socket.read_u8().await.map_err(failed)?);
     }
     let head = String::from_utf8_lossy(&head);
@@ -126,7 +126,7 @@ fn proxy_credentials(proxy: &Url) -> Option<String> {
     Some(format!("Basic {encoded}"))
 }
 
-/// Reads the escapes that user names and passwords have in an address.
+/// Decodes percent escapes in the user name and password of a URL.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().iter();
     let mut decoded = Vec::with_capacity(text.len());
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_in_proxy_credentials_are_read() {
+    fn escapes_in_proxy_credentials_are_decoded() {
         for (text, expected) in [
             ("a%40b", "a@b"),
             ("100%", "100%"),

@@ -1,5 +1,5 @@
-//! The Responses API as Azure hosts it: another address, another way to sign in, and deployments in
-//! the place of models.
+//! The Responses API as hosted by Azure: a different URL and authentication, and deployments instead
+//! of models.
 
 use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
@@ -10,9 +10,9 @@ use super::openai_responses::decode::ResponsesDecoder;
 use super::openai_responses::error;
 use super::openai_responses::input::LeadingPrompt;
 use super::openai_responses::reader::ReaderSettings;
-use super::openai_responses::request::{self, Conversation, Reasoning, ServiceRules};
-use super::openai_responses::tools::UnaskedStrict;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, missing_key};
+use super::openai_responses::request::{self, EncodedConversation, ReasoningConfig, ServiceRules};
+use super::openai_responses::tools::DefaultStrict;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, missing_api_key};
 use crate::env_vars;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
@@ -20,7 +20,7 @@ use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 
 const DEFAULT_API_VERSION: &str = "v1";
 
-/// Hosts whose API begins at this path, whatever part of it the user wrote down.
+/// Hosts whose API starts at [`API_PATH`], whichever part of it the user configured.
 const AZURE_HOST_SUFFIXES: [&str; 3] = [
     ".openai.azure.com",
     ".cognitiveservices.azure.com",
@@ -29,11 +29,10 @@ const AZURE_HOST_SUFFIXES: [&str; 3] = [
 const API_PATH: &str = "/openai/v1";
 
 const RULES: ServiceRules = ServiceRules {
-    unasked_strict: UnaskedStrict::False,
+    default_strict: DefaultStrict::False,
     leading_prompt: LeadingPrompt::Input,
 };
 
-/// The Responses API on Azure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AzureResponses;
 
@@ -43,8 +42,8 @@ impl HttpProtocol for AzureResponses {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
-            let key = request::api_key(request).ok_or_else(|| missing_key(request))?;
+            let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::Yes);
+            let key = request::api_key(request).ok_or_else(|| missing_api_key(request))?;
             let headers = HeaderOverrides::from([(
                 "api-key".to_owned(),
                 Some(key.expose_secret().to_owned()),
@@ -59,18 +58,18 @@ impl HttpProtocol for AzureResponses {
     }
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+        let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::Yes);
         let settings = ReaderSettings::for_request(request, &compat);
         Box::new(ResponsesDecoder::new(settings))
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        error::refused(head, body)
+        error::response_error(head, body)
     }
 }
 
 fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
-    let conversation = Conversation::of(request, compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), deployment(request).into());
     body.insert("input".into(), conversation.input.into());
@@ -79,29 +78,29 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     body.insert("store".into(), false.into());
     request::add_output_limit(request, &mut body);
     request::add_temperature(request, &mut body);
-    Conversation::add_tools(conversation.tools, &mut body);
+    EncodedConversation::add_tools(conversation.tools, &mut body);
     if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
-    let reasoning = Reasoning::of(request);
+    let reasoning = ReasoningConfig::for_request(request);
     reasoning.add_to(&mut body);
-    if matches!(reasoning, Reasoning::On { .. }) {
+    if matches!(reasoning, ReasoningConfig::On { .. }) {
         request::include_encrypted_reasoning(&mut body);
     }
     request::merge_sampling_params(request, &mut body);
     Ok(Value::Object(body))
 }
 
-/// Returns an option, or the environment variable that stands for it.
+/// Returns an option, or its environment variable.
 fn setting(request: &ModelRequest, option: &str, variable: &str) -> Option<String> {
-    let asked = request.options.text_option(option).map(str::to_owned);
-    asked
+    let option_value = request.options.text_option(option).map(str::to_owned);
+    option_value
         .or_else(|| request.environment().var(variable))
         .map(|value| value.trim().to_owned())
         .filter(|value| !value.is_empty())
 }
 
-/// Returns the deployment that serves the model; Azure users name them as they like.
+/// Returns the deployment that serves the model; their names are chosen by the user.
 fn deployment(request: &ModelRequest) -> String {
     let model_id = &request.model.id;
     if let Some(name) = request.options.text_option("azureDeploymentName") {
@@ -125,13 +124,13 @@ fn url(request: &ModelRequest) -> Result<String, ProviderError> {
         let name = setting(request, "azureResourceName", env_vars::AZURE_RESOURCE_NAME)?;
         Some(format!("https://{name}.openai.azure.com{API_PATH}"))
     };
-    let modeled = || Some(request.model.base_url.clone()).filter(|url| !url.trim().is_empty());
+    let from_model = || Some(request.model.base_url.clone()).filter(|url| !url.trim().is_empty());
     let base = setting(request, "azureBaseUrl", env_vars::AZURE_BASE_URL)
         .or_else(resource)
-        .or_else(modeled)
+        .or_else(from_model)
         .ok_or_else(|| {
             ProviderError::invalid(format!(
-                "No address for Azure: set {} or {}",
+                "No base URL for Azure: set {} or {}",
                 env_vars::AZURE_BASE_URL,
                 env_vars::AZURE_RESOURCE_NAME
             ))
@@ -143,20 +142,20 @@ fn url(request: &ModelRequest) -> Result<String, ProviderError> {
     Ok(url.into())
 }
 
-fn base_url(written: &str) -> Result<reqwest::Url, ProviderError> {
-    let mut url = reqwest::Url::parse(written.trim()).map_err(|cause| {
-        ProviderError::invalid(format!("{written} is no address for Azure: {cause}"))
+fn base_url(configured: &str) -> Result<reqwest::Url, ProviderError> {
+    let mut url = reqwest::Url::parse(configured.trim()).map_err(|cause| {
+        ProviderError::invalid(format!("Invalid Azure base URL: {configured}: {cause}"))
     })?;
     let on_azure = url.host_str().is_some_and(|host| {
         AZURE_HOST_SUFFIXES
             .iter()
             .any(|suffix| host.ends_with(suffix))
     });
-    let bare = matches!(
+    let needs_api_path = matches!(
         url.path().trim_end_matches('/'),
         "" | "/openai" | "/openai/v1/responses"
     );
-    if on_azure && bare {
+    if on_azure && needs_api_path {
         url.set_path(API_PATH);
         url.set_query(None);
     }

@@ -1,14 +1,14 @@
 //! AWS Bedrock's `ConverseStream`.
 //!
-//! One API for the models of many vendors. Here: how a request authenticates. Where it goes is in
-//! `endpoint`, what it says in `request`, and the answer is read in `decode`.
+//! One API for the models of many vendors. This file covers authentication; `endpoint` resolves
+//! the URL, `request` builds the body, and `decode` decodes the response.
 
 mod aws_http;
 mod capabilities;
 mod credentials;
 mod decode;
 mod endpoint;
-mod failure;
+mod error;
 mod request;
 mod signature;
 #[cfg(test)]
@@ -22,10 +22,10 @@ use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
-use self::capabilities::Capabilities;
-use self::credentials::{CredentialCache, Settings};
+use self::capabilities::BedrockCapabilities;
+use self::credentials::{AwsSettings, CredentialCache};
 use self::decode::ConverseDecoder;
-use self::endpoint::Endpoint;
+use self::endpoint::BedrockEndpoint;
 use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest};
 use crate::env_vars::{BEDROCK_BEARER_TOKEN, BEDROCK_SKIP_AUTH};
 use crate::error::ProviderError;
@@ -34,9 +34,9 @@ use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transport::HttpClient;
 
 /// AWS's own clients make three attempts.
-const RETRIES: u32 = 2;
+const MIN_RETRIES: u32 = 2;
 
-/// The Converse API. Clones share the credentials they have loaded.
+/// The Converse API. Clones share loaded credentials.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BedrockConverse {
     credentials: Arc<CredentialCache>,
@@ -48,9 +48,9 @@ impl HttpProtocol for BedrockConverse {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let settings = Settings::of(request);
-            let endpoint = Endpoint::of(request, &settings).await?;
-            let capabilities = Capabilities::of(&request.model, &settings.env);
+            let settings = AwsSettings::from_request(request);
+            let endpoint = BedrockEndpoint::resolve(request, &settings).await?;
+            let capabilities = BedrockCapabilities::for_model(&request.model, &settings.env);
             Ok(HttpExchange {
                 body: request::body(request, capabilities, &endpoint.region)?.into(),
                 url: endpoint.url,
@@ -65,10 +65,10 @@ impl HttpProtocol for BedrockConverse {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        failure::refused(head, body)
+        error::response_error(head, body)
     }
 
-    /// The answer says itself when it begins.
+    /// `start` follows the service's own start event.
     fn starts_with_headers(&self) -> bool {
         false
     }
@@ -80,7 +80,7 @@ impl HttpProtocol for BedrockConverse {
         http: &'a HttpClient,
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
         Box::pin(async move {
-            // What the signature consists of is nobody else's to set.
+            // Headers of the signature cannot be set by the caller.
             let reserved: Vec<HeaderName> = outgoing
                 .headers
                 .keys()
@@ -90,21 +90,23 @@ impl HttpProtocol for BedrockConverse {
             for name in reserved {
                 outgoing.headers.remove(name);
             }
-            let settings = Settings::of(request);
-            match Authentication::of(request, &settings) {
-                Authentication::None => Ok(()),
-                Authentication::Bearer(token) => {
+            let settings = AwsSettings::from_request(request);
+            match BedrockAuth::resolve(request, &settings) {
+                BedrockAuth::None => Ok(()),
+                BedrockAuth::Bearer(token) => {
                     let mut value =
                         HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
                             .map_err(|_invalid| {
-                                ProviderError::auth("The Bedrock bearer token cannot be a header")
+                                ProviderError::auth(
+                                    "The Bedrock bearer token contains invalid characters",
+                                )
                             })?;
                     value.set_sensitive(true);
                     outgoing.headers.insert(AUTHORIZATION, value);
                     Ok(())
                 }
-                Authentication::Signature => {
-                    let region = Endpoint::of(request, &settings).await?.region;
+                BedrockAuth::Signature => {
+                    let region = BedrockEndpoint::resolve(request, &settings).await?.region;
                     let credentials = self.credentials.load(&settings, &region, http).await?;
                     signature::sign(outgoing, credentials, &region, request.env.now_ms())
                 }
@@ -112,8 +114,8 @@ impl HttpProtocol for BedrockConverse {
         })
     }
 
-    fn least_retries(&self) -> u32 {
-        RETRIES
+    fn min_retries(&self) -> u32 {
+        MIN_RETRIES
     }
 
     fn diagnose(
@@ -122,24 +124,23 @@ impl HttpProtocol for BedrockConverse {
         head: &ResponseHead,
         body: Option<&str>,
     ) -> Option<Diagnostic> {
-        failure::diagnostic(head, body, request.env.now_ms())
+        error::diagnostic(head, body, request.env.now_ms())
     }
 }
 
-/// How a request authenticates.
-enum Authentication {
+enum BedrockAuth {
     None,
     Bearer(SecretString),
     Signature,
 }
 
-impl Authentication {
-    fn of(request: &ModelRequest, settings: &Settings) -> Self {
+impl BedrockAuth {
+    fn resolve(request: &ModelRequest, settings: &AwsSettings) -> Self {
         if settings.env.var(BEDROCK_SKIP_AUTH).as_deref() == Some("1") {
             return Self::None;
         }
-        let asked = request.options.text_option("bearerToken");
-        asked
+        let requested = request.options.text_option("bearerToken");
+        requested
             .map(SecretString::from)
             .or_else(|| request.options.api_key.clone())
             .or_else(|| {

@@ -1,5 +1,5 @@
-//! What the chat-shaped streams (OpenAI's Chat Completions and Mistral's) have in common: reading
-//! the JSON of an event, and finding the call that a fragment belongs to.
+//! Shared parts of the chat-style streams (OpenAI's Chat Completions and Mistral's): parsing the
+//! JSON of an event, and finding the tool call that a fragment belongs to.
 
 use std::borrow::Cow;
 
@@ -11,28 +11,28 @@ use serde_json::value::RawValue;
 use crate::error::ProviderError;
 use crate::live_message::MessageBuilder;
 
-/// The data of the event that ends a stream.
+/// Data of the event that ends a stream.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// Reads the data of an event. Data that is JSON but no object is nothing, as some gateways send
+/// Parses the data of an event. Returns `None` for JSON that is not an object, as some gateways send
 /// `null` to keep the connection open.
-pub(crate) fn read_event<'a, T: Deserialize<'a>>(
+pub(crate) fn parse_event<'a, T: Deserialize<'a>>(
     data: &'a str,
 ) -> Result<Option<T>, ProviderError> {
-    let unreadable = |error: serde_json::Error| {
-        ProviderError::protocol(format!("The service sent an unreadable event: {error}"))
+    let invalid = |error: serde_json::Error| {
+        ProviderError::protocol(format!("The service sent an invalid event: {error}"))
     };
     if !data.trim_start().starts_with('{') {
         return match serde_json::from_str::<IgnoredAny>(data) {
             Ok(_) => Ok(None),
-            Err(error) => Err(unreadable(error)),
+            Err(error) => Err(invalid(error)),
         };
     }
-    serde_json::from_str(data).map(Some).map_err(unreadable)
+    serde_json::from_str(data).map(Some).map_err(invalid)
 }
 
-/// Drops halves of surrogate pairs that stand alone in the escapes of a JSON text. Services that
-/// cut text into tokens send them, and they are no Unicode text.
+/// Drops lone surrogates from the escapes of a JSON text. Services that split text into tokens send
+/// them, and they are not valid Unicode.
 pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     let has_surrogate = memmem::find_iter(json.as_bytes(), b"\\u")
         .any(|at| matches!(json.as_bytes().get(at + 2), Some(b'd' | b'D')));
@@ -47,7 +47,7 @@ pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
         let (length, keep) = match (surrogate(escape, 0), pair) {
             (_, Some((Surrogate::High, Surrogate::Low))) => (2 * ESCAPE_LENGTH, true),
             (Some(_), _) => (ESCAPE_LENGTH, false),
-            // The backslash and what it escapes, so that `\\ud800` is not taken for an escape.
+            // The backslash and the escaped character, so that `\\ud800` is not mistaken for an escape.
             (None, _) => (2, true),
         };
         let end = escape.floor_char_boundary(length.max(1));
@@ -55,7 +55,7 @@ pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
         if keep {
             kept.push_str(taken);
         }
-        // A character of several bytes after the backslash is left to the next round.
+        // A multi-byte character after the backslash is left for the next iteration.
         rest = after;
     }
     kept.push_str(rest);
@@ -80,7 +80,7 @@ fn surrogate(text: &str, at: usize) -> Option<Surrogate> {
     }
 }
 
-/// Returns the text of a JSON string; nothing for any other value.
+/// Returns the text of a JSON string, `None` for any other value.
 pub(crate) fn text<'a>(value: &'a RawValue) -> Option<Cow<'a, str>> {
     let json = value.get();
     if !json.starts_with('"') {
@@ -92,18 +92,18 @@ pub(crate) fn text<'a>(value: &'a RawValue) -> Option<Cow<'a, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-/// Returns whether a field that services fill in with `false` or nothing says something.
+/// Whether a field that services also send as `false` or empty is set.
 pub(crate) fn is_truthy(value: &RawValue) -> bool {
     !matches!(value.get(), "null" | "false" | "\"\"" | "0")
 }
 
-/// Returns the JSON text of a call's arguments: the content of a string, or an object as it stands.
+/// Returns the JSON text of a call's arguments: the content of a string, or an object as is.
 pub(crate) fn arguments(value: &RawValue) -> Cow<'_, str> {
     text(value).unwrap_or(Cow::Borrowed(value.get()))
 }
 
-/// Returns what an id of our own is made from, for a call that the service gives none: it differs
-/// from call to call and from answer to answer.
+/// Returns the seed for the ID of a call that has none: unique for every call and
+/// response.
 pub(crate) fn call_id_seed(message: &MessageBuilder, block: usize) -> String {
     message.read(|message| {
         let response = message.response_id.as_deref().unwrap_or_default();
@@ -111,23 +111,23 @@ pub(crate) fn call_id_seed(message: &MessageBuilder, block: usize) -> String {
     })
 }
 
-/// The calls of an answer, so that fragments find theirs.
+/// The tool calls of a response, to find the call that a fragment belongs to.
 #[derive(Debug, Default)]
-pub(crate) struct OpenCalls(Vec<OpenCall>);
+pub(crate) struct ToolCallTracker(Vec<TrackedCall>);
 
 #[derive(Debug)]
-struct OpenCall {
+struct TrackedCall {
     block: usize,
     index: Option<u64>,
     id: Option<String>,
 }
 
-impl OpenCalls {
-    /// Returns the block of the call a fragment belongs to; nothing when it begins a new one.
+impl ToolCallTracker {
+    /// Returns the block of the call that a fragment belongs to, or `None` if it starts a new one.
     ///
-    /// The index decides, then the id. Three exceptions: a service that gives every call the same
-    /// index names a new id and a tool; one that gives every call the same id names a new index and a
-    /// tool; and a fragment with neither belongs to the latest call.
+    /// The index decides, then the ID. Three exceptions: a service that gives every call the same
+    /// index sends a new ID and a tool name; one that gives every call the same ID sends a new index and
+    /// a tool name; and a fragment with neither belongs to the latest call.
     pub(crate) fn find(
         &mut self,
         index: Option<u64>,
@@ -137,24 +137,26 @@ impl OpenCalls {
         let call = match (index, id) {
             (None, None) if name.is_none() => self.0.last_mut(),
             _ => {
-                let place = self
+                let position = self
                     .0
                     .iter()
                     .rposition(|call| {
-                        let begins_another = name.is_some()
-                            && id.is_some_and(|id| call.id.as_deref().is_some_and(|own| own != id));
-                        index.is_some() && call.index == index && !begins_another
+                        let starts_new_call = name.is_some()
+                            && id.is_some_and(|id| {
+                                call.id.as_deref().is_some_and(|known| known != id)
+                            });
+                        index.is_some() && call.index == index && !starts_new_call
                     })
                     .or_else(|| {
                         let id = id?;
                         self.0.iter().rposition(|call| {
-                            let begins_another = name.is_some()
+                            let starts_new_call = name.is_some()
                                 && index.is_some()
-                                && call.index.is_some_and(|own| Some(own) != index);
-                            call.id.as_deref() == Some(id) && !begins_another
+                                && call.index.is_some_and(|known| Some(known) != index);
+                            call.id.as_deref() == Some(id) && !starts_new_call
                         })
                     })?;
-                self.0.get_mut(place)
+                self.0.get_mut(position)
             }
         }?;
         call.index = call.index.or(index);
@@ -164,9 +166,9 @@ impl OpenCalls {
         Some(call.block)
     }
 
-    /// Remembers a call that a fragment began.
-    pub(crate) fn begin(&mut self, block: usize, index: Option<u64>, id: Option<&str>) {
-        self.0.push(OpenCall {
+    /// Registers a call that a fragment started.
+    pub(crate) fn register(&mut self, block: usize, index: Option<u64>, id: Option<&str>) {
+        self.0.push(TrackedCall {
             block,
             index,
             id: id.map(str::to_owned),
@@ -201,34 +203,34 @@ mod tests {
     }
 
     #[test]
-    fn fragments_find_their_call() {
-        let mut calls = OpenCalls::default();
+    fn fragments_are_matched_to_their_call() {
+        let mut calls = ToolCallTracker::default();
         assert_eq!(calls.find(Some(0), Some("a"), Some("read")), None);
-        calls.begin(0, Some(0), Some("a"));
+        calls.register(0, Some(0), Some("a"));
         assert_eq!(calls.find(Some(0), None, None), Some(0));
-        // A fresh id without a name: vLLM makes one up for every fragment.
+        // A new ID without a name: vLLM generates one for every fragment.
         assert_eq!(calls.find(Some(0), Some("x"), None), Some(0));
         assert_eq!(calls.find(None, Some("a"), Some("read")), Some(0));
         assert_eq!(calls.find(Some(1), Some("a"), None), Some(0));
-        // A fresh id with a name: another call, whatever the index says.
+        // A new ID with a name: another call, regardless of the index.
         assert_eq!(calls.find(Some(0), Some("b"), Some("read")), None);
-        calls.begin(1, Some(0), Some("b"));
+        calls.register(1, Some(0), Some("b"));
         assert_eq!(calls.find(Some(0), None, None), Some(1));
         assert_eq!(calls.find(None, None, None), Some(1));
         assert_eq!(calls.find(None, None, Some("bash")), None);
-        // An id for the second time, with an index and a name of its own: another call, too.
+        // A repeated ID with its own index and name: another call, too.
         assert_eq!(calls.find(Some(5), Some("a"), Some("read")), None);
-        calls.begin(2, Some(5), Some("a"));
+        calls.register(2, Some(5), Some("a"));
         assert_eq!(calls.find(Some(5), None, None), Some(2));
     }
 
     #[test]
-    fn events_that_are_no_objects_are_nothing() {
-        let read = |data| read_event::<serde_json::Value>(data).map(|event| event.is_some());
-        assert_eq!(read(r#" {"a": 1}"#), Ok(true));
-        assert_eq!(read("null"), Ok(false));
-        assert_eq!(read("[1]"), Ok(false));
-        assert!(read("{\"a\"").is_err());
-        assert!(read("nonsense").is_err());
+    fn events_that_are_not_objects_are_skipped() {
+        let is_event = |data| parse_event::<serde_json::Value>(data).map(|event| event.is_some());
+        assert_eq!(is_event(r#" {"a": 1}"#), Ok(true));
+        assert_eq!(is_event("null"), Ok(false));
+        assert_eq!(is_event("[1]"), Ok(false));
+        assert!(is_event("{\"a\"").is_err());
+        assert!(is_event("nonsense").is_err());
     }
 }

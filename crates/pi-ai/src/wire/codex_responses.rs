@@ -1,8 +1,8 @@
 //! The Responses dialect behind a `ChatGPT` sign-in, over server-sent events or a WebSocket.
 //!
-//! What is asked is in [`request`]; the answer is read as in [`super::openai_responses`]. The
-//! connections that WebSocket requests keep between them belong to [`CodexResponses`], and so does
-//! the knowledge of which sessions had trouble with them.
+//! [`request`] builds the request; the response is decoded as in [`super::openai_responses`].
+//! [`CodexResponses`] owns the WebSocket connections that are reused between requests, and tracks
+//! which sessions fell back to HTTP.
 
 mod continuation;
 mod error;
@@ -21,9 +21,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use self::pool::SocketPool;
-use self::request::Account;
+use self::request::CodexAccount;
 use self::socket::{NetworkSockets, SocketOpener};
-use self::websocket::{Ending, SocketRequest};
+use self::websocket::{SocketRequest, WebSocketOutcome};
 use super::openai_responses::decode::ResponsesDecoder;
 use super::openai_responses::request::cached_session_id;
 use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
@@ -37,16 +37,16 @@ use crate::options::{
 use crate::stream::{AssistantStream, StreamWriter};
 use crate::transport::{self, HttpClient};
 
-/// The Codex API and the connections it keeps; cheap to clone.
+/// The Codex API with its connection pool; cheap to clone.
 #[derive(Debug)]
-pub(crate) struct CodexResponses<O: SocketOpener = NetworkSockets>(Arc<Shared<O>>);
+pub(crate) struct CodexResponses<O: SocketOpener = NetworkSockets>(Arc<CodexInner<O>>);
 
 #[derive(Debug)]
-struct Shared<O: SocketOpener> {
+struct CodexInner<O: SocketOpener> {
     opener: O,
     sockets: SocketPool<O::Socket>,
-    /// Sessions whose WebSocket failed. They stay with HTTP as long as this lives: the network that
-    /// refuses one upgrade refuses the next, and every attempt costs the user time.
+    /// Sessions whose WebSocket failed. They use HTTP for the lifetime of this value: a network that
+    /// rejects one upgrade rejects the next, and every attempt costs the user time.
     http_sessions: Mutex<HashSet<String>>,
 }
 
@@ -64,31 +64,31 @@ impl Default for CodexResponses {
 
 impl<O: SocketOpener> CodexResponses<O> {
     fn with_opener(opener: O) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(CodexInner {
             opener,
             sockets: SocketPool::default(),
             http_sessions: Mutex::default(),
         }))
     }
 
-    /// Asks a model, over the transport that the options prefer.
+    /// Streams a response over the preferred transport.
     pub(crate) fn stream(&self, request: ModelRequest, http: HttpClient) -> AssistantStream {
-        if self.goes_over_http(&request) {
+        if self.uses_http(&request) {
             let protocol = CodexHttp::new(&request);
             return transport::stream(protocol, request, http);
         }
-        let this = self.clone();
+        let codex = self.clone();
         let model = Arc::clone(&request.model);
         let timestamp = request.env.now_ms();
         AssistantStream::produce(&model, timestamp, |writer| async move {
-            this.drive(request, http, writer).await;
+            codex.drive(request, http, writer).await;
         })
     }
 
     async fn drive(&self, mut request: ModelRequest, http: HttpClient, mut writer: StreamWriter) {
         let cancel = request.options.cancel.clone();
         let outcome = cancel
-            .run_until_cancelled(self.over_websocket(&request, &http, &mut writer))
+            .run_until_cancelled(self.try_websocket(&request, &http, &mut writer))
             .await;
         match outcome {
             None => writer.fail(ProviderError::aborted()).await,
@@ -96,7 +96,8 @@ impl<O: SocketOpener> CodexResponses<O> {
             Some(Ok(None)) => writer.complete().await,
             Some(Ok(Some(body))) => {
                 let hooks = request.options.hooks.take();
-                request.options.hooks = hooks.map(|hooks| Arc::new(AfterPayload(hooks)) as _);
+                request.options.hooks =
+                    hooks.map(|hooks| Arc::new(HooksWithoutPayload(hooks)) as _);
                 let protocol = CodexHttp {
                     body: Some(body),
                     ..CodexHttp::new(&request)
@@ -106,38 +107,38 @@ impl<O: SocketOpener> CodexResponses<O> {
         }
     }
 
-    /// Asks over a WebSocket. Where that gets nowhere, returns the body to send over HTTP.
-    async fn over_websocket(
+    /// Sends the request over a WebSocket. Returns the body to send over HTTP if that fails early.
+    async fn try_websocket(
         &self,
         request: &ModelRequest,
         http: &HttpClient,
         writer: &mut StreamWriter,
     ) -> Result<Option<JsonObject>, ProviderError> {
-        let body = hooked_body(request).await?;
-        let shared = &*self.0;
+        let body = body_after_hooks(request).await?;
+        let inner = &*self.0;
         let socket_request =
-            SocketRequest::new(request, http, &shared.opener, &shared.sockets, &body).await?;
+            SocketRequest::new(request, http, &inner.opener, &inner.sockets, &body).await?;
         match socket_request.run(writer).await {
-            Ending::Complete => Ok(None),
-            Ending::Failed(cause) => Err(cause),
-            Ending::Broken(cause) => {
-                self.stay_with_http(request);
+            WebSocketOutcome::Complete => Ok(None),
+            WebSocketOutcome::Failed(cause) => Err(cause),
+            WebSocketOutcome::Broken(cause) => {
+                self.pin_to_http(request);
                 Err(cause)
             }
-            Ending::UseHttp => {
-                self.stay_with_http(request);
+            WebSocketOutcome::UseHttp => {
+                self.pin_to_http(request);
                 Ok(Some(body))
             }
         }
     }
 
-    fn stay_with_http(&self, request: &ModelRequest) {
+    fn pin_to_http(&self, request: &ModelRequest) {
         if let Some(session_id) = cached_session_id(request) {
             self.http_sessions().insert(session_id);
         }
     }
 
-    fn goes_over_http(&self, request: &ModelRequest) -> bool {
+    fn uses_http(&self, request: &ModelRequest) -> bool {
         request.options.transport == TransportPreference::Sse
             || cached_session_id(request)
                 .is_some_and(|session_id| self.http_sessions().contains(&session_id))
@@ -150,7 +151,7 @@ impl<O: SocketOpener> CodexResponses<O> {
     }
 }
 
-async fn hooked_body(request: &ModelRequest) -> Result<JsonObject, ProviderError> {
+async fn body_after_hooks(request: &ModelRequest) -> Result<JsonObject, ProviderError> {
     let body = request::body(request)?;
     let Some(hooks) = &request.options.hooks else {
         return Ok(body);
@@ -158,16 +159,15 @@ async fn hooked_body(request: &ModelRequest) -> Result<JsonObject, ProviderError
     match hooks.on_payload(Value::Object(body), &request.model).await {
         Value::Object(body) => Ok(body),
         _ => Err(ProviderError::invalid(
-            "A hook replaced the request with something that is no JSON object",
+            "A hook replaced the request body with a value that is not a JSON object",
         )),
     }
 }
 
-/// The API over HTTP.
 #[derive(Debug)]
 pub(super) struct CodexHttp {
     env: Env,
-    /// The body, where hooks have seen it already.
+    /// The body, if hooks have already processed it.
     body: Option<JsonObject>,
 }
 
@@ -186,7 +186,7 @@ impl HttpProtocol for CodexHttp {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let account = Account::of(request)?;
+            let account = CodexAccount::resolve(request)?;
             let body = match &self.body {
                 Some(body) => body.clone(),
                 None => request::body(request)?,
@@ -205,19 +205,19 @@ impl HttpProtocol for CodexHttp {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        error::refused(head, body, self.env.now_ms())
+        error::response_error(head, body, self.env.now_ms())
     }
 
     fn may_retry(&self, head: &ResponseHead, body: &str) -> bool {
-        transport::asks_for_retry(head) && !error::is_used_up(head, body)
+        transport::is_retryable(head) && !error::is_exhausted(head, body)
     }
 }
 
-/// The caller's hooks without the one that has been called.
+/// The caller's hooks without `on_payload`, which has already been called.
 #[derive(Debug)]
-struct AfterPayload(Arc<dyn RequestHooks>);
+struct HooksWithoutPayload(Arc<dyn RequestHooks>);
 
-impl RequestHooks for AfterPayload {
+impl RequestHooks for HooksWithoutPayload {
     fn on_headers<'a>(
         &'a self,
         headers: HeaderOverrides,

@@ -1,16 +1,16 @@
-//! Headers that GitHub Copilot's gateway expects on every request, whichever wire API it carries.
+//! Headers that GitHub Copilot's gateway expects on every request, for any wire API.
 
 use crate::content::{MessageContent, InputBlock};
 use crate::message::Message;
 use crate::options::HeaderOverrides;
 
-/// The provider id these headers are for.
+/// The provider ID these headers are for.
 pub(crate) const PROVIDER: &str = "github-copilot";
 
-/// Returns the headers of a request: who began it, what it is for, and whether it carries images.
+/// Returns the headers of a request: its initiator, its intent, and whether it contains images.
 ///
-/// A request is the user's when the user spoke last, and the agent's when it follows up on a tool
-/// result or an answer. System messages belong to neither.
+/// The initiator is the user if the last message is from the user, and the agent after a tool
+/// result or an assistant message. System messages are ignored.
 pub(crate) fn headers(messages: &[Message]) -> HeaderOverrides {
     let last = messages
         .iter()
@@ -54,23 +54,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_headers_tell_who_asks_and_whether_images_are_sent() {
+    fn the_headers_contain_initiator_and_vision() {
         let image = json!([{"type": "image", "data": "", "mimeType": "image/png"}]);
         let user = json!({"role": "user", "content": "hi"});
         let system = json!({"role": "system", "content": "be brief"});
-        let answer = json!({"role": "assistant", "content": []});
+        let assistant = json!({"role": "assistant", "content": []});
         let result = |content: &Value| json!({"role": "toolResult", "content": content});
         let cases = [
             (json!([]), "user", false),
             (json!([user]), "user", false),
             (json!([user, system]), "user", false),
-            (json!([user, answer]), "agent", false),
+            (json!([user, assistant]), "agent", false),
             (
-                json!([user, answer, result(&json!([])), system]),
+                json!([user, assistant, result(&json!([])), system]),
                 "agent",
                 false,
             ),
-            (json!([user, answer, result(&image)]), "agent", true),
+            (json!([user, assistant, result(&image)]), "agent", true),
             (json!([{"role": "user", "content": image}]), "user", true),
         ];
         for (messages, initiator, vision) in cases {

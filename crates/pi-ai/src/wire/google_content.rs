@@ -1,6 +1,6 @@
-//! What Google's two APIs share: the `GenerateContent` request, its streamed answer and its errors.
+//! Shared by Google's two APIs: the `GenerateContent` request, its streamed response and its errors.
 //!
-//! [`super::google_generative`] and [`super::google_vertex`] add the address and the credential.
+//! [`super::google_generative`] and [`super::google_vertex`] add the URL and the credential.
 
 mod contents;
 mod decode;
@@ -17,17 +17,17 @@ pub(crate) use request::request_body;
 
 use crate::error::ProviderError;
 
-/// Joins an address: base, resource of the model, method. The answer is a stream of events.
+/// Joins base URL, model resource and method; `alt=sse` requests server-sent events.
 pub(crate) fn stream_url(base_url: &str, model_resource: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     format!("{base_url}/{model_resource}:streamGenerateContent?alt=sse")
 }
 
-/// Refuses a model id that would lead to another resource than a model.
+/// Rejects a model ID that would address a resource other than a model.
 pub(crate) fn checked_model_id(id: &str) -> Result<&str, ProviderError> {
     if id.is_empty() || id.contains("..") || id.contains(['?', '&', '#']) {
         return Err(ProviderError::invalid(format!(
-            "\"{id}\" is not the id of a Google model"
+            "Invalid Google model ID \"{id}\""
         )));
     }
     Ok(id)

@@ -1,6 +1,6 @@
 //! Google's Generative Language API: a base URL with its version, and an API key.
 //!
-//! Request body, answer and errors are those of [`super::google_content`].
+//! Request body, response and errors are those of [`super::google_content`].
 
 use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
@@ -8,16 +8,15 @@ use secrecy::ExposeSecret;
 use super::google_content::{
     GenerateContentDecoder, checked_model_id, http_error, request_body, stream_url,
 };
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, missing_key};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, TransportRetry, missing_api_key};
 use crate::error::ProviderError;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 
 const DEFAULT_BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
 
-/// The header both of Google's APIs take a key in.
+/// The API key header of both of Google's APIs.
 pub(super) const API_KEY_HEADER: &str = "x-goog-api-key";
 
-/// The `google-generative-ai` API.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GoogleGenerative;
 
@@ -28,7 +27,7 @@ impl HttpProtocol for GoogleGenerative {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let Some(key) = &request.options.api_key else {
-                return Err(missing_key(request));
+                return Err(missing_api_key(request));
             };
             Ok(HttpExchange {
                 url: url(request)?,
@@ -50,8 +49,8 @@ impl HttpProtocol for GoogleGenerative {
         http_error(head, body)
     }
 
-    fn retries(&self) -> RetrySupport {
-        RetrySupport::Unheeding
+    fn transport_retry(&self) -> TransportRetry {
+        TransportRetry::IgnoreRetryAfter
     }
 }
 
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_address_is_base_and_model() {
+    async fn the_url_is_base_and_model() {
         let cases = [
             ("http://h/v1beta", "a", "http://h/v1beta/models/a"),
             ("http://h/v1beta/", "models/a", "http://h/v1beta/models/a"),

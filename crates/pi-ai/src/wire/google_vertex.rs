@@ -1,12 +1,12 @@
-//! Gemini on Vertex AI: addresses by project and location, and an API key or a Google credential.
+//! Gemini on Vertex AI: URLs by project and location, and an API key or a Google credential.
 //!
-//! Request body, answer and errors are those of [`super::google_content`].
+//! Request body, response and errors are those of [`super::google_content`].
 
 use super::google_content::{
     GenerateContentDecoder, checked_model_id, http_error, request_body, stream_url,
 };
 use super::google_generative::API_KEY_HEADER;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, TransportRetry};
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::ProviderError;
@@ -17,13 +17,12 @@ use secrecy::ExposeSecret;
 
 const API_VERSION: &str = "v1";
 
-/// Serves API keys and the location `global`.
+/// The endpoint for API keys and for the location `global`.
 const GLOBAL_BASE_URL: &str = "https://aiplatform.googleapis.com";
 
-/// Stands where a key is expected and the Google credential shall be used.
+/// API key value that selects the Google credential instead of a key.
 const CREDENTIALS_MARKER: &str = "gcp-vertex-credentials";
 
-/// The `google-vertex` API.
 #[derive(Debug, Clone)]
 pub(crate) struct GoogleVertex {
     credentials: GoogleCredentials,
@@ -90,12 +89,12 @@ impl HttpProtocol for GoogleVertex {
         http_error(head, body)
     }
 
-    fn retries(&self) -> RetrySupport {
-        RetrySupport::Unheeding
+    fn transport_retry(&self) -> TransportRetry {
+        TransportRetry::IgnoreRetryAfter
     }
 }
 
-/// Returns the API key, unless what was given only stands for one.
+/// Returns the API key, unless it is a placeholder.
 fn api_key(request: &ModelRequest) -> Option<&str> {
     let key = request.options.api_key.as_ref()?.expose_secret().trim();
     let is_placeholder = key.starts_with('<') && key.ends_with('>');
@@ -115,7 +114,7 @@ fn model_resource(id: &str) -> String {
     }
 }
 
-/// Returns a base URL the user has set, with a version. It stands for project and location, too.
+/// Returns the user's base URL, with a version. It replaces project and location.
 fn custom_base_url(request: &ModelRequest) -> Option<String> {
     let base_url = request.model.base_url.trim().trim_end_matches('/');
     if base_url.is_empty() || base_url.contains("{location}") {
@@ -129,7 +128,7 @@ fn custom_base_url(request: &ModelRequest) -> Option<String> {
     })
 }
 
-/// Returns whether a path segment is a version such as `v1`, `v1beta` or `v1beta1`.
+/// Whether a path segment is a version such as `v1`, `v1beta` or `v1beta1`.
 fn is_api_version(segment: &str) -> bool {
     let Some(version) = segment.strip_prefix('v') else {
         return false;
@@ -142,7 +141,7 @@ fn is_api_version(segment: &str) -> bool {
 fn regional_base_url(project: &str, location: &str) -> String {
     let host = match location {
         "global" => GLOBAL_BASE_URL.to_owned(),
-        // The multi-regions have hosts of their own.
+        // The multi-regions have separate hosts.
         "us" | "eu" => format!("https://aiplatform.{location}.rep.googleapis.com"),
         _ => format!("https://{location}-aiplatform.googleapis.com"),
     };
@@ -150,24 +149,24 @@ fn regional_base_url(project: &str, location: &str) -> String {
 }
 
 fn project(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
-    let asked = request.options.text_option("project").map(str::to_owned);
-    asked
+    let option = request.options.text_option("project").map(str::to_owned);
+    option
         .or_else(|| env.var(env_vars::GOOGLE_CLOUD_PROJECT))
         .or_else(|| env.var(env_vars::GCLOUD_PROJECT))
         .ok_or_else(|| {
             ProviderError::auth(
-                "Vertex AI needs a project; set GOOGLE_CLOUD_PROJECT or the option \"project\"",
+                "Vertex AI requires a project: set GOOGLE_CLOUD_PROJECT or the option \"project\"",
             )
         })
 }
 
 fn location(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
-    let asked = request.options.text_option("location").map(str::to_owned);
-    asked
+    let option = request.options.text_option("location").map(str::to_owned);
+    option
         .or_else(|| env.var(env_vars::GOOGLE_CLOUD_LOCATION))
         .ok_or_else(|| {
             ProviderError::auth(
-                "Vertex AI needs a location; set GOOGLE_CLOUD_LOCATION (us-central1, global) or the option \"location\"",
+                "Vertex AI requires a location: set GOOGLE_CLOUD_LOCATION (us-central1, global) or the option \"location\"",
             )
         })
 }

@@ -1,6 +1,6 @@
-//! Words answers that are no success, for protocols without rules of their own.
+//! Default error messages for failed responses.
 //!
-//! A protocol that knows more (error types in the body, vendor headers) looks there first and
+//! A protocol with more information (error types in the body, vendor headers) uses that first and
 //! falls back to this.
 
 use crate::error::{ErrorClass, ProviderError};
@@ -9,21 +9,21 @@ use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
 use crate::transport::classify_status;
 
-/// More of a body than this is noise: some gateways answer with whole pages.
-const LONGEST_BODY: usize = 4000;
+/// Limit for the part of a body in a message: some gateways respond with complete HTML pages.
+const MAX_BODY_CHARS: usize = 4000;
 
-/// Describes a refused request by its status and the whole body.
-pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
-    let told = shortened(body.trim());
-    let message = if told.is_empty() {
+/// Error for a failed response, from its status and body.
+pub(crate) fn response_error(head: &ResponseHead, body: &str) -> ProviderError {
+    let text = truncated(body.trim());
+    let message = if text.is_empty() {
         format!("{} (no body)", status_line(head.status))
     } else {
-        format!("{}: {told}", status_line(head.status))
+        format!("{}: {text}", status_line(head.status))
     };
     with_overflow(ProviderError::new(classify_status(head, body), message).with_status(head.status))
 }
 
-/// Replaces the class of a refusal whose words say that the conversation is too long.
+/// Corrects the class of an error whose message reports a context overflow.
 pub(crate) fn with_overflow(mut error: ProviderError) -> ProviderError {
     if error.class == ErrorClass::InvalidRequest && is_overflow_text(&error.message) {
         error.class = ErrorClass::ContextOverflow;
@@ -31,15 +31,15 @@ pub(crate) fn with_overflow(mut error: ProviderError) -> ProviderError {
     error
 }
 
-/// Writes a JSON body without the spaces between its parts; any other body stays as it is.
-pub(crate) fn compacted(body: &str) -> String {
+/// Formats a JSON body without whitespace; any other body is unchanged.
+pub(crate) fn compact_json(body: &str) -> String {
     match serde_json::from_str(body) {
         Ok(value) => value_to_string(&value),
         Err(_) => body.to_owned(),
     }
 }
 
-/// Returns the status with its name, such as `404 Not Found`.
+/// Returns the status with its reason phrase, such as `404 Not Found`.
 pub(crate) fn status_line(status: u16) -> String {
     match status_name(status) {
         Some(name) => format!("{status} {name}"),
@@ -47,18 +47,17 @@ pub(crate) fn status_line(status: u16) -> String {
     }
 }
 
-/// Returns the standard name of a status.
 pub(crate) fn status_name(status: u16) -> Option<&'static str> {
     http::StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 
-/// Cuts a body that would drown the message.
-pub(crate) fn shortened(body: &str) -> String {
-    match body.char_indices().nth(LONGEST_BODY) {
+/// Truncates a body that is too long for a message.
+pub(crate) fn truncated(body: &str) -> String {
+    match body.char_indices().nth(MAX_BODY_CHARS) {
         None => body.to_owned(),
         Some((end, _)) => {
             let kept = body.get(..end).unwrap_or_default();
-            let omitted = body.chars().count() - LONGEST_BODY;
+            let omitted = body.chars().count() - MAX_BODY_CHARS;
             format!("{kept}… ({omitted} more characters)")
         }
     }
@@ -78,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_has_its_own_class() {
-        let class = |status, body| refused(&head(status), body).class;
+    fn a_context_overflow_has_its_own_class() {
+        let class = |status, body| response_error(&head(status), body).class;
         let long = r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
         assert_eq!(class(400, long), ErrorClass::ContextOverflow);
         assert_eq!(class(500, long), ErrorClass::Overloaded);
@@ -87,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn the_message_holds_status_and_body() {
-        let message = |status, body: &str| refused(&head(status), body).message;
+    fn the_message_contains_status_and_body() {
+        let message = |status, body: &str| response_error(&head(status), body).message;
         assert_eq!(message(400, " {\"a\":1}\n"), "400 Bad Request: {\"a\":1}");
         assert_eq!(message(503, ""), "503 Service Unavailable (no body)");
         assert_eq!(message(529, "busy"), "529: busy");
-        let long = "ä".repeat(LONGEST_BODY + 7);
+        let long = "ä".repeat(MAX_BODY_CHARS + 7);
         assert!(message(500, &long).ends_with("ä… (7 more characters)"));
     }
 }

@@ -1,7 +1,7 @@
 //! Mistral's chat API.
 //!
-//! Its shape is that of Chat Completions, its rules are not: tool-call ids of nine characters,
-//! thinking as a kind of content, and two ways of asking for it.
+//! Similar to Chat Completions, but with tool-call IDs of nine characters, thinking as a kind of
+//! content, and two ways to request it.
 
 mod chunk;
 mod decode;
@@ -13,11 +13,10 @@ use std::future::ready;
 
 use futures_util::future::BoxFuture;
 
-use super::{Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
+use super::{Decoder, HttpExchange, HttpProtocol, TransportRetry, http_error};
 use crate::error::ProviderError;
 use crate::options::{ModelRequest, ResponseHead};
 
-/// The protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MistralConversations;
 
@@ -34,11 +33,11 @@ impl HttpProtocol for MistralConversations {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        http_error::refused(head, body)
+        http_error::response_error(head, body)
     }
 
-    /// As in the TypeScript pi: the agent's own retry takes care of it.
-    fn retries(&self) -> RetrySupport {
-        RetrySupport::Never
+    /// As in the TypeScript pi: the agent's own retry handles it.
+    fn transport_retry(&self) -> TransportRetry {
+        TransportRetry::Never
     }
 }

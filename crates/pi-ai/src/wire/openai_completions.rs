@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions API and the many services compatible with it.
 //!
-//! What the services deviate in is resolved once per request ([`compat`]); the files beside it
-//! write the body and read the answer.
+//! Deviations of the services are resolved once per request ([`compat`]); the other files
+//! encode the body and decode the response.
 
 mod cache;
 mod chunk;
@@ -24,7 +24,6 @@ use super::{Decoder, HttpExchange, HttpProtocol, openai_error};
 use crate::error::ProviderError;
 use crate::options::{ModelRequest, ResponseHead};
 
-/// The protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenAiCompletions;
 
@@ -41,6 +40,6 @@ impl HttpProtocol for OpenAiCompletions {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        openai_error::refused(head, body)
+        openai_error::response_error(head, body)
     }
 }

@@ -1,5 +1,4 @@
-//! The error object of OpenAI-style services, in the body of a refused request or in the midst of a
-//! stream.
+//! The error object of OpenAI-style services, in the body of a failed response or within a stream.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,19 +16,19 @@ struct ErrorObject {
     message: Value,
     code: Value,
     r#type: Value,
-    metadata: Option<Metadata>,
+    metadata: Option<UpstreamMetadata>,
 }
 
-/// OpenRouter's: what the service behind it said.
+/// OpenRouter's metadata: the error of the upstream service.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct UpstreamMetadata {
     raw: Value,
 }
 
-/// Words an error that arrived after the answer began: its message, or its JSON where it has none.
-/// The event holds the error, or is the error.
-pub(crate) fn in_event(data: &str) -> ProviderError {
+/// Error for an event after the response began: its message, or its JSON if it has none.
+/// The event contains the error, or is the error.
+pub(crate) fn event_error(data: &str) -> ProviderError {
     let event: Value = serde_json::from_str(data).unwrap_or_else(|_| data.into());
     let error = match event.get("error") {
         Some(error) if plain_text(error).is_some() => error,
@@ -38,7 +37,7 @@ pub(crate) fn in_event(data: &str) -> ProviderError {
     let object = ErrorObject::deserialize(error).unwrap_or_default();
     let mut message = plain_text(&object.message)
         .or_else(|| plain_text(error))
-        .unwrap_or_else(|| "The service ended the answer with an error".to_owned());
+        .unwrap_or_else(|| "The service ended the response with an error".to_owned());
     append_raw(&mut message, &object);
     let class = match object.class() {
         Some(ErrorClass::InvalidRequest) | None if is_overflow_text(&message) => {
@@ -48,21 +47,21 @@ pub(crate) fn in_event(data: &str) -> ProviderError {
     };
     ProviderError {
         class,
-        message: http_error::shortened(&message),
+        message: http_error::truncated(&message),
         status: object.status(),
     }
 }
 
-/// Words an answer that is no success: the status and the error object, or the whole body where
-/// there is none.
-pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
+/// Error for a failed response: the status and the error object, or the complete body if there is
+/// none.
+pub(crate) fn response_error(head: &ResponseHead, body: &str) -> ProviderError {
     let Some((text, object)) = error_object(body) else {
-        return http_error::refused(head, body);
+        return http_error::response_error(head, body);
     };
     let mut text = text;
     append_raw(&mut text, &object);
-    let mut error = http_error::refused(head, &text);
-    // The body knows more than the status: an empty account answers 429, too.
+    let mut error = http_error::response_error(head, &text);
+    // The body is more precise than the status: an exhausted account is also a 429.
     if let Some(class) = object.class()
         && !matches!(class, ErrorClass::RateLimited { .. })
     {
@@ -73,10 +72,10 @@ pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
 
 fn error_object(body: &str) -> Option<(String, ErrorObject)> {
     #[derive(Deserialize)]
-    struct Body {
+    struct WrappedError {
         error: Value,
     }
-    let Body { error } = serde_json::from_str(body).ok()?;
+    let WrappedError { error } = serde_json::from_str(body).ok()?;
     if !error.is_object() {
         return None;
     }
@@ -95,7 +94,7 @@ fn append_raw(message: &mut String, object: &ErrorObject) {
     }
 }
 
-/// Returns a string as it is and any other value as JSON; nothing for what is empty.
+/// Returns a string as is and any other value as JSON; `None` for empty values.
 fn plain_text(value: &Value) -> Option<String> {
     match value {
         Value::Null | Value::Bool(false) => None,
@@ -119,12 +118,12 @@ impl ErrorObject {
     }
 
     fn class(&self) -> Option<ErrorClass> {
-        let words = [&self.code, &self.r#type];
-        let by_word = words
+        let codes = [&self.code, &self.r#type];
+        let by_code = codes
             .into_iter()
             .filter_map(Value::as_str)
-            .find_map(class_of_word);
-        by_word.or_else(|| {
+            .find_map(class_of_code);
+        by_code.or_else(|| {
             self.status().map(|status| {
                 let head = ResponseHead {
                     status,
@@ -136,9 +135,9 @@ impl ErrorObject {
     }
 }
 
-/// The codes and types that mean the same at every service which uses them.
-fn class_of_word(word: &str) -> Option<ErrorClass> {
-    Some(match word {
+/// Classifies the codes and types that mean the same for every service.
+fn class_of_code(code: &str) -> Option<ErrorClass> {
+    Some(match code {
         "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => {
             ErrorClass::Quota
         }

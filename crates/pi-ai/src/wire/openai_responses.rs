@@ -1,13 +1,13 @@
 //! OpenAI's Responses API, and the parts of it that Azure and Codex share.
 //!
-//! Here is how a request to the API itself is put together. The transcript becomes input items in
-//! [`input`], the answer is read by [`decode`]; both serve [`super::azure_responses`] and
-//! [`super::codex_responses`] too.
+//! This file builds requests to OpenAI itself. [`input`] converts the transcript to input items and
+//! [`decode`] decodes the response; [`super::azure_responses`] and [`super::codex_responses`] use
+//! both, too.
 
 mod call_ids;
 pub(crate) mod compat;
+pub(crate) mod completion;
 pub(crate) mod decode;
-pub(crate) mod ending;
 pub(crate) mod error;
 mod events;
 pub(crate) mod input;
@@ -24,29 +24,29 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use self::compat::{ResponsesCompat, StrictByDefault};
+use self::completion::UnknownStatus;
 use self::decode::ResponsesDecoder;
-use self::ending::UnknownStatus;
 use self::input::LeadingPrompt;
 use self::pricing::{TierPricing, TierRule};
 use self::reader::ReaderSettings;
-use self::request::{Conversation, Reasoning, ServiceRules};
-use self::tools::UnaskedStrict;
+use self::request::{EncodedConversation, ReasoningConfig, ServiceRules};
+use self::tools::DefaultStrict;
 use super::{
-    AUTHORIZATION_HEADERS, BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot, missing_key,
+    AUTHORIZATION_HEADERS, BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot,
+    missing_api_key,
 };
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 
-/// xAI encrypts reasoning on request even where it was not asked to reason.
-const PROVIDER_THAT_ALWAYS_REASONS: &str = "xai";
+/// xAI returns encrypted reasoning on request even if reasoning was not enabled.
+const ALWAYS_REASONING_PROVIDER: &str = "xai";
 
 const RULES: ServiceRules = ServiceRules {
-    unasked_strict: UnaskedStrict::False,
+    default_strict: DefaultStrict::False,
     leading_prompt: LeadingPrompt::Input,
 };
 
-/// OpenAI's Responses API.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenAiResponses;
 
@@ -56,7 +56,7 @@ impl HttpProtocol for OpenAiResponses {
         request: &'a ModelRequest,
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
-            let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+            let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::No);
             let base = request.model.base_url.trim_end_matches('/');
             Ok(HttpExchange {
                 url: format!("{base}/responses"),
@@ -68,23 +68,23 @@ impl HttpProtocol for OpenAiResponses {
     }
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+        let compat = ResponsesCompat::for_model(&request.model, StrictByDefault::No);
         let tier = request.options.text_option("serviceTier");
         Box::new(ResponsesDecoder::new(ReaderSettings {
-            pricing: TierPricing::new(&request.model, tier, TierRule::AsAnswered),
+            pricing: TierPricing::new(&request.model, tier, TierRule::AsReported),
             unknown_status: UnknownStatus::Fails,
             ..ReaderSettings::for_request(request, &compat)
         }))
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        error::refused(head, body)
+        error::response_error(head, body)
     }
 }
 
 fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
     let model = &request.model;
-    let conversation = Conversation::of(request, compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
     body.insert("input".into(), conversation.input.into());
@@ -97,21 +97,21 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     }
     request::add_temperature(request, &mut body);
     request::add_service_tier(request, &mut body);
-    Conversation::add_tools(conversation.tools, &mut body);
+    EncodedConversation::add_tools(conversation.tools, &mut body);
     if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
-    let reasoning = Reasoning::of(request);
+    let reasoning = ReasoningConfig::for_request(request);
     match &reasoning {
-        Reasoning::On { .. } => {
+        ReasoningConfig::On { .. } => {
             reasoning.add_to(&mut body);
             request::include_encrypted_reasoning(&mut body);
         }
-        // Copilot's gateway refuses to be told not to reason.
-        Reasoning::Off(_) if model.provider == copilot::PROVIDER => {}
-        Reasoning::Off(_) | Reasoning::Unsaid => reasoning.add_to(&mut body),
+        // Copilot's gateway rejects a request to disable reasoning.
+        ReasoningConfig::Off(_) if model.provider == copilot::PROVIDER => {}
+        ReasoningConfig::Off(_) | ReasoningConfig::Omitted => reasoning.add_to(&mut body),
     }
-    if model.reasoning && model.provider == PROVIDER_THAT_ALWAYS_REASONS {
+    if model.reasoning && model.provider == ALWAYS_REASONING_PROVIDER {
         request::include_encrypted_reasoning(&mut body);
     }
     request::merge_sampling_params(request, &mut body);
@@ -129,7 +129,7 @@ fn headers(
             headers.insert("authorization".into(), Some(bearer));
         }
         None if request.sends_any_header(&AUTHORIZATION_HEADERS) => {}
-        None => return Err(missing_key(request)),
+        None => return Err(missing_api_key(request)),
     }
     if request.model.provider == copilot::PROVIDER {
         headers.extend(copilot::headers(&request.messages));

@@ -1,7 +1,7 @@
-//! pi's own messages, as a gateway serves them.
+//! pi's own message format, as served by a gateway.
 //!
-//! The transcript is sent as it is, and the answer is a stream of our own events, so there is
-//! nothing to convert: the gateway applies the rules of the model behind it.
+//! The transcript is sent unchanged and the response is a stream of our events, so nothing is
+//! converted: the gateway applies the rules of the model behind it.
 
 mod decode;
 #[cfg(test)]
@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::decode::PiDecoder;
 use super::{
-    BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error, missing_key,
-    to_tree,
+    BodyEncoding, Decoder, HttpExchange, HttpProtocol, TransportRetry, http_error, missing_api_key,
+    to_json_value,
 };
 use crate::error::ProviderError;
 use crate::json::JsonObject;
@@ -23,10 +23,9 @@ use crate::message::{Diagnostic, DiagnosticError};
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ResponseHead};
 use crate::thinking::ThinkingLevel;
 
-/// The version of the details that a refused request leaves in the message.
+/// The version of the diagnostic details for a failed response.
 const DIAGNOSTIC_VERSION: u64 = 1;
 
-/// pi's own message protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PiMessages;
 
@@ -37,9 +36,9 @@ impl HttpProtocol for PiMessages {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let Some(key) = &request.options.api_key else {
-                return Err(missing_key(request));
+                return Err(missing_api_key(request));
             };
-            let messages = to_tree(&request.messages)?;
+            let messages = to_json_value(&request.messages)?;
             Ok(HttpExchange {
                 url: url(request),
                 headers: HeaderOverrides::from([
@@ -52,7 +51,7 @@ impl HttpProtocol for PiMessages {
                 body: json!({
                     "model": request.model.id,
                     "context": {"messages": messages},
-                    "options": options(request),
+                    "options": request_options(request),
                 })
                 .into(),
                 encoding: BodyEncoding::Json,
@@ -65,11 +64,11 @@ impl HttpProtocol for PiMessages {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        let mut error = http_error::refused(head, body);
-        if let Some(refusal) = Refusal::read(body)
-            && let Some(text) = refusal.text("message")
+        let mut error = http_error::response_error(head, body);
+        if let Some(gateway_error) = GatewayError::parse(body)
+            && let Some(text) = gateway_error.text("message")
         {
-            let code = refusal.text("code").map(|code| format!(" ({code})"));
+            let code = gateway_error.text("code").map(|code| format!(" ({code})"));
             error.message = format!(
                 "{}: {text}{}",
                 http_error::status_line(head.status),
@@ -79,9 +78,9 @@ impl HttpProtocol for PiMessages {
         error
     }
 
-    /// The gateway retries what is behind it by itself.
-    fn retries(&self) -> RetrySupport {
-        RetrySupport::Never
+    /// The gateway retries requests to the provider itself.
+    fn transport_retry(&self) -> TransportRetry {
+        TransportRetry::Never
     }
 
     fn diagnose(
@@ -92,7 +91,7 @@ impl HttpProtocol for PiMessages {
     ) -> Option<Diagnostic> {
         let body = body?;
         let now = request.env.now_ms();
-        let refusal = Refusal::read(body);
+        let gateway_error = GatewayError::parse(body);
         let mut details = JsonObject::new();
         let mut set = |name: &str, value: Value| details.insert(name.to_owned(), value);
         set("version", DIAGNOSTIC_VERSION.into());
@@ -102,9 +101,9 @@ impl HttpProtocol for PiMessages {
         set("status", head.status.into());
         let status_name = http_error::status_name(head.status).unwrap_or_default();
         set("statusText", status_name.into());
-        match &refusal {
-            Some(refusal) => set("error", refusal.error.clone().into()),
-            None => set("body", http_error::shortened(body).into()),
+        match &gateway_error {
+            Some(gateway_error) => set("error", gateway_error.error.clone().into()),
+            None => set("body", http_error::truncated(body).into()),
         };
         set("timestampMs", now.into());
         Some(Diagnostic {
@@ -114,7 +113,8 @@ impl HttpProtocol for PiMessages {
                 name: Some("PiMessagesResponseError".to_owned()),
                 message: self.error(head, body).message,
                 stack: None,
-                code: refusal.and_then(|refusal| Some(refusal.text("code")?.into())),
+                code: gateway_error
+                    .and_then(|gateway_error| Some(gateway_error.text("code")?.into())),
             }),
             details: Some(details),
         })
@@ -123,34 +123,34 @@ impl HttpProtocol for PiMessages {
 
 fn url(request: &ModelRequest) -> String {
     let base = request.model.base_url.trim_end_matches('/');
-    let wants_debug = request
+    let debug = request
         .options
         .provider_option("debug")
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    let query = if wants_debug { "?debug=1" } else { "" };
+    let query = if debug { "?debug=1" } else { "" };
     format!("{base}/messages{query}")
 }
 
-/// Returns the options that were set; the gateway has its own defaults for the others.
-fn options(request: &ModelRequest) -> JsonObject {
-    let asked = &request.options;
+/// Returns the options that are set; the gateway has its own defaults for the others.
+fn request_options(request: &ModelRequest) -> JsonObject {
+    let options = &request.options;
     let cache_retention = match request.cache_retention() {
         CacheRetention::Long => Some("long"),
-        retention if asked.cache_retention.is_some() => match retention {
+        retention if options.cache_retention.is_some() => match retention {
             CacheRetention::None => Some("none"),
             CacheRetention::Short | CacheRetention::Long => Some("short"),
         },
         CacheRetention::None | CacheRetention::Short => None,
     };
-    let reasoning = (asked.reasoning != ThinkingLevel::Off).then(|| asked.reasoning.as_str());
+    let reasoning = (options.reasoning != ThinkingLevel::Off).then(|| options.reasoning.as_str());
     let fields = [
-        ("temperature", asked.temperature.map(Value::from)),
-        ("maxTokens", asked.max_tokens.map(Value::from)),
+        ("temperature", options.temperature.map(Value::from)),
+        ("maxTokens", options.max_tokens.map(Value::from)),
         ("reasoning", reasoning.map(Value::from)),
         ("cacheRetention", cache_retention.map(Value::from)),
-        ("sessionId", asked.session_id.clone().map(Value::from)),
-        ("toolChoice", asked.tool_choice_value()),
+        ("sessionId", options.session_id.clone().map(Value::from)),
+        ("toolChoice", options.tool_choice_value()),
     ];
     fields
         .into_iter()
@@ -158,14 +158,14 @@ fn options(request: &ModelRequest) -> JsonObject {
         .collect::<Map<_, _>>()
 }
 
-/// The body of a refusal, where it is the gateway's own.
+/// The body of a failed response, in the gateway's format.
 #[derive(Debug, Deserialize)]
-struct Refusal {
+struct GatewayError {
     error: JsonObject,
 }
 
-impl Refusal {
-    fn read(body: &str) -> Option<Self> {
+impl GatewayError {
+    fn parse(body: &str) -> Option<Self> {
         serde_json::from_str(body).ok()
     }
 

@@ -1,5 +1,5 @@
-//! What the tests of all wire protocols share: running a decoder over bytes, cut and split in every
-//! way, and conversations to build requests from.
+//! Shared test support for all wire protocols: runs decoders over bodies split and truncated in
+//! every way, and provides conversations to build requests from.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::{Decoder, Progress};
+use super::{DecodeStatus, Decoder};
 use crate::env::Env;
 use crate::event::AssistantMessageEvent;
 use crate::live_message::MessageBuilder;
@@ -15,10 +15,10 @@ use crate::message::Message;
 use crate::model::Model;
 use crate::options::{ModelRequest, StreamOptions};
 
-/// A fixed time for messages made in tests.
+/// The fixed time of messages in tests.
 pub(crate) const NOW: i64 = 1_700_000_000_000;
 
-/// Creates a model from the fields a test cares about; the rest has defaults.
+/// Creates a model from the given fields; the rest has defaults.
 pub(crate) fn model(api: &str, fields: Value) -> Model {
     let mut record = json!({
         "id": "alpha", "name": "Alpha", "api": api, "provider": "mock",
@@ -44,29 +44,29 @@ pub(crate) fn request(model: Model, messages: Value, options: StreamOptions) -> 
     }
 }
 
-/// Runs a decoder over pieces of a body and returns all events, the terminal one last.
+/// Runs a decoder over the chunks of a body and returns all events, the terminal one last.
 ///
-/// The JSON of an event is the public one; `start` is told with the headers, as most APIs do.
+/// Events have their public JSON form; `start` is emitted first, as with most APIs.
 pub(crate) fn decode<'a>(
     mut decoder: Box<dyn Decoder>,
     model: &Model,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<Value> {
     let mut message = MessageBuilder::new(model, NOW);
     message.start();
-    let mut outcome = Ok(Progress::More);
-    for piece in pieces {
-        outcome = decoder.push(piece, &mut message);
-        if !matches!(outcome, Ok(Progress::More)) {
+    let mut outcome = Ok(DecodeStatus::More);
+    for chunk in chunks {
+        outcome = decoder.push(chunk, &mut message);
+        if !matches!(outcome, Ok(DecodeStatus::More)) {
             break;
         }
     }
-    let ended = match outcome {
-        Ok(Progress::More) => decoder.finish(&mut message),
-        Ok(Progress::Complete) => Ok(()),
+    let result = match outcome {
+        Ok(DecodeStatus::More) => decoder.finish(&mut message),
+        Ok(DecodeStatus::Complete) => Ok(()),
         Err(error) => Err(error),
     };
-    match ended {
+    match result {
         Ok(()) => message.complete(),
         Err(error) => message.fail(error),
     }
@@ -77,7 +77,7 @@ fn event_json(event: &AssistantMessageEvent) -> Value {
     serde_json::to_value(event).unwrap()
 }
 
-/// Renders events one per line, for snapshots.
+/// Formats events one per line, for snapshots.
 pub(crate) fn lines(events: &[Value]) -> String {
     events
         .iter()
@@ -86,7 +86,7 @@ pub(crate) fn lines(events: &[Value]) -> String {
         .join("\n")
 }
 
-/// Renders a request body for snapshots: one line per field, and per element of a list.
+/// Formats a request body for snapshots: one line per field, and per element of a list.
 pub(crate) fn outline(body: &Value) -> String {
     let mut lines = Vec::new();
     for (name, value) in body.as_object().unwrap() {
@@ -111,9 +111,9 @@ pub(crate) fn assert_same_events_for_any_split(
     model: &Model,
     body: &[u8],
 ) {
-    let whole = decode(new_decoder(), model, [body]);
+    let complete = decode(new_decoder(), model, [body]);
     let single_bytes = decode(new_decoder(), model, body.chunks(1));
-    assert_eq!(lines(&whole), lines(&single_bytes), "one byte at a time");
+    assert_eq!(lines(&complete), lines(&single_bytes), "one byte at a time");
     let mut runner = TestRunner::new(Config {
         cases: 64,
         failure_persistence: None,
@@ -123,28 +123,31 @@ pub(crate) fn assert_same_events_for_any_split(
     runner
         .run(&cuts, |mut cuts| {
             cuts.sort_unstable();
-            let mut pieces = Vec::new();
+            let mut chunks = Vec::new();
             let mut from = 0;
             for cut in cuts.into_iter().chain([body.len()]) {
-                pieces.push(&body[from..cut]);
+                chunks.push(&body[from..cut]);
                 from = cut;
             }
-            prop_assert_eq!(lines(&whole), lines(&decode(new_decoder(), model, pieces)));
+            prop_assert_eq!(
+                lines(&complete),
+                lines(&decode(new_decoder(), model, chunks))
+            );
             Ok(())
         })
         .unwrap();
 }
 
-/// Cuts the body after every byte. Each prefix must end in a well-formed `error`, or, once the
-/// answer was complete, in the same `done` as the whole.
-pub(crate) fn assert_every_cut_ends_well(
+/// Truncates the body after every byte. Each prefix must end in a well-formed `error`, or, once the
+/// response was complete, in the same `done` as the complete body.
+pub(crate) fn assert_truncation_is_an_error(
     new_decoder: impl Fn() -> Box<dyn Decoder>,
     model: &Model,
     body: &[u8],
 ) {
-    let whole = decode(new_decoder(), model, [body]);
-    let done = whole.last().unwrap();
-    assert_eq!(done["type"], "done", "the whole body is a complete answer");
+    let complete = decode(new_decoder(), model, [body]);
+    let done = complete.last().unwrap();
+    assert_eq!(done["type"], "done", "the body is not a complete response");
     for length in 0..body.len() {
         let events = decode(new_decoder(), model, [&body[..length]]);
         let last = events.last().unwrap();
@@ -181,9 +184,9 @@ impl WithRole for Value {
 /// A small PNG, base64-encoded.
 pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// A conversation that uses everything a request can carry. Its assistant turns claim to come from
-/// `(provider, api, model)`, so that the same text serves as own history and as a hand-off.
-pub(crate) fn everything(provider: &str, api: &str, model: &str) -> Value {
+/// A conversation that uses every feature of a request. Its assistant turns claim to come from
+/// `(provider, api, model)`, so it serves as the model's own history and as a hand-off.
+pub(crate) fn full_conversation(provider: &str, api: &str, model: &str) -> Value {
     let assistant = |content: Value, stop_reason: &str| {
         json!({"role": "assistant", "content": content, "api": api, "provider": provider,
             "model": model, "usage": {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0,

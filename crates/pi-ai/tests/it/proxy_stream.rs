@@ -1,8 +1,8 @@
-//! A stream through a proxy server, from the outside.
+//! Streaming through a proxy server, using the public API.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a helper that fails must fail its test"
+    reason = "a failing helper must fail its test"
 )]
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn model() -> Value {
     })
 }
 
-fn ask(server: &GatedServer, options: StreamOptions) -> AssistantStream {
+fn stream_through(server: &GatedServer, options: StreamOptions) -> AssistantStream {
     let messages: Vec<_> =
         serde_json::from_value(json!([{"role": "user", "content": "hi", "timestamp": 1}])).unwrap();
     let request = ModelRequest {
@@ -54,7 +54,10 @@ fn events(events: &[Value]) -> String {
 async fn types(mut stream: AssistantStream) -> (Vec<Value>, AssistantMessageEvent) {
     let mut all = Vec::new();
     loop {
-        let event = stream.next().await.expect("a terminal event comes");
+        let event = stream
+            .next()
+            .await
+            .expect("the stream ended without a terminal event");
         if event.final_message().is_some() {
             assert!(stream.next().await.is_none());
             return (all, event);
@@ -64,7 +67,7 @@ async fn types(mut stream: AssistantStream) -> (Vec<Value>, AssistantMessageEven
 }
 
 #[tokio::test]
-async fn the_request_goes_to_the_proxy_whole_and_without_the_key() {
+async fn the_proxy_gets_the_complete_request_without_the_key() {
     let done = events(&[json!({"type": "done", "reason": "stop", "usage": {}})]);
     let server = GatedServer::start([Reply::events().chunk(done)]).await;
     let options = StreamOptions {
@@ -76,7 +79,7 @@ async fn the_request_goes_to_the_proxy_whole_and_without_the_key() {
         max_retry_delay: Some(Duration::from_secs(2)),
         ..StreamOptions::default()
     };
-    ask(&server, options).result().await;
+    stream_through(&server, options).result().await;
     let sent = server.request(0).await;
     assert_eq!(
         (sent.method.as_str(), sent.target.as_str()),
@@ -113,13 +116,13 @@ async fn the_message_is_rebuilt_from_deltas() {
             "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7, "cost": {"total": 0.5}}}),
     ]);
     let server = GatedServer::start([Reply::events().chunk(body)]).await;
-    let (told, last) = types(ask(&server, StreamOptions::default())).await;
-    let told: Vec<&str> = told
+    let (event_types, last) = types(stream_through(&server, StreamOptions::default())).await;
+    let event_types: Vec<&str> = event_types
         .iter()
         .filter_map(|event| event["type"].as_str())
         .collect();
     assert_eq!(
-        told,
+        event_types,
         [
             "start",
             "thinking_start",
@@ -150,22 +153,22 @@ async fn the_message_is_rebuilt_from_deltas() {
 }
 
 #[tokio::test]
-async fn failures_keep_what_arrived() {
-    let half = [
+async fn failures_keep_the_partial_message() {
+    let partial = [
         json!({"type": "text_start", "contentIndex": 0}),
-        json!({"type": "text_delta", "contentIndex": 0, "delta": "half"}),
+        json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ];
     let failed = json!({"type": "error", "reason": "error", "errorMessage": "529 overloaded",
         "usage": {"input": 1, "output": 1, "totalTokens": 2}});
     let cases = [
         (
-            Reply::events().chunk(events(&half)),
-            "half",
+            Reply::events().chunk(events(&partial)),
+            "partial",
             "ended without",
         ),
         (
-            Reply::events().chunk(events(&half) + &events(&[failed])),
-            "half",
+            Reply::events().chunk(events(&partial) + &events(&[failed])),
+            "partial",
             "529 overloaded",
         ),
         (
@@ -177,31 +180,31 @@ async fn failures_keep_what_arrived() {
         (
             Reply::whole(401, &[], r#"{"error":"no such token"}"#),
             "",
-            "The proxy refused the request: 401 no such token",
+            "The proxy rejected the request: 401 no such token",
         ),
     ];
-    for (reply, text, words) in cases {
+    for (reply, text, expected) in cases {
         let server = GatedServer::start([reply]).await;
-        let (_, last) = types(ask(&server, StreamOptions::default())).await;
+        let (_, last) = types(stream_through(&server, StreamOptions::default())).await;
         let message = last.final_message().unwrap();
         assert_eq!(message.stop_reason, StopReason::Error);
         assert_eq!(message.text(), text);
         let error = message.error_message.as_deref().unwrap();
-        assert!(error.contains(words), "{words:?} is not in {error:?}");
+        assert!(error.contains(expected), "{expected:?} is not in {error:?}");
     }
 }
 
 #[tokio::test]
-async fn cancelling_ends_in_aborted_with_what_arrived() {
-    let half = events(&[
+async fn canceling_keeps_the_partial_message() {
+    let partial = events(&[
         json!({"type": "text_start", "contentIndex": 0}),
-        json!({"type": "text_delta", "contentIndex": 0, "delta": "half"}),
+        json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ]);
-    let server = GatedServer::start([Reply::events().chunk(half).gate("never")]).await;
+    let server = GatedServer::start([Reply::events().chunk(partial).gate("never")]).await;
     let options = StreamOptions::default();
     let cancel = options.cancel.clone();
-    let mut stream = ask(&server, options);
-    while stream.live().read(AssistantMessage::text) != "half" {
+    let mut stream = stream_through(&server, options);
+    while stream.live().read(AssistantMessage::text) != "partial" {
         stream.next().await.unwrap();
     }
     cancel.cancel();
@@ -213,13 +216,13 @@ async fn cancelling_ends_in_aborted_with_what_arrived() {
         cause,
     } = last
     else {
-        panic!("the stream was cancelled");
+        panic!("expected an error event");
     };
     assert_eq!(
         (reason, cause.class),
         (StopReason::Aborted, ErrorClass::Aborted)
     );
-    assert_eq!(error.text(), "half");
+    assert_eq!(error.text(), "partial");
     assert_eq!(*phase.borrow(), StreamPhase::Ended);
     server.left(0).await;
 }

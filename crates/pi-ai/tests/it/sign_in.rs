@@ -1,23 +1,23 @@
-//! Every sign-in from the first question to the stored credential, against a loopback service, with
-//! the requests it makes.
+//! Every sign-in flow from the first prompt to the stored credential, against a loopback service, with
+//! snapshots of its requests.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "a failed setup must fail the test immediately"
 )]
 
 mod browser_flows;
 mod device_flows;
 mod failures;
 mod github_copilot;
-mod person;
-mod recorded;
+mod request_snapshot;
+mod test_user;
 
 use pi_ai::{Env, HttpClient, OAuthContext};
 use serde_json::Value;
 
-/// The time at which all these sign-ins take place.
+/// The fixed time of all sign-ins.
 const NOW: i64 = 1_700_000_000_000;
 
 fn context() -> OAuthContext {
@@ -33,7 +33,7 @@ fn json_reply(status: u16, body: &Value) -> pi_test_support::Reply {
     )
 }
 
-/// Returns a credential as `auth.json` would hold it.
+/// Returns a credential as stored in `auth.json`.
 fn stored(credential: pi_ai::OAuthCredential) -> Value {
     serde_json::to_value(pi_ai::Credential::OAuth(credential)).unwrap()
 }

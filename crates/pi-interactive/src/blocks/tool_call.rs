@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pi_ai::InputBlock;
 use pi_ai::json::JsonObject;
-use pi_ai::partial_json::GrowingObject;
+use pi_ai::partial_json::IncrementalObject;
 use pi_runtime::{ComponentId, DrawnCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
@@ -26,7 +26,7 @@ const CLOCK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 enum Arguments {
     /// Their text is not complete.
-    Arriving(GrowingObject),
+    Arriving(IncrementalObject),
     Complete(JsonObject),
 }
 
@@ -129,7 +129,7 @@ impl ToolCallBlock {
     pub(crate) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            arguments: Arguments::Arriving(GrowingObject::default()),
+            arguments: Arguments::Arriving(IncrementalObject::default()),
             progress: Progress::Waiting,
             output: None,
             failed: false,

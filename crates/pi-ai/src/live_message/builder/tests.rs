@@ -10,8 +10,8 @@ fn model() -> Model {
     .unwrap()
 }
 
-/// Returns what is said of the arguments of a call, and those that could be read.
-fn call_of(text: &str, ended: bool, reason: StopReason) -> (Option<String>, JsonObject) {
+/// Returns the arguments error of a call, and the arguments that could be parsed.
+fn streamed_call(text: &str, ended: bool, reason: StopReason) -> (Option<String>, JsonObject) {
     let mut message = MessageBuilder::new(&model(), 0);
     let index = message.open_tool_call(ToolCall::default());
     message.append_arguments(index, text);
@@ -29,7 +29,7 @@ fn call_of(text: &str, ended: bool, reason: StopReason) -> (Option<String>, Json
 }
 
 #[test]
-fn a_call_that_was_not_told_to_its_end_says_so() {
+fn a_call_with_incomplete_arguments_has_an_error() {
     for text in [
         r#"{"command": "rm -rf /home/user"#,
         r#"{"command": "echo "quoted" > file"}"#,
@@ -41,14 +41,18 @@ fn a_call_that_was_not_told_to_its_end_says_so() {
         "ls",
     ] {
         for ended in [true, false] {
-            let (error, _) = call_of(text, ended, StopReason::ToolUse);
-            assert_eq!(error.as_deref(), Some(BROKEN_ARGUMENTS), "{text} {ended}");
+            let (error, _) = streamed_call(text, ended, StopReason::ToolUse);
+            assert_eq!(
+                error.as_deref(),
+                Some(INCOMPLETE_ARGUMENTS),
+                "{text} {ended}"
+            );
         }
     }
 }
 
 #[test]
-fn calls_that_come_with_one_id_get_ids_of_their_own() {
+fn duplicate_call_ids_are_replaced() {
     let mut message = MessageBuilder::new(&model(), 0);
     let call = |id: &str| ToolCall {
         id: id.to_owned(),
@@ -61,27 +65,27 @@ fn calls_that_come_with_one_id_get_ids_of_their_own() {
         message.read(|message| message.tool_calls().map(|call| call.id.clone()).collect());
     assert_eq!((ids[0].as_str(), ids[2].as_str()), ("same", "other"));
     assert_eq!((ids[4].as_str(), ids[5].as_str()), ("", ""));
-    let made = [&ids[1], &ids[3]];
-    assert_ne!(made[0], made[1]);
-    for id in made {
-        // What the strictest service takes.
+    let replaced = [&ids[1], &ids[3]];
+    assert_ne!(replaced[0], replaced[1]);
+    for id in replaced {
+        // The format that the strictest service accepts.
         assert!(
             id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()),
             "{id}"
         );
     }
-    let told = message
+    let emitted = message
         .take_events()
         .into_iter()
         .filter_map(|event| match event {
             AssistantMessageEvent::ToolCallStart { id, .. } => Some(id),
             _ => None,
         });
-    assert_eq!(told.collect::<Vec<_>>(), ids);
+    assert_eq!(emitted.collect::<Vec<_>>(), ids);
 }
 
 #[test]
-fn what_models_only_misspell_is_whole() {
+fn common_json_mistakes_of_models_are_accepted() {
     for (text, expected) in [
         ("{}", json!({})),
         ("null", json!({})),
@@ -92,7 +96,7 @@ fn what_models_only_misspell_is_whole() {
         (r#"{"a": 1} done"#, json!({"a": 1})),
     ] {
         for ended in [true, false] {
-            let (error, arguments) = call_of(text, ended, StopReason::ToolUse);
+            let (error, arguments) = streamed_call(text, ended, StopReason::ToolUse);
             assert_eq!(error, None, "{text}");
             assert_eq!(serde_json::Value::from(arguments), expected, "{text}");
         }
@@ -100,8 +104,8 @@ fn what_models_only_misspell_is_whole() {
 }
 
 #[test]
-fn an_answer_that_was_cut_says_it_once() {
-    let (error, arguments) = call_of(r#"{"a": "b"#, true, StopReason::Length);
+fn a_response_cut_by_the_length_limit_has_no_arguments_error() {
+    let (error, arguments) = streamed_call(r#"{"a": "b"#, true, StopReason::Length);
     assert_eq!(error, None);
     assert_eq!(serde_json::Value::from(arguments), json!({"a": "b"}));
 }

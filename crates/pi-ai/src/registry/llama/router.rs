@@ -19,7 +19,7 @@ use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
 use crate::registry::Models;
 use crate::transport::sse::SseParser;
-use crate::transport::{HttpClient, Route, read_whole, unanswered, user_agent};
+use crate::transport::{HttpClient, Route, read_body, send_error, user_agent};
 
 /// Response timeout. Loading and downloading continue after the response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -273,7 +273,7 @@ impl LlamaRouter {
         let request = async {
             let (response, route) = self.send(method, path, body).await?;
             let status = response.status();
-            let body = read_whole(response, &route).await?;
+            let body = read_body(response, &route).await?;
             let reply: Value = serde_json::from_slice(&body).unwrap_or_default();
             if status.is_success() {
                 return Ok(reply);
@@ -320,7 +320,7 @@ impl LlamaRouter {
         }
         match request.send().await {
             Ok(response) => Ok((response, route)),
-            Err(error) => Err(unanswered(error, &route)),
+            Err(error) => Err(send_error(error, &route)),
         }
     }
 

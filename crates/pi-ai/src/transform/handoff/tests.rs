@@ -6,19 +6,19 @@ use super::*;
 use crate::model::api;
 use crate::wire::testing::{NOW, model};
 
-/// Hands a transcript to an Anthropic model called `alpha`.
-fn handed(messages: &Value) -> Vec<Value> {
+/// Hands a transcript off to an Anthropic model called `alpha`.
+fn hand_off_to_alpha(messages: &Value) -> Vec<Value> {
     let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
     let target = model(api::ANTHROPIC_MESSAGES, json!({"input": ["text"]}));
     let borrowed = messages.iter().map(Cow::Borrowed).collect();
     hand_off(borrowed, &target, &|id, _| tool_ids::anthropic(id), NOW)
         .iter()
-        .map(|message| brief(message))
+        .map(|message| summarize(message))
         .collect()
 }
 
-/// Reduces a message to what the hand-off decides.
-fn brief(message: &Message) -> Value {
+/// Reduces a message to the parts that the hand-off changes.
+fn summarize(message: &Message) -> Value {
     match message {
         Message::System(system) => json!({"system": system.content}),
         Message::User(user) => json!({"user": user.content}),
@@ -31,12 +31,12 @@ fn brief(message: &Message) -> Value {
     }
 }
 
-fn foreign(content: &Value) -> Value {
+fn other_model(content: &Value) -> Value {
     json!({"role": "assistant", "content": content, "api": "openai-responses", "provider": "openai",
         "model": "beta", "stopReason": "toolUse"})
 }
 
-fn own(content: &Value) -> Value {
+fn same_model(content: &Value) -> Value {
     json!({"role": "assistant", "content": content, "api": "anthropic-messages",
         "provider": "mock", "model": "alpha", "stopReason": "toolUse"})
 }
@@ -59,13 +59,13 @@ fn system(text: &str) -> Value {
 }
 
 #[test]
-fn foreign_ids_are_rewritten_and_results_follow_them() {
+fn ids_of_other_models_are_rewritten_with_their_results() {
     assert_eq!(
-        handed(&json!([
-            foreign(&json!([call("call_1|fc_1"), call("call_2|fc_2")])),
+        hand_off_to_alpha(&json!([
+            other_model(&json!([call("call_1|fc_1"), call("call_2|fc_2")])),
             result("call_2|fc_2"),
             result("call_1|fc_1"),
-            own(&json!([call("own|id")])),
+            same_model(&json!([call("own|id")])),
             result("own|id"),
         ])),
         [
@@ -81,14 +81,14 @@ fn foreign_ids_are_rewritten_and_results_follow_them() {
 #[test]
 fn no_two_calls_share_an_id() {
     assert_eq!(
-        handed(&json!([
-            foreign(&json!([call("call.0"), call("call:0"), call("call.0")])),
+        hand_off_to_alpha(&json!([
+            other_model(&json!([call("call.0"), call("call:0"), call("call.0")])),
             result("call.0"),
             result("call:0"),
             result("call.0"),
-            own(&json!([call("2_call_0")])),
+            same_model(&json!([call("2_call_0")])),
             result("2_call_0"),
-            foreign(&json!([call("")])),
+            other_model(&json!([call("")])),
             result(""),
         ])),
         [
@@ -105,14 +105,14 @@ fn no_two_calls_share_an_id() {
 }
 
 #[test]
-fn calls_of_one_answer_differ_also_for_its_author() {
+fn calls_of_one_message_are_unique_for_the_same_model_too() {
     assert_eq!(
-        handed(&json!([
-            own(&json!([call("same"), call("same"), call("1_same")])),
+        hand_off_to_alpha(&json!([
+            same_model(&json!([call("same"), call("same"), call("1_same")])),
             result("same"),
             result("same"),
             result("1_same"),
-            own(&json!([call("same")])),
+            same_model(&json!([call("same")])),
             result("same"),
         ])),
         [
@@ -127,9 +127,9 @@ fn calls_of_one_answer_differ_also_for_its_author() {
 }
 
 #[test]
-fn calls_of_a_responses_api_differ_before_the_bar() {
+fn calls_of_a_responses_api_have_unique_call_parts() {
     let messages: Vec<Message> = serde_json::from_value(json!([
-        foreign(&json!([call("call_a|fc_1"), call("call_a|fc_2")])),
+        other_model(&json!([call("call_a|fc_1"), call("call_a|fc_2")])),
         result("call_a|fc_2"),
         result("call_a|fc_1"),
     ]))
@@ -140,19 +140,20 @@ fn calls_of_a_responses_api_differ_before_the_bar() {
     );
     let rule = |id: &str, source: &AssistantMessage| tool_ids::responses(id, source, &target);
     let borrowed = messages.iter().map(Cow::Borrowed).collect();
-    let handed = hand_off(borrowed, &target, &rule, NOW);
-    let ids: Vec<&str> = handed
+    let hand_off_to_alpha = hand_off(borrowed, &target, &rule, NOW);
+    let ids: Vec<&str> = hand_off_to_alpha
         .iter()
         .flat_map(|message| match message.as_ref() {
-            Message::Assistant(answer) => {
-                answer.tool_calls().map(|call| call.id.as_str()).collect()
-            }
+            Message::Assistant(assistant) => assistant
+                .tool_calls()
+                .map(|call| call.id.as_str())
+                .collect(),
             Message::ToolResult(result) => vec![result.tool_call_id.as_str()],
             Message::System(_) | Message::User(_) => Vec::new(),
         })
         .collect();
     let [first, second, answers_second, answers_first] = ids[..] else {
-        panic!("two calls and two results: {ids:?}");
+        panic!("expected two calls and two results: {ids:?}");
     };
     assert!(first.starts_with("call_a|fc_"), "{first}");
     assert!(second.starts_with("1_call_a|fc_"), "{second}");
@@ -162,18 +163,18 @@ fn calls_of_a_responses_api_differ_before_the_bar() {
 #[test]
 fn calls_without_a_result_get_one() {
     assert_eq!(
-        handed(&json!([
-            own(&json!([call("a"), call("b")])),
+        hand_off_to_alpha(&json!([
+            same_model(&json!([call("a"), call("b")])),
             result("b"),
-            user("go on"),
-            own(&json!([call("c")])),
-            own(&json!([call("d")])),
+            user("continue"),
+            same_model(&json!([call("c")])),
+            same_model(&json!([call("d")])),
         ])),
         [
             json!({"assistant": [call("a"), call("b")]}),
             json!({"result": ["b", "run"]}),
             json!({"missing": ["a", "run"]}),
-            json!({"user": "go on"}),
+            json!({"user": "continue"}),
             json!({"assistant": [call("c")]}),
             json!({"missing": ["c", "run"]}),
             json!({"assistant": [call("d")]}),
@@ -183,11 +184,11 @@ fn calls_without_a_result_get_one() {
 }
 
 #[test]
-fn nothing_comes_between_a_call_and_its_result() {
+fn results_directly_follow_their_calls() {
     assert_eq!(
-        handed(&json!([
+        hand_off_to_alpha(&json!([
             system("prompt"),
-            own(&json!([call("a"), call("b")])),
+            same_model(&json!([call("a"), call("b")])),
             system("while a runs"),
             result("a"),
             user("while b runs"),
@@ -207,16 +208,16 @@ fn nothing_comes_between_a_call_and_its_result() {
 }
 
 #[test]
-fn failed_turns_and_results_without_a_call_are_left_out() {
-    let mut failed = own(&json!([{"type": "text", "text": "half"}, call("x")]));
+fn failed_turns_and_results_without_a_call_are_dropped() {
+    let mut failed = same_model(&json!([{"type": "text", "text": "half"}, call("x")]));
     for reason in ["error", "aborted"] {
         failed["stopReason"] = json!(reason);
         assert_eq!(
-            handed(&json!([
+            hand_off_to_alpha(&json!([
                 user("q"),
                 failed,
                 result("x"),
-                own(&json!([call("y")])),
+                same_model(&json!([call("y")])),
                 result("y"),
                 result("y"),
                 result("z")
@@ -231,30 +232,34 @@ fn failed_turns_and_results_without_a_call_are_left_out() {
 }
 
 #[test]
-fn a_message_with_nothing_to_show_is_left_out() {
+fn a_message_without_content_is_dropped() {
     let hidden = json!([{"type": "thinking", "thinking": "", "thinkingSignature": "secret"}]);
     assert_eq!(
-        handed(&json!([foreign(&hidden), own(&hidden), own(&json!(null))])),
+        hand_off_to_alpha(&json!([
+            other_model(&hidden),
+            same_model(&hidden),
+            same_model(&json!(null))
+        ])),
         [json!({"assistant": hidden})]
     );
 }
 
 #[test]
-fn text_models_get_words_for_images_and_text_blocks_stay() {
+fn text_models_get_placeholders_for_images() {
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
-    let handed = handed(&json!([
+    let hand_off_to_alpha = hand_off_to_alpha(&json!([
         {"role": "user", "content": [{"type": "text", "text": "look"}, image, image]},
         {"role": "user", "content": "plain"},
     ]));
-    assert_eq!(handed[0]["user"].as_array().unwrap().len(), 2);
-    assert_eq!(handed[0]["user"][0]["text"], "look");
+    assert_eq!(hand_off_to_alpha[0]["user"].as_array().unwrap().len(), 2);
+    assert_eq!(hand_off_to_alpha[0]["user"][0]["text"], "look");
     assert!(
-        handed[0]["user"][1]["text"]
+        hand_off_to_alpha[0]["user"][1]["text"]
             .as_str()
             .unwrap()
             .contains("image")
     );
-    assert_eq!(handed[1], json!({"user": "plain"}));
+    assert_eq!(hand_off_to_alpha[1], json!({"user": "plain"}));
 }
 
 #[test]
@@ -262,17 +267,19 @@ fn untouched_messages_are_not_copied() {
     let messages: Vec<Message> = serde_json::from_value(json!([
         system("prompt"),
         user("q"),
-        foreign(&json!([{"type": "text", "text": "a"}, call("toolu_1")])),
+        other_model(&json!([{"type": "text", "text": "a"}, call("toolu_1")])),
         result("toolu_1"),
-        own(&json!([{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call("b|c")])),
+        same_model(
+            &json!([{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call("b|c")])
+        ),
         result("b|c"),
     ]))
     .unwrap();
     let target = model(api::ANTHROPIC_MESSAGES, json!({}));
     let borrowed = messages.iter().map(Cow::Borrowed).collect();
-    let handed = hand_off(borrowed, &target, &|id, _| tool_ids::anthropic(id), NOW);
-    assert_eq!(handed.len(), messages.len());
-    for (message, original) in handed.iter().zip(&messages) {
+    let hand_off_to_alpha = hand_off(borrowed, &target, &|id, _| tool_ids::anthropic(id), NOW);
+    assert_eq!(hand_off_to_alpha.len(), messages.len());
+    for (message, original) in hand_off_to_alpha.iter().zip(&messages) {
         assert!(
             matches!(message, Cow::Borrowed(message) if std::ptr::eq(*message, original)),
             "{message:?} was copied"

@@ -1,10 +1,10 @@
-//! A request against loopback servers, through a protocol as small as can be.
+//! Runs requests against loopback servers, through a minimal protocol.
 
-mod cancelling;
+mod cancellation;
 mod exchanges;
 mod retries;
 mod routes;
-mod timers;
+mod timeouts;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,17 +30,17 @@ use crate::transport::sse::SseParser;
 use crate::wire::Decoder;
 use crate::wire::testing::{model, request};
 
-/// A protocol that streams text: each event's data is a delta, `[DONE]` ends the answer.
+/// A protocol that streams text: each event's data is a delta, `[DONE]` ends the response.
 #[derive(Clone, Default)]
-struct Parrot {
-    support: RetrySupport,
-    least_retries: u32,
+struct EchoProtocol {
+    retry: TransportRetry,
+    min_retries: u32,
     encoding: BodyEncoding,
     never_prepared: bool,
     signed: Arc<AtomicU32>,
 }
 
-impl HttpProtocol for Parrot {
+impl HttpProtocol for EchoProtocol {
     fn prepare<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -49,20 +49,20 @@ impl HttpProtocol for Parrot {
             if self.never_prepared {
                 std::future::pending::<()>().await;
             }
-            let own_headers = [("x-parrot", "own"), ("x-layer", "protocol")];
+            let own_headers = [("x-echo", "own"), ("x-layer", "protocol")];
             Ok(HttpExchange {
-                url: format!("{}/say", request.model.base_url),
+                url: format!("{}/echo", request.model.base_url),
                 headers: own_headers
                     .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
                     .into(),
-                body: json!({"say": "hello"}).into(),
+                body: json!({"input": "hello"}).into(),
                 encoding: self.encoding,
             })
         })
     }
 
     fn decoder(&self, _request: &ModelRequest) -> Box<dyn Decoder> {
-        Box::new(ParrotDecoder::default())
+        Box::new(EchoDecoder::default())
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
@@ -70,12 +70,12 @@ impl HttpProtocol for Parrot {
         ProviderError::new(class, format!("{} {body}", head.status)).with_status(head.status)
     }
 
-    fn retries(&self) -> RetrySupport {
-        self.support
+    fn transport_retry(&self) -> TransportRetry {
+        self.retry
     }
 
-    fn least_retries(&self) -> u32 {
-        self.least_retries
+    fn min_retries(&self) -> u32 {
+        self.min_retries
     }
 
     fn sign<'a>(
@@ -98,23 +98,23 @@ impl HttpProtocol for Parrot {
         body: Option<&str>,
     ) -> Option<Diagnostic> {
         let details = json!({"status": head.status, "body": body});
-        serde_json::from_value(json!({"type": "parrot", "timestamp": 1, "details": details})).ok()
+        serde_json::from_value(json!({"type": "echo", "timestamp": 1, "details": details})).ok()
     }
 }
 
 #[derive(Default)]
-struct ParrotDecoder {
+struct EchoDecoder {
     parser: SseParser,
     block: Option<usize>,
     done: bool,
 }
 
-impl Decoder for ParrotDecoder {
+impl Decoder for EchoDecoder {
     fn push(
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
+    ) -> Result<DecodeStatus, ProviderError> {
         let Self {
             parser,
             block,
@@ -133,9 +133,9 @@ impl Decoder for ParrotDecoder {
             Ok(())
         })?;
         Ok(if self.done {
-            Progress::Complete
+            DecodeStatus::Complete
         } else {
-            Progress::More
+            DecodeStatus::More
         })
     }
 
@@ -146,34 +146,34 @@ impl Decoder for ParrotDecoder {
     }
 }
 
-fn ask(url: &str, options: StreamOptions) -> ModelRequest {
-    request(model("parrot", json!({"baseUrl": url})), json!([]), options)
+fn echo_request(url: &str, options: StreamOptions) -> ModelRequest {
+    request(model("echo", json!({"baseUrl": url})), json!([]), options)
 }
 
-/// Runs the parrot against a server.
-fn talk(server: &GatedServer, options: StreamOptions) -> AssistantStream {
+/// Runs the test protocol against a server.
+fn run_echo(server: &GatedServer, options: StreamOptions) -> AssistantStream {
     stream(
-        Parrot::default(),
-        ask(&server.url(), options),
+        EchoProtocol::default(),
+        echo_request(&server.url(), options),
         HttpClient::new(),
     )
 }
 
-/// What a finished stream left behind.
-struct Finished {
+/// The result of a finished stream.
+struct StreamOutcome {
     text: String,
     deltas: String,
     message: Arc<AssistantMessage>,
     cause: Option<ProviderError>,
 }
 
-impl Finished {
+impl StreamOutcome {
     fn cause(&self) -> &ProviderError {
         self.cause.as_ref().expect("the stream failed")
     }
 
     #[track_caller]
-    fn assert_failed(&self, class: ErrorClass, words: &[&str]) {
+    fn assert_failed(&self, class: ErrorClass, fragments: &[&str]) {
         assert_eq!(self.cause().class, class, "{:?}", self.cause());
         let expected = match class {
             ErrorClass::Aborted => StopReason::Aborted,
@@ -181,19 +181,19 @@ impl Finished {
         };
         assert_eq!(self.message.stop_reason, expected);
         let text = self.message.error_message.as_deref().unwrap_or_default();
-        for word in words {
-            assert!(text.contains(word), "{word:?} is not in {text:?}");
+        for fragment in fragments {
+            assert!(text.contains(fragment), "{fragment:?} is not in {text:?}");
         }
     }
 }
 
-/// Reads a stream to its end and checks what holds for all: one terminal event, and it is the last.
-async fn finish(mut stream: AssistantStream) -> Finished {
+/// Reads a stream to its end and checks the common invariants: exactly one terminal event, in last position.
+async fn finish(mut stream: AssistantStream) -> StreamOutcome {
     let phase = stream.phase();
     let mut deltas = String::new();
     let mut last = None;
     while let Some(event) = stream.next().await {
-        assert!(last.is_none(), "nothing follows the terminal event");
+        assert!(last.is_none(), "an event follows the terminal event");
         match event {
             AssistantMessageEvent::TextDelta { delta, .. } => deltas.push_str(&delta),
             AssistantMessageEvent::Done { message, .. } => last = Some((message, None)),
@@ -202,10 +202,10 @@ async fn finish(mut stream: AssistantStream) -> Finished {
         }
     }
     assert_eq!(*phase.borrow(), StreamPhase::Ended);
-    let (message, cause) = last.expect("a stream ends with a terminal event");
+    let (message, cause) = last.expect("the stream ended without a terminal event");
     let text = message.text();
     assert_eq!(text, deltas, "the deltas add up to the text of the message");
-    Finished {
+    StreamOutcome {
         text,
         deltas,
         message,
@@ -213,21 +213,21 @@ async fn finish(mut stream: AssistantStream) -> Finished {
     }
 }
 
-/// Lets the clock run ahead whenever the request waits for its next attempt, and only then: a
-/// paused clock would also jump over the time that loopback connections need.
+/// Advances the clock while the request waits for its next attempt, and only then: a paused
+/// clock would also skip the time that loopback connections need.
 async fn without_retry_waits<F: Future>(
     stream: AssistantStream,
     run: impl FnOnce(AssistantStream) -> F,
 ) -> F::Output {
     let mut phase = stream.phase();
     let skipping = async move {
-        let waits = |phase: &StreamPhase| matches!(phase, StreamPhase::Retrying { .. });
+        let is_retrying = |phase: &StreamPhase| matches!(phase, StreamPhase::Retrying { .. });
         loop {
-            if phase.wait_for(waits).await.is_err() {
+            if phase.wait_for(is_retrying).await.is_err() {
                 break;
             }
             tokio::time::pause();
-            let left = phase.wait_for(|phase| !waits(phase)).await.is_ok();
+            let left = phase.wait_for(|phase| !is_retrying(phase)).await.is_ok();
             tokio::time::resume();
             if !left {
                 break;
@@ -237,19 +237,19 @@ async fn without_retry_waits<F: Future>(
     };
     tokio::select! {
         output = run(stream) => output,
-        () = skipping => unreachable!("the skipping never ends"),
+        () = skipping => unreachable!("`skipping` never completes"),
     }
 }
 
-/// Lets everything that loopback sockets hold reach its reader: the runtime looks at sockets once
-/// in some dozens of turns.
-async fn settle() {
+/// Waits until everything buffered in loopback sockets reaches its reader: the runtime polls sockets
+/// only once in some dozens of ticks.
+async fn drain_sockets() {
     for _ in 0..10_000 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Polls a stream for its next event once.
+/// Polls a stream once for its next event.
 async fn poll_once(stream: &mut AssistantStream) -> Poll<Option<AssistantMessageEvent>> {
     std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *stream).poll_next(context))).await
 }

@@ -4,27 +4,27 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::ErrorClass;
 
-type Owned = (Option<String>, String);
-/// What is shown, the body, and its events.
+type OwnedEvent = (Option<String>, String);
+/// Name, body, and expected events.
 type Case = (
     &'static str,
     &'static [u8],
     &'static [(Option<&'static str>, &'static str)],
 );
 
-fn owned(event: SseEvent<'_>) -> Owned {
+fn owned(event: SseEvent<'_>) -> OwnedEvent {
     (event.event.map(str::to_owned), event.data.to_owned())
 }
 
-fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
+fn parse<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<OwnedEvent> {
     let mut parser = SseParser::new();
     let mut events = Vec::new();
     let mut collect = |event: SseEvent<'_>| {
         events.push(owned(event));
         Ok(())
     };
-    for piece in pieces {
-        parser.push(piece, &mut collect).unwrap();
+    for chunk in chunks {
+        parser.push(chunk, &mut collect).unwrap();
     }
     parser.finish(&mut collect).unwrap();
     events
@@ -57,7 +57,7 @@ fn lines_and_fields_follow_the_standard() {
         ("no colon", b"data\n\n", &[(None, "")]),
         ("empty data is an event", b"data:\n\n", &[(None, "")]),
         (
-            "no data is none",
+            "no data means no event",
             b"event: ping\n\ndata: a\n\n",
             &[(None, "a")],
         ),
@@ -67,12 +67,12 @@ fn lines_and_fields_follow_the_standard() {
             &[(None, "a")],
         ),
         (
-            "the last event name counts",
+            "the last event name wins",
             b"event: x\nevent: y\ndata: a\n\n",
             &[(Some("y"), "a")],
         ),
         (
-            "an empty event name is none",
+            "an empty event name is ignored",
             b"event: x\nevent:\ndata: a\n\n",
             &[(None, "a")],
         ),
@@ -87,7 +87,7 @@ fn lines_and_fields_follow_the_standard() {
             &[(None, "a")],
         ),
         (
-            "only at the start",
+            "byte order mark only at the start",
             b"data: a\n\n\xEF\xBB\xBFdata: b\n\n",
             &[(None, "a")],
         ),
@@ -107,27 +107,27 @@ fn lines_and_fields_follow_the_standard() {
             b"event: x\ndata: b",
             &[(Some("x"), "b")],
         ),
-        ("an event name alone at the end", b"event: x", &[]),
-        ("nothing", b"", &[]),
+        ("only an event name at the end", b"event: x", &[]),
+        ("empty body", b"", &[]),
     ];
     for (name, body, expected) in cases {
-        let expected: Vec<Owned> = expected
+        let expected: Vec<OwnedEvent> = expected
             .iter()
             .map(|(event, data)| (event.map(str::to_owned), (*data).to_owned()))
             .collect();
         assert_eq!(parse([*body]), expected, "{name}");
         assert_eq!(parse(body.chunks(1)), expected, "{name}, byte by byte");
-        // Empty chunks must not disturb a carriage return that waits for its line feed.
+        // Empty chunks must not affect a carriage return at the end of a chunk.
         let with_empty = body.chunks(1).flat_map(|byte| [byte, &[] as &[u8]]);
         assert_eq!(parse(with_empty), expected, "{name}, with empty chunks");
     }
 }
 
 #[test]
-fn an_event_is_handed_out_as_soon_as_its_blank_line_arrives() {
+fn an_event_is_emitted_as_soon_as_its_blank_line_arrives() {
     let mut parser = SseParser::new();
     let mut seen = 0;
-    for (piece, expected) in [
+    for (chunk, expected) in [
         ("data: a\r\n", 0),
         ("\r", 1),
         ("\n", 1),
@@ -135,31 +135,31 @@ fn an_event_is_handed_out_as_soon_as_its_blank_line_arrives() {
         ("\n", 2),
     ] {
         parser
-            .push(piece.as_bytes(), |_| {
+            .push(chunk.as_bytes(), |_| {
                 seen += 1;
                 Ok(())
             })
             .unwrap();
-        assert_eq!(seen, expected, "after {piece:?}");
+        assert_eq!(seen, expected, "after {chunk:?}");
     }
 }
 
 #[test]
-fn a_whole_event_is_not_copied() {
+fn a_complete_event_is_not_copied() {
     let body = b"data: hello\n\n";
     let mut parser = SseParser::new();
-    let mut inside = false;
+    let mut borrowed = false;
     parser
         .push(body, |event| {
-            inside = body.as_ptr_range().contains(&event.data.as_ptr());
+            borrowed = body.as_ptr_range().contains(&event.data.as_ptr());
             Ok(())
         })
         .unwrap();
-    assert!(inside, "the data points into the chunk");
+    assert!(borrowed, "the data points into the chunk");
 }
 
 #[test]
-fn an_error_of_the_callback_ends_the_parse() {
+fn an_error_of_the_callback_stops_parsing() {
     let mut seen = 0;
     let outcome = SseParser::new().push(b"data: a\n\ndata: b\n\n", |_| {
         seen += 1;
@@ -169,10 +169,10 @@ fn an_error_of_the_callback_ends_the_parse() {
 }
 
 #[test]
-fn an_endless_event_is_an_error() {
+fn an_oversized_event_is_an_error() {
     for line_end in ["", "\n"] {
         let mut parser = SseParser::new();
-        let chunk = format!("data: {}{line_end}", "x".repeat(LARGEST_EVENT / 2));
+        let chunk = format!("data: {}{line_end}", "x".repeat(MAX_EVENT / 2));
         parser.push(chunk.as_bytes(), |_| Ok(())).unwrap();
         let error = parser.push(chunk.as_bytes(), |_| Ok(())).unwrap_err();
         assert_eq!(error.class, ErrorClass::Protocol);
@@ -182,20 +182,20 @@ fn an_endless_event_is_an_error() {
 
 proptest! {
     #[test]
-    fn the_split_does_not_matter(
+    fn any_split_yields_the_same_events(
         body in "(data: [ab:]{0,3}|event: x|: c|\u{FEFF}|é)?((\r\n|\r|\n){1,2}(data:[ a]{0,2}|event|é|id:1)?){0,8}",
         cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6),
     ) {
         let body = body.as_bytes();
-        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
-        places.sort_unstable();
-        places.push(body.len());
+        let mut cut_offsets: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+        cut_offsets.sort_unstable();
+        cut_offsets.push(body.len());
         let mut from = 0;
-        let pieces = places.into_iter().map(|place| {
-            let piece = &body[from..place];
-            from = place;
-            piece
+        let chunks = cut_offsets.into_iter().map(|end| {
+            let chunk = &body[from..end];
+            from = end;
+            chunk
         });
-        prop_assert_eq!(parse(pieces), parse([body]));
+        prop_assert_eq!(parse(chunks), parse([body]));
     }
 }

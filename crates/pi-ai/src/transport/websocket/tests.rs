@@ -10,13 +10,13 @@ use crate::transport::HttpSettings;
 
 type ServerSocket = WebSocketStream<Box<dyn Duplex>>;
 
-/// A server for one WebSocket.
-struct Peer {
+/// A server that accepts WebSocket connections.
+struct WebSocketServer {
     listener: TcpListener,
     authority: Option<TestAuthority>,
 }
 
-impl Peer {
+impl WebSocketServer {
     async fn start() -> Self {
         Self {
             listener: TcpListener::bind("127.0.0.1:0").await.unwrap(),
@@ -70,20 +70,20 @@ async fn connect(url: &str) -> Result<(WebSocket, ResponseHead), ProviderError> 
     .await
 }
 
-async fn pair() -> (WebSocket, ServerSocket) {
-    let peer = Peer::start().await;
-    let url = peer.url();
-    let (client, server) = tokio::join!(connect(&url), peer.accept());
+async fn connected_pair() -> (WebSocket, ServerSocket) {
+    let server = WebSocketServer::start().await;
+    let url = server.url();
+    let (client, server) = tokio::join!(connect(&url), server.accept());
     (client.unwrap().0, server.0)
 }
 
-fn text(message: &str) -> Incoming {
-    Incoming::Text(message.to_owned())
+fn text(message: &str) -> WebSocketMessage {
+    WebSocketMessage::Text(message.to_owned())
 }
 
 #[tokio::test]
-async fn text_goes_both_ways_and_pings_are_answered() {
-    let (mut client, mut server) = pair().await;
+async fn text_is_sent_both_ways_and_pings_are_answered() {
+    let (mut client, mut server) = connected_pair().await;
     client.send("hello".to_owned()).await.unwrap();
     assert_eq!(
         server.next().await.unwrap().unwrap(),
@@ -94,23 +94,23 @@ async fn text_goes_both_ways_and_pings_are_answered() {
     server.send(Message::binary("two")).await.unwrap();
     assert_eq!(client.receive(None).await, Ok(text("one")));
     assert_eq!(client.receive(None).await, Ok(text("two")));
-    let answering = async { server.next().await.unwrap().unwrap() };
+    let pong = async { server.next().await.unwrap().unwrap() };
     tokio::select! {
-        pong = answering => assert_eq!(pong, Message::Pong("p".into())),
-        incoming = client.receive(None) => panic!("nothing was sent, not {incoming:?}"),
+        pong = pong => assert_eq!(pong, Message::Pong("p".into())),
+        incoming = client.receive(None) => panic!("unexpected message: {incoming:?}"),
     }
 }
 
 #[tokio::test]
-async fn the_handshake_carries_our_name_and_the_given_headers() {
-    let peer = Peer::start().await;
+async fn the_handshake_sends_the_user_agent_and_the_given_headers() {
+    let server = WebSocketServer::start().await;
     let headers = HeaderOverrides::from([
         ("Authorization".to_owned(), Some("Bearer token".to_owned())),
         ("x-none".to_owned(), None),
     ]);
-    let (http, env, url) = (HttpClient::new(), no_env(), peer.url());
+    let (http, env, url) = (HttpClient::new(), no_env(), server.url());
     let connecting = WebSocket::connect(&http, &url, headers, &env, None);
-    let (client, (_server, seen)) = tokio::join!(connecting, peer.accept());
+    let (client, (_server, seen)) = tokio::join!(connecting, server.accept());
     assert_eq!(client.unwrap().1.status, 101);
     assert!(seen["user-agent"].starts_with("pi/"));
     assert_eq!(seen["authorization"], "Bearer token");
@@ -118,14 +118,14 @@ async fn the_handshake_carries_our_name_and_the_given_headers() {
 }
 
 #[tokio::test]
-async fn a_close_is_told_with_code_and_reason() {
-    let (mut client, mut server) = pair().await;
+async fn a_close_is_reported_with_code_and_reason() {
+    let (mut client, mut server) = connected_pair().await;
     let frame = CloseFrame {
         code: 1013.into(),
         reason: "try later".into(),
     };
     server.close(Some(frame)).await.unwrap();
-    let expected = Incoming::Closed {
+    let expected = WebSocketMessage::Closed {
         code: 1013,
         reason: "try later".to_owned(),
     };
@@ -133,8 +133,8 @@ async fn a_close_is_told_with_code_and_reason() {
 }
 
 #[tokio::test]
-async fn a_cut_connection_is_a_network_error() {
-    let (mut client, server) = pair().await;
+async fn a_dropped_connection_is_a_network_error() {
+    let (mut client, server) = connected_pair().await;
     drop(server);
     let error = client.receive(None).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Network);
@@ -142,24 +142,24 @@ async fn a_cut_connection_is_a_network_error() {
 }
 
 #[tokio::test]
-async fn silence_times_out_and_pings_do_not_break_it() {
-    let (mut client, mut server) = pair().await;
+async fn idle_timeout_ignores_pings() {
+    let (mut client, mut server) = connected_pair().await;
     server.send(Message::Ping("p".into())).await.unwrap();
     let limit = Some(Duration::from_secs(40));
-    let pausing = async { tokio::time::pause() };
-    let (outcome, ()) = tokio::join!(client.receive(limit), pausing);
+    let pause = async { tokio::time::pause() };
+    let (outcome, ()) = tokio::join!(client.receive(limit), pause);
     let error = outcome.unwrap_err();
     assert_eq!(error.class, ErrorClass::Network);
     assert!(error.message.contains("timed out after 40s"), "{error}");
 }
 
 #[tokio::test]
-async fn closing_tells_the_other_side() {
-    let (client, mut server) = pair().await;
+async fn closing_sends_a_close_frame() {
+    let (client, mut server) = connected_pair().await;
     let closing = client.close(1000, "done");
     let (message, ()) = tokio::join!(server.next(), closing);
     let Message::Close(Some(frame)) = message.unwrap().unwrap() else {
-        panic!("a close frame arrived");
+        panic!("expected a close frame");
     };
     assert_eq!(
         (u16::from(frame.code), frame.reason.as_str()),
@@ -168,7 +168,7 @@ async fn closing_tells_the_other_side() {
 }
 
 #[tokio::test]
-async fn a_refused_handshake_keeps_status_and_body() {
+async fn a_rejected_handshake_keeps_status_and_body() {
     let server = GatedServer::start([Reply::whole(401, &[], "no such token")]).await;
     let error = connect(&format!("ws://{}", server.address()))
         .await
@@ -178,7 +178,7 @@ async fn a_refused_handshake_keeps_status_and_body() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_stalls_times_out() {
+async fn a_stalled_handshake_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
     let (http, env) = (HttpClient::new(), no_env());
@@ -195,28 +195,34 @@ async fn a_handshake_that_stalls_times_out() {
 }
 
 #[tokio::test]
-async fn tls_goes_through_a_tunnel_and_trust_is_checked() {
+async fn tls_uses_a_proxy_tunnel_and_verifies_certificates() {
     for trusted in [true, false] {
         let authority = TestAuthority::new();
-        let stranger = TestAuthority::new();
-        let root = if trusted { &authority } else { &stranger }.certificate();
-        let peer = Peer {
+        let other_authority = TestAuthority::new();
+        let root = if trusted {
+            &authority
+        } else {
+            &other_authority
+        }
+        .certificate();
+        let server = WebSocketServer {
             authority: Some(authority),
-            ..Peer::start().await
+            ..WebSocketServer::start().await
         };
-        let proxy = RecordingProxy::start(peer.address()).await;
+        let proxy = RecordingProxy::start(server.address()).await;
         let http = HttpClient::with_settings(HttpSettings::default().with_root(root));
         let env = Env::fixed([("https_proxy", proxy.url())]);
         let url = "wss://api.example.test/socket";
         let connecting = WebSocket::connect(&http, url, HeaderOverrides::new(), &env, None);
         if trusted {
-            let (client, (mut server, _)) = tokio::join!(connecting, peer.accept());
+            let (client, (mut server, _)) = tokio::join!(connecting, server.accept());
             server.send(Message::text("hi")).await.unwrap();
             assert_eq!(client.unwrap().0.receive(None).await, Ok(text("hi")));
         } else {
-            let refusing = async {
-                let (socket, _) = peer.listener.accept().await.unwrap();
-                peer.authority
+            let rejecting = async {
+                let (socket, _) = server.listener.accept().await.unwrap();
+                server
+                    .authority
                     .as_ref()
                     .unwrap()
                     .acceptor()
@@ -224,13 +230,13 @@ async fn tls_goes_through_a_tunnel_and_trust_is_checked() {
                     .await
                     .is_err()
             };
-            let (client, refused) = tokio::join!(connecting, refusing);
+            let (client, rejected) = tokio::join!(connecting, rejecting);
             let error = client.unwrap_err();
-            assert!(refused);
+            assert!(rejected);
             assert!(error.message.contains("not trusted"), "{error}");
         }
         let [seen] = &proxy.requests()[..] else {
-            panic!("one tunnel was asked for");
+            panic!("expected one tunnel request");
         };
         assert_eq!(seen.target, "api.example.test:443");
         assert_eq!(

@@ -1,54 +1,48 @@
-//! What a service that speaks the Messages API can do, read from the model's compat flags.
+//! Capabilities of a service with the Messages API, from the model's compat flags.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::{Model, ModelCost};
 
-/// The compat flags of the Messages API with their defaults applied.
+/// The compat flags of the Messages API with defaults applied.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Compat {
-    /// Tools take `eager_input_streaming`; without it a beta asks for the same.
+pub(super) struct MessagesCompat {
+    /// Tools accept `eager_input_streaming`; otherwise a beta enables it.
     pub eager_tool_input: bool,
-    /// Cache markers take a lifetime of one hour.
+    /// Cache markers accept a TTL of one hour.
     pub long_cache: bool,
-    /// The header that ties requests of one session together.
+    /// The header that identifies the session of a request.
     pub affinity_header: Option<&'static str>,
-    /// Tools take cache markers.
     pub cache_on_tools: bool,
-    /// The sampling temperature may be set.
     pub temperature: bool,
-    /// Thinking is adaptive, steered by an effort instead of a budget.
+    /// Thinking is adaptive and controlled by an effort instead of a budget.
     pub adaptive_thinking: bool,
     /// Thinking may be replayed with an empty signature.
     pub empty_signature: bool,
-    /// Tools may be strict.
     pub strict_tools: bool,
-    /// The effort may change between turns, and the history says how.
+    /// The effort may change between turns, and the history records it.
     pub effort_in_history: bool,
-    /// System messages may stand in the conversation.
+    /// System messages are allowed within the conversation.
     pub later_system_messages: bool,
-    /// Tools may come and go in the conversation.
+    /// Tools may be added and removed within the conversation.
     pub later_tool_changes: bool,
-    /// Models the service may answer with when the asked one refuses.
-    pub fallbacks: Vec<Fallback>,
+    /// Models that may respond if the requested one refuses.
+    pub fallbacks: Vec<AllowedFallback>,
 }
 
-/// A model the service may answer with instead.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Fallback {
-    /// Whose prices these are.
+pub(super) struct AllowedFallback {
+    /// The provider that the prices are for.
     #[serde(default)]
     pub provider: String,
     pub model: String,
-    /// What its tokens cost.
     #[serde(default)]
     pub cost: Option<ModelCost>,
 }
 
-impl Compat {
-    /// Reads the flags of a model.
-    pub(super) fn of(model: &Model) -> Self {
+impl MessagesCompat {
+    pub(super) fn for_model(model: &Model) -> Self {
         let flag = |name: &str, default: bool| {
             model
                 .compat_value(name)
@@ -96,12 +90,12 @@ fn affinity_header(model: &Model, is_openrouter: bool) -> &'static str {
     }
 }
 
-fn fallbacks(model: &Model) -> Vec<Fallback> {
+fn fallbacks(model: &Model) -> Vec<AllowedFallback> {
     let Some(Value::Array(entries)) = model.compat_value("allowedFallbackModels") else {
         return Vec::new();
     };
     entries
         .iter()
-        .filter_map(|entry| Fallback::deserialize(entry).ok())
+        .filter_map(|entry| AllowedFallback::deserialize(entry).ok())
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The conversation as the Messages API takes it.
+//! Converts the conversation for the Messages API.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,15 @@ use crate::options::ModelRequest;
 use crate::transcript;
 use crate::transform::{self, tool_ids};
 
-/// Stands in a tool result that is nothing but images; the service wants a word beside them.
-const ATTACHED_IMAGE: &str = "(see the attached image)";
+/// Text of a tool result that contains only images; the service requires a text block.
+const ATTACHED_IMAGE: &str = "(see attached image)";
 
-/// The efforts a history may name.
+/// The efforts that a history may contain.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-/// A message of the request.
 #[derive(Debug, Serialize)]
 pub(super) struct WireMessage<'request> {
-    role: Role,
+    role: MessageRole,
     content: WireContent<'request>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig<'request>>,
@@ -30,7 +29,7 @@ pub(super) struct WireMessage<'request> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum MessageRole {
     System,
     User,
     Assistant,
@@ -43,7 +42,7 @@ enum WireContent<'request> {
     Blocks(Vec<MarkedBlock<'request>>),
 }
 
-/// A block, and the cache marker it may carry.
+/// A content block with an optional cache marker.
 #[derive(Debug, Serialize)]
 struct MarkedBlock<'request> {
     #[serde(flatten)]
@@ -110,8 +109,8 @@ struct ToolName<'request> {
     name: &'request str,
 }
 
-/// Applies the rules for handing a transcript to this API.
-pub(super) fn handed_off<'request>(
+/// Applies the hand-off rules for this API.
+pub(super) fn hand_off<'request>(
     messages: Vec<Cow<'request, Message>>,
     request: &ModelRequest,
 ) -> Vec<Cow<'request, Message>> {
@@ -123,41 +122,41 @@ pub(super) fn handed_off<'request>(
     )
 }
 
-/// How a conversation is converted.
+/// Settings for the conversion of a conversation.
 #[derive(Debug)]
-pub(super) struct Conversation<'request> {
-    /// The provider that is asked; efforts of its own answers are replayed.
+pub(super) struct ConversationConverter<'request> {
+    /// The provider of the request; efforts of its own messages are replayed.
     pub provider: &'request str,
     /// The marker for the end of the conversation.
     pub cache: Option<CacheControl>,
     /// Thinking may be replayed without a signature.
     pub empty_signature: bool,
-    /// Later tool changes are told in place.
+    /// Tool changes are sent at their system message.
     pub tool_changes: bool,
-    /// The effort from here on, for models whose effort is part of the history.
-    pub effort_now: Option<&'request str>,
+    /// The effort of this request, for models whose effort is part of the history.
+    pub current_effort: Option<&'request str>,
 }
 
-impl<'request> Conversation<'request> {
+impl<'request> ConversationConverter<'request> {
     /// Converts a transcript; its leading system message is not part of the conversation.
     pub(super) fn convert(
         &self,
         transcript: &'request [Cow<'request, Message>],
     ) -> Vec<WireMessage<'request>> {
         let mut messages: Vec<WireMessage<'request>> = Vec::with_capacity(transcript.len());
-        // Tool results must follow their calls at once, so a system message waits until the next
-        // answer begins, or for the end.
-        let mut waiting: Vec<WireMessage<'request>> = Vec::new();
-        let mut after_result = false;
+        // Tool results must directly follow their calls, so a system message is deferred until the
+        // next assistant message or the end.
+        let mut deferred: Vec<WireMessage<'request>> = Vec::new();
+        let mut follows_result = false;
         for (index, message) in transcript.iter().enumerate() {
             let mut is_result = false;
             match message.as_ref() {
                 Message::System(_) if index == 0 => {}
-                Message::System(system) => waiting.extend(self.system(system)),
+                Message::System(system) => deferred.extend(self.system(system)),
                 Message::User(user) => messages.extend(user_message(&user.content)),
-                Message::Assistant(answer) => {
-                    messages.append(&mut waiting);
-                    messages.extend(self.assistant(answer));
+                Message::Assistant(message) => {
+                    messages.append(&mut deferred);
+                    messages.extend(self.assistant(message));
                 }
                 Message::ToolResult(result) => {
                     is_result = true;
@@ -166,16 +165,16 @@ impl<'request> Conversation<'request> {
                         Some(WireMessage {
                             content: WireContent::Blocks(blocks),
                             ..
-                        }) if after_result => blocks.push(block),
-                        _ => messages.push(WireMessage::new(Role::User, vec![block])),
+                        }) if follows_result => blocks.push(block),
+                        _ => messages.push(WireMessage::new(MessageRole::User, vec![block])),
                     }
                 }
             }
-            after_result = is_result;
+            follows_result = is_result;
         }
-        messages.append(&mut waiting);
-        self.mark(&mut messages);
-        if let Some(effort) = self.effort_now {
+        messages.append(&mut deferred);
+        self.add_cache_marker(&mut messages);
+        if let Some(effort) = self.current_effort {
             messages.push(WireMessage::effort(effort));
         }
         messages
@@ -199,12 +198,12 @@ impl<'request> Conversation<'request> {
                 WireBlock::ToolAddition { tool }.into()
             }));
         }
-        (!blocks.is_empty()).then(|| WireMessage::new(Role::System, blocks))
+        (!blocks.is_empty()).then(|| WireMessage::new(MessageRole::System, blocks))
     }
 
-    /// Converts an answer, led by the effort it was given with where the history tells efforts.
-    fn assistant(&self, answer: &'request AssistantMessage) -> Vec<WireMessage<'request>> {
-        let blocks: Vec<MarkedBlock<'request>> = answer
+    /// Converts an assistant message, preceded by its effort if efforts are part of the history.
+    fn assistant(&self, message: &'request AssistantMessage) -> Vec<WireMessage<'request>> {
+        let blocks: Vec<MarkedBlock<'request>> = message
             .content
             .iter()
             .filter_map(|block| self.assistant_block(block))
@@ -213,19 +212,19 @@ impl<'request> Conversation<'request> {
         if blocks.is_empty() {
             return Vec::new();
         }
-        let effort = answer
+        let effort = message
             .provider_thinking_level
             .as_deref()
             .filter(|effort| EFFORTS.contains(effort))
             .filter(|_| {
-                self.effort_now.is_some()
-                    && answer.api == api::ANTHROPIC_MESSAGES
-                    && answer.provider == self.provider
+                self.current_effort.is_some()
+                    && message.api == api::ANTHROPIC_MESSAGES
+                    && message.provider == self.provider
             });
         effort
             .map(WireMessage::effort)
             .into_iter()
-            .chain([WireMessage::new(Role::Assistant, blocks)])
+            .chain([WireMessage::new(MessageRole::Assistant, blocks)])
             .collect()
     }
 
@@ -262,20 +261,20 @@ impl<'request> Conversation<'request> {
                 thinking: &block.thinking,
                 signature: "",
             }),
-            // An answer that was cut off has no signature, and the service refuses thinking
-            // without one.
+            // A truncated response has no signature, and the service rejects thinking without
+            // one.
             None => Some(WireBlock::Text {
                 text: Cow::Borrowed(&block.thinking),
             }),
         }
     }
 
-    /// Marks the end of the conversation for the cache.
-    fn mark(&self, messages: &mut [WireMessage<'request>]) {
+    /// Adds the cache marker at the end of the conversation.
+    fn add_cache_marker(&self, messages: &mut [WireMessage<'request>]) {
         let (Some(cache), Some(last)) = (self.cache, messages.last_mut()) else {
             return;
         };
-        if last.role == Role::Assistant {
+        if last.role == MessageRole::Assistant {
             return;
         }
         if let WireContent::Text(text) = &mut last.content {
@@ -291,7 +290,7 @@ impl<'request> Conversation<'request> {
 }
 
 impl<'request> WireMessage<'request> {
-    fn new(role: Role, blocks: Vec<MarkedBlock<'request>>) -> Self {
+    fn new(role: MessageRole, blocks: Vec<MarkedBlock<'request>>) -> Self {
         Self {
             role,
             content: WireContent::Blocks(blocks),
@@ -302,7 +301,7 @@ impl<'request> WireMessage<'request> {
     fn effort(effort: &'request str) -> Self {
         Self {
             output_config: Some(OutputConfig { effort }),
-            ..Self::new(Role::System, Vec::new())
+            ..Self::new(MessageRole::System, Vec::new())
         }
     }
 }
@@ -319,13 +318,13 @@ impl<'request> ToolName<'request> {
 fn user_message(content: &MessageContent) -> Option<WireMessage<'_>> {
     match content {
         MessageContent::Text(text) => (!text.trim().is_empty()).then(|| WireMessage {
-            role: Role::User,
+            role: MessageRole::User,
             content: WireContent::Text(Cow::Borrowed(text)),
             output_config: None,
         }),
         MessageContent::Blocks(blocks) => {
             let blocks: Vec<_> = blocks.iter().filter_map(input_block).collect();
-            (!blocks.is_empty()).then(|| WireMessage::new(Role::User, blocks))
+            (!blocks.is_empty()).then(|| WireMessage::new(MessageRole::User, blocks))
         }
     }
 }
@@ -356,7 +355,7 @@ fn tool_result_content(blocks: &[InputBlock]) -> WireContent<'_> {
     WireContent::Blocks(converted)
 }
 
-/// Converts a block; the service refuses blank text.
+/// Converts a block; blank text is dropped because the service rejects it.
 fn input_block(block: &InputBlock) -> Option<MarkedBlock<'_>> {
     let block = match block {
         InputBlock::Text(text) if text.text.trim().is_empty() => return None,

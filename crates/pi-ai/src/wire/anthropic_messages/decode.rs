@@ -1,15 +1,15 @@
-//! The answer of the Messages API: server-sent events into message events.
+//! Decodes a response of the Messages API: server-sent events into message events.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::ErrorReport;
-use super::compat::Compat;
+use super::compat::MessagesCompat;
 use super::events::{
     BlockDelta, BlockStart, BlockStop, EventType, MessageDelta, MessageStart, StartedBlock,
     StartedMessage, StopDetails, Transformation, WireUsage,
 };
-use super::request::Thinking;
+use super::request::MessagesThinking;
 use crate::content::{ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
 use crate::json::{JsonObject, from_str_lenient};
@@ -19,34 +19,32 @@ use crate::options::ModelRequest;
 use crate::stop_reason::StopReason;
 use crate::transport::sse::{SseEvent, SseParser};
 use crate::usage::Usage;
-use crate::wire::{Decoder, Progress, http_error};
+use crate::wire::{DecodeStatus, Decoder, http_error};
 
-/// What a thinking block says where the provider withholds the text.
+/// Text of a thinking block whose content the provider withholds.
 pub(crate) const REDACTED_THINKING: &str = "[Reasoning redacted]";
 
-/// Decodes one answer.
 #[derive(Debug)]
 pub(super) struct MessagesDecoder {
     parser: SseParser,
-    answer: Answer,
+    state: MessagesState,
 }
 
-/// What is known of the answer beyond the message itself.
+/// Decoder state besides the message itself.
 #[derive(Debug)]
-struct Answer {
+struct MessagesState {
     model: String,
     provider: String,
-    compat: Compat,
+    compat: MessagesCompat,
     effort: Option<String>,
     timestamp: i64,
-    open: Vec<OpenBlock>,
+    open_blocks: Vec<OpenBlock>,
     usage: Usage,
     transformations: Vec<Transformation>,
     refusal: Option<ProviderError>,
     is_complete: bool,
 }
 
-/// A block between its start and its stop.
 #[derive(Debug, Clone, Copy)]
 struct OpenBlock {
     wire_index: u64,
@@ -62,22 +60,23 @@ enum BlockKind {
 }
 
 impl MessagesDecoder {
-    /// Creates the decoder of one answer.
     pub(super) fn new(request: &ModelRequest) -> Self {
-        let compat = Compat::of(&request.model);
-        let effort = match Thinking::of(request, &compat) {
-            Thinking::Adaptive(effort) if compat.effort_in_history => Some(effort.to_owned()),
+        let compat = MessagesCompat::for_model(&request.model);
+        let effort = match MessagesThinking::for_request(request, &compat) {
+            MessagesThinking::Adaptive(effort) if compat.effort_in_history => {
+                Some(effort.to_owned())
+            }
             _ => None,
         };
         Self {
             parser: SseParser::new(),
-            answer: Answer {
+            state: MessagesState {
                 model: request.model.id.clone(),
                 provider: request.model.provider.clone(),
                 compat,
                 effort,
                 timestamp: request.env.now_ms(),
-                open: Vec::new(),
+                open_blocks: Vec::new(),
                 usage: Usage::default(),
                 transformations: Vec::new(),
                 refusal: None,
@@ -92,29 +91,29 @@ impl Decoder for MessagesDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let Self { parser, answer } = self;
-        parser.push(bytes, |event| answer.event(event, message))?;
-        Ok(if answer.is_complete {
-            Progress::Complete
+    ) -> Result<DecodeStatus, ProviderError> {
+        let Self { parser, state } = self;
+        parser.push(bytes, |event| state.handle_event(event, message))?;
+        Ok(if state.is_complete {
+            DecodeStatus::Complete
         } else {
-            Progress::More
+            DecodeStatus::More
         })
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        let Self { parser, answer } = self;
+        let Self { parser, state } = self;
         parser.finish(|event| {
-            // The last event may have been cut off with the connection.
+            // The last event may be truncated by a lost connection.
             if serde_json::from_str::<IgnoredAny>(event.data).is_err() {
                 return Ok(());
             }
-            answer.event(event, message)
+            state.handle_event(event, message)
         })?;
-        if answer.is_complete {
+        if state.is_complete {
             Ok(())
         } else {
-            Err(answer
+            Err(state
                 .refusal
                 .take()
                 .unwrap_or_else(|| ProviderError::network("The stream ended before message_stop")))
@@ -122,8 +121,8 @@ impl Decoder for MessagesDecoder {
     }
 }
 
-impl Answer {
-    fn event(
+impl MessagesState {
+    fn handle_event(
         &mut self,
         event: SseEvent<'_>,
         message: &mut MessageBuilder,
@@ -132,24 +131,24 @@ impl Answer {
             return Ok(());
         }
         let data = event.data;
-        // Some compatible services leave the event's name to its data.
-        let named;
+        // Some compatible services send the event type only in the data.
+        let data_type;
         let name = match event.event {
             Some(name) => name,
             None => {
-                named = read::<EventType<'_>>("unnamed", data)?.kind;
-                named.as_ref()
+                data_type = parse_event::<EventType<'_>>("unnamed", data)?.kind;
+                data_type.as_ref()
             }
         };
         match name {
-            "content_block_delta" => self.delta(&read(name, data)?, message),
-            "content_block_start" => return self.block_start(read(name, data)?, message),
-            "content_block_stop" => self.block_stop(&read(name, data)?, message),
-            "message_start" => self.message_start(read(name, data)?, message),
-            "message_delta" => return self.message_delta(read(name, data)?, message),
+            "content_block_delta" => self.delta(&parse_event(name, data)?, message),
+            "content_block_start" => return self.block_start(parse_event(name, data)?, message),
+            "content_block_stop" => self.block_stop(&parse_event(name, data)?, message),
+            "message_start" => self.message_start(parse_event(name, data)?, message),
+            "message_delta" => return self.message_delta(parse_event(name, data)?, message),
             "message_stop" => return self.message_stop(message),
             "error" => return Err(reported_error(data)),
-            // Pings, and whatever comes later.
+            // Pings and unknown events.
             _ => {}
         }
         Ok(())
@@ -162,7 +161,7 @@ impl Answer {
             usage,
             input_transformations,
         } = start.message;
-        self.note_transformations(input_transformations.or(start.input_transformations));
+        self.set_transformations(input_transformations.or(start.input_transformations));
         let other_model = model.filter(|model| *model != self.model);
         if let Some(prices) = other_model
             .as_deref()
@@ -184,11 +183,11 @@ impl Answer {
                 .and_then(|creation| creation.ephemeral_1h_input_tokens)
                 .unwrap_or(0),
         );
-        self.take_usage(&usage, message);
+        self.update_usage(&usage, message);
     }
 
-    /// Takes the counts that are there: a later report may leave some out.
-    fn take_usage(&mut self, reported: &WireUsage, message: &mut MessageBuilder) {
+    /// Updates the counts that are present: a later report may omit some.
+    fn update_usage(&mut self, reported: &WireUsage, message: &mut MessageBuilder) {
         let usage = &mut self.usage;
         let counts = [
             (&mut usage.input, reported.input_tokens),
@@ -253,12 +252,12 @@ impl Answer {
             }
             StartedBlock::Fallback => {
                 return Err(ProviderError::protocol(
-                    "The service changed the model in the middle of an answer",
+                    "The service changed the model in the middle of a response",
                 ));
             }
             StartedBlock::Other => return Ok(()),
         };
-        self.open.push(OpenBlock {
+        self.open_blocks.push(OpenBlock {
             wire_index: start.index,
             content_index,
             kind,
@@ -268,7 +267,7 @@ impl Answer {
 
     fn delta(&mut self, event: &BlockDelta<'_>, message: &mut MessageBuilder) {
         let Some(block) = self
-            .open
+            .open_blocks
             .iter()
             .rfind(|block| block.wire_index == event.index)
         else {
@@ -276,12 +275,12 @@ impl Answer {
         };
         let (delta, index) = (&event.delta, block.content_index);
         match (delta.kind.as_ref(), block.kind) {
-            ("text_delta", BlockKind::Text) => message.append_text_part(index, &delta.text),
+            ("text_delta", BlockKind::Text) => message.append_text_or_empty(index, &delta.text),
             ("thinking_delta", BlockKind::Thinking) => {
-                message.append_thinking_part(index, &delta.thinking);
+                message.append_thinking_or_empty(index, &delta.thinking);
             }
             ("input_json_delta", BlockKind::ToolCall) => {
-                message.append_arguments_part(index, &delta.partial_json);
+                message.append_arguments_or_empty(index, &delta.partial_json);
             }
             ("signature_delta", BlockKind::Thinking) => {
                 message.with_thinking(index, |block| {
@@ -291,17 +290,17 @@ impl Answer {
                         .push_str(&delta.signature);
                 });
             }
-            // Citations, and whatever comes later.
+            // Citations and unknown deltas.
             _ => {}
         }
     }
 
     fn block_stop(&mut self, stop: &BlockStop, message: &mut MessageBuilder) {
-        let place = self
-            .open
+        let position = self
+            .open_blocks
             .iter()
             .rposition(|block| block.wire_index == stop.index);
-        let Some(block) = place.map(|place| self.open.remove(place)) else {
+        let Some(block) = position.map(|position| self.open_blocks.remove(position)) else {
             return;
         };
         match block.kind {
@@ -316,12 +315,12 @@ impl Answer {
         event: MessageDelta,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
-        self.note_transformations(event.input_transformations);
+        self.set_transformations(event.input_transformations);
         if let Some(raw) = event.delta.stop_reason {
             self.stop(&raw, event.delta.stop_details, message)?;
         }
         if let Some(usage) = &event.usage {
-            self.take_usage(usage, message);
+            self.update_usage(usage, message);
         }
         Ok(())
     }
@@ -333,7 +332,7 @@ impl Answer {
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let reason = match raw {
-            // A paused turn goes on when the conversation is sent again.
+            // A paused turn continues when the conversation is sent again.
             "end_turn" | "pause_turn" | "stop_sequence" => StopReason::Stop,
             "max_tokens" => StopReason::Length,
             "tool_use" => StopReason::ToolUse,
@@ -345,19 +344,19 @@ impl Answer {
                 let explanation = details
                     .and_then(|details| details.explanation)
                     .filter(|text| !text.trim().is_empty())
-                    .unwrap_or_else(|| "The model refused to answer this request".to_owned());
+                    .unwrap_or_else(|| "The model refused this request".to_owned());
                 self.refusal = Some(ProviderError::new(ErrorClass::Refused, explanation));
                 Ok(())
             }
             "sensitive" => {
                 self.refusal = Some(ProviderError::new(
                     ErrorClass::Refused,
-                    "The service's content filter stopped the answer (sensitive)",
+                    "The service's content filter stopped the response (sensitive)",
                 ));
                 Ok(())
             }
             _ if reason == StopReason::Error => Err(ProviderError::protocol(format!(
-                "The service stopped for a reason this version does not know: {raw}"
+                "The service stopped for an unknown reason: {raw}"
             ))),
             _ => Ok(()),
         }
@@ -382,7 +381,7 @@ impl Answer {
         Ok(())
     }
 
-    fn note_transformations(&mut self, reported: Option<Vec<Transformation>>) {
+    fn set_transformations(&mut self, reported: Option<Vec<Transformation>>) {
         if let Some(transformations) = reported {
             self.transformations = transformations;
         }
@@ -414,13 +413,13 @@ fn transformation_diagnostic(transformations: &[Transformation], timestamp: i64)
     }
 }
 
-fn read<'event, Event: Deserialize<'event>>(
+fn parse_event<'event, Event: Deserialize<'event>>(
     name: &str,
     data: &'event str,
 ) -> Result<Event, ProviderError> {
     from_str_lenient(data).map_err(|error| {
         ProviderError::protocol(format!(
-            "The stream's {name} event was terminated early or is not valid: {error}"
+            "The stream's {name} event was terminated early or is invalid: {error}"
         ))
     })
 }
@@ -429,6 +428,6 @@ fn reported_error(data: &str) -> ProviderError {
     let class = ErrorReport::class_in(data).unwrap_or(ErrorClass::Protocol);
     http_error::with_overflow(ProviderError::new(
         class,
-        format!("The service reported an error in its answer: {data}"),
+        format!("The service reported an error: {data}"),
     ))
 }

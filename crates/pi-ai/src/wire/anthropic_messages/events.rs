@@ -1,4 +1,4 @@
-//! The events of a streamed answer, as the Messages API writes them.
+//! The stream events of the Messages API.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(super) struct StartedMessage {
     pub(super) input_transformations: Option<Vec<Transformation>>,
 }
 
-/// Something the service changed in the request before the model saw it.
+/// A change that the service made to the request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Transformation {
     #[serde(rename = "type", default)]
@@ -94,9 +94,9 @@ pub(super) enum StartedBlock {
         #[serde(default)]
         input: Option<JsonObject>,
     },
-    /// Another model answers in place of the asked one.
+    /// Another model responds instead of the requested one.
     Fallback,
-    /// Blocks of tools that run at the service, and whatever comes later.
+    /// Blocks of server-side tools, and unknown ones.
     #[serde(other)]
     Other,
 }
@@ -105,12 +105,12 @@ pub(super) enum StartedBlock {
 pub(super) struct BlockDelta<'event> {
     pub(super) index: u64,
     #[serde(borrow)]
-    pub(super) delta: Delta<'event>,
+    pub(super) delta: ContentDelta<'event>,
 }
 
-/// A flat struct for all kinds of delta, since a tagged enum would copy every one of them once more.
+/// A flat struct for all kinds of delta, since a tagged enum would copy each of them once more.
 #[derive(Debug, Deserialize)]
-pub(super) struct Delta<'event> {
+pub(super) struct ContentDelta<'event> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'event, str>,
     #[serde(default, borrow)]

@@ -1,12 +1,12 @@
 //! The request body: model, limits, prompt, tools and thinking.
 //!
-//! The conversation itself is converted in [`super::conversation`].
+//! [`super::conversation`] converts the conversation itself.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::compat::Compat;
-use super::conversation::{self, Conversation, WireMessage};
+use super::compat::MessagesCompat;
+use super::conversation::{self, ConversationConverter, WireMessage};
 use crate::constrained_sampling::strict_parameters;
 use crate::error::ProviderError;
 use crate::options::{CacheRetention, ModelRequest, ToolChoice};
@@ -16,11 +16,11 @@ use crate::tool_schema::Tool;
 use crate::transcript;
 use crate::wire::RequestBody;
 
-/// The effort of models whose effort is part of the history, when nothing else is asked.
-const USUAL_EFFORT: &str = "high";
+/// The default effort of models whose effort is part of the history.
+const DEFAULT_EFFORT: &str = "high";
 
-/// A tool declared from the first request on when tools may change later. As soon as one tool is
-/// deferred the service adds hidden text to the prompt; with this one always there, that text is
+/// A tool declared from the first request on if tools may change later. Once any tool is
+/// deferred, the service adds hidden text to the prompt; with this tool always present, that text is
 /// part of the cached prefix before the first real change.
 const DEFERRED_PLACEHOLDER: &str = "__pi_deferred_placeholder__";
 
@@ -34,7 +34,7 @@ pub(super) struct CacheControl {
 }
 
 impl CacheControl {
-    fn of(request: &ModelRequest, compat: &Compat) -> Option<Self> {
+    fn for_request(request: &ModelRequest, compat: &MessagesCompat) -> Option<Self> {
         let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
@@ -48,7 +48,7 @@ impl CacheControl {
 }
 
 #[derive(Debug, Serialize)]
-struct Body<'request> {
+struct MessagesBody<'request> {
     model: &'request str,
     messages: Vec<WireMessage<'request>>,
     max_tokens: u64,
@@ -110,10 +110,8 @@ enum WireThinking<'request> {
     },
 }
 
-/// How much effort the model shall spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct OutputConfig<'request> {
-    /// The service's word for it.
     pub effort: &'request str,
 }
 
@@ -122,30 +120,29 @@ struct FallbackModel<'request> {
     model: &'request str,
 }
 
-/// How the model shall think, as far as the rest of the request depends on it.
+/// Thinking configuration, as far as the rest of the request depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thinking<'request> {
-    /// The model cannot think, or nothing may be said about it.
-    Unmentioned,
+pub(super) enum MessagesThinking<'request> {
+    /// The model does not support thinking, or the field must be omitted.
+    Omitted,
     Off,
-    /// Up to a number of tokens.
+    /// With a token budget.
     Budget,
-    /// As much as the model finds right for an effort.
+    /// Adaptive, controlled by an effort.
     Adaptive(&'request str),
 }
 
-impl<'request> Thinking<'request> {
-    /// Decides how the model shall think.
-    pub(super) fn of(request: &'request ModelRequest, compat: &Compat) -> Self {
+impl<'request> MessagesThinking<'request> {
+    pub(super) fn for_request(request: &'request ModelRequest, compat: &MessagesCompat) -> Self {
         let level = request.options.reasoning;
         if compat.effort_in_history {
-            return Self::Adaptive(effort(request, level).unwrap_or(USUAL_EFFORT));
+            return Self::Adaptive(effort(request, level).unwrap_or(DEFAULT_EFFORT));
         }
         if !request.model.reasoning {
-            return Self::Unmentioned;
+            return Self::Omitted;
         }
         match effort(request, level) {
-            None if request.model.mapped_thinking_level(level) == Some(None) => Self::Unmentioned,
+            None if request.model.mapped_thinking_level(level) == Some(None) => Self::Omitted,
             None => Self::Off,
             Some(effort) if compat.adaptive_thinking => Self::Adaptive(effort),
             Some(_) => Self::Budget,
@@ -153,28 +150,28 @@ impl<'request> Thinking<'request> {
     }
 }
 
-/// Returns the service's word for a level; `off` has none.
+/// Returns the service's effort for a level; `off` has none.
 fn effort(request: &ModelRequest, level: ThinkingLevel) -> Option<&str> {
-    let asked = request
+    let requested = request
         .options
         .provider_option("effort")
         .and_then(Value::as_str);
     let mapped = request.model.mapped_thinking_level(level).flatten();
     match level {
         ThinkingLevel::Off => None,
-        ThinkingLevel::Minimal | ThinkingLevel::Low => asked.or(mapped).or(Some("low")),
-        ThinkingLevel::Medium => asked.or(mapped).or(Some("medium")),
+        ThinkingLevel::Minimal | ThinkingLevel::Low => requested.or(mapped).or(Some("low")),
+        ThinkingLevel::Medium => requested.or(mapped).or(Some("medium")),
         ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => {
-            asked.or(mapped).or(Some("high"))
+            requested.or(mapped).or(Some("high"))
         }
     }
 }
 
-/// Returns whether tool changes are sent in place, at their system message.
+/// Whether tool changes are sent at their system message.
 ///
-/// Changes name tools, so a name must mean one thing throughout; and the service wants at least
+/// Changes refer to tools by name, so a name must be unambiguous; and the service requires at least
 /// one tool that is not deferred.
-pub(super) fn changes_tools_in_place(request: &ModelRequest, compat: &Compat) -> bool {
+pub(super) fn changes_tools_in_place(request: &ModelRequest, compat: &MessagesCompat) -> bool {
     let declares_tools = transcript::leading_system_message(&request.messages)
         .and_then(|message| message.tools_added.as_ref())
         .is_some_and(|tools| !tools.is_empty());
@@ -183,31 +180,33 @@ pub(super) fn changes_tools_in_place(request: &ModelRequest, compat: &Compat) ->
         && !transcript::has_tool_redefinitions(&request.messages)
 }
 
-/// Builds the body.
-pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<RequestBody, ProviderError> {
-    let cache = CacheControl::of(request, compat);
-    let thinking = Thinking::of(request, compat);
+pub(super) fn body(
+    request: &ModelRequest,
+    compat: &MessagesCompat,
+) -> Result<RequestBody, ProviderError> {
+    let cache = CacheControl::for_request(request, compat);
+    let thinking = MessagesThinking::for_request(request, compat);
     let messages = transcript::resolve(&request.messages, compat.later_system_messages);
     let prompt = messages
         .first()
         .and_then(|message| message.as_system())
         .map(transcript::system_text)
         .filter(|text| !text.is_empty());
-    let messages = conversation::handed_off(messages, request);
-    let effort_now = match thinking {
-        Thinking::Adaptive(effort) if compat.effort_in_history => Some(effort),
+    let messages = conversation::hand_off(messages, request);
+    let current_effort = match thinking {
+        MessagesThinking::Adaptive(effort) if compat.effort_in_history => Some(effort),
         _ => None,
     };
-    let conversation = Conversation {
+    let conversation = ConversationConverter {
         provider: &request.model.provider,
         cache,
         empty_signature: compat.empty_signature,
         tool_changes: changes_tools_in_place(request, compat),
-        effort_now,
+        current_effort,
     };
-    let declared = DeclaredTools::of(request, compat);
+    let declared = DeclaredTools::for_request(request, compat);
     let tools = declared.convert(compat, cache)?;
-    let body = Body {
+    let body = MessagesBody {
         model: &request.model.id,
         messages: conversation.convert(&messages),
         max_tokens: max_tokens(request, thinking),
@@ -220,11 +219,11 @@ pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<RequestBod
             }]
         }),
         temperature: temperature(request, compat, thinking),
-        // The service refuses a choice where there is nothing to choose from.
+        // The service rejects a tool choice without tools.
         tool_choice: tool_choice(request).filter(|_| !tools.is_empty()),
         tools,
-        thinking: wire_thinking(request, thinking, effort_now.is_some()),
-        output_config: output_config(thinking, effort_now.is_some()),
+        thinking: wire_thinking(request, thinking, current_effort.is_some()),
+        output_config: output_config(thinking, current_effort.is_some()),
         metadata: metadata(request),
         fallbacks: compat
             .fallbacks
@@ -237,45 +236,52 @@ pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<RequestBod
     RequestBody::write(&body)
 }
 
-fn max_tokens(request: &ModelRequest, thinking: Thinking<'_>) -> u64 {
+fn max_tokens(request: &ModelRequest, thinking: MessagesThinking<'_>) -> u64 {
     match thinking {
-        Thinking::Budget => token_limits::thinking_allowance(request).max_tokens,
-        Thinking::Unmentioned | Thinking::Off | Thinking::Adaptive(_) => {
+        MessagesThinking::Budget => token_limits::thinking_allowance(request).max_tokens,
+        MessagesThinking::Omitted | MessagesThinking::Off | MessagesThinking::Adaptive(_) => {
             token_limits::output_limit(request)
         }
     }
 }
 
-/// The service refuses a temperature beside thinking.
-fn temperature(request: &ModelRequest, compat: &Compat, thinking: Thinking<'_>) -> Option<f64> {
-    let thinks = matches!(thinking, Thinking::Budget | Thinking::Adaptive(_));
+/// The service rejects a temperature combined with thinking.
+fn temperature(
+    request: &ModelRequest,
+    compat: &MessagesCompat,
+    thinking: MessagesThinking<'_>,
+) -> Option<f64> {
+    let thinking_enabled = matches!(
+        thinking,
+        MessagesThinking::Budget | MessagesThinking::Adaptive(_)
+    );
     request
         .options
         .temperature
-        .filter(|_| compat.temperature && !thinks)
+        .filter(|_| compat.temperature && !thinking_enabled)
 }
 
 fn wire_thinking<'request>(
     request: &'request ModelRequest,
-    thinking: Thinking<'request>,
+    thinking: MessagesThinking<'request>,
     effort_in_history: bool,
 ) -> Option<WireThinking<'request>> {
-    // Newer models would send empty thinking by default.
+    // Newer models omit thinking text by default.
     let display = request
         .options
         .provider_option("thinkingDisplay")
         .and_then(Value::as_str)
         .unwrap_or("summarized");
     match thinking {
-        Thinking::Unmentioned => None,
-        Thinking::Off => Some(WireThinking::Disabled),
-        Thinking::Budget => Some(WireThinking::Enabled {
+        MessagesThinking::Omitted => None,
+        MessagesThinking::Off => Some(WireThinking::Disabled),
+        MessagesThinking::Budget => Some(WireThinking::Enabled {
             budget_tokens: thinking_budget(request),
             display,
         }),
-        Thinking::Adaptive(_) => Some(WireThinking::Adaptive {
+        MessagesThinking::Adaptive(_) => Some(WireThinking::Adaptive {
             display,
-            // Thinking bound to another prefix is dropped instead of failing every later turn.
+            // Drop thinking bound to another prefix instead of failing every later turn.
             block_binding: effort_in_history
                 .then(|| json!({"prefix_mismatch_behavior": "drop_block"})),
         }),
@@ -283,26 +289,29 @@ fn wire_thinking<'request>(
 }
 
 fn thinking_budget(request: &ModelRequest) -> u64 {
-    /// The least the service accepts.
-    const LEAST: u64 = 1024;
-    let asked = request
+    /// The minimum that the service accepts.
+    const MIN_BUDGET: u64 = 1024;
+    let requested = request
         .options
         .provider_option("thinkingBudgetTokens")
         .and_then(Value::as_u64);
-    match asked.unwrap_or_else(|| token_limits::thinking_allowance(request).budget) {
-        0 => LEAST,
+    match requested.unwrap_or_else(|| token_limits::thinking_allowance(request).budget) {
+        0 => MIN_BUDGET,
         budget => budget,
     }
 }
 
-/// With the effort in the history, the request's own one is the base that the history changes.
-fn output_config(thinking: Thinking<'_>, effort_in_history: bool) -> Option<OutputConfig<'_>> {
+/// With the effort in the history, the request's own effort is the baseline that the history changes.
+fn output_config(
+    thinking: MessagesThinking<'_>,
+    effort_in_history: bool,
+) -> Option<OutputConfig<'_>> {
     match thinking {
-        Thinking::Adaptive(_) if effort_in_history => Some(OutputConfig {
-            effort: USUAL_EFFORT,
+        MessagesThinking::Adaptive(_) if effort_in_history => Some(OutputConfig {
+            effort: DEFAULT_EFFORT,
         }),
-        Thinking::Adaptive(effort) => Some(OutputConfig { effort }),
-        Thinking::Unmentioned | Thinking::Off | Thinking::Budget => None,
+        MessagesThinking::Adaptive(effort) => Some(OutputConfig { effort }),
+        MessagesThinking::Omitted | MessagesThinking::Off | MessagesThinking::Budget => None,
     }
 }
 
@@ -328,14 +337,14 @@ fn tool_choice(request: &ModelRequest) -> Option<Value> {
     })
 }
 
-/// The tools of a request: those the model sees, and those a later message brings in.
+/// The tools of a request: the active ones, and those added by a later message.
 struct DeclaredTools {
     active: Vec<Tool>,
     deferred: Option<Vec<Tool>>,
 }
 
 impl DeclaredTools {
-    fn of(request: &ModelRequest, compat: &Compat) -> Self {
+    fn for_request(request: &ModelRequest, compat: &MessagesCompat) -> Self {
         if !changes_tools_in_place(request, compat) {
             return Self {
                 active: transcript::current_tools(&request.messages),
@@ -357,7 +366,7 @@ impl DeclaredTools {
 
     fn convert(
         &self,
-        compat: &Compat,
+        compat: &MessagesCompat,
         cache: Option<CacheControl>,
     ) -> Result<Vec<WireTool<'_>>, ProviderError> {
         let mut tools = self
@@ -373,7 +382,7 @@ impl DeclaredTools {
         };
         tools.push(WireTool {
             name: DEFERRED_PLACEHOLDER,
-            description: "A placeholder that is never available; do not call it.",
+            description: "Placeholder that is never available. Do not call it.",
             eager_input_streaming: None,
             strict: None,
             input_schema: json!({"type": "object", "properties": {}, "required": []}),
@@ -392,7 +401,7 @@ impl DeclaredTools {
 
 fn wire_tool<'request>(
     tool: &'request Tool,
-    compat: &Compat,
+    compat: &MessagesCompat,
 ) -> Result<WireTool<'request>, ProviderError> {
     let strict = strict_parameters(tool, compat.strict_tools)?;
     Ok(WireTool {
@@ -409,13 +418,13 @@ fn wire_tool<'request>(
     })
 }
 
-/// Which keys of a schema are sent.
+/// Which keywords of a schema are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SchemaKeys {
-    /// Everything; a strict schema is checked as a whole.
+    /// All of them; a strict schema is validated as a whole.
     All,
-    /// What describes the arguments, and the definitions it refers to: compatible services stumble
-    /// over other keywords.
+    /// Only those that describe the arguments, and definitions: some compatible services fail on
+    /// other keywords.
     Essential,
 }
 
@@ -425,12 +434,12 @@ fn object_schema(parameters: &Value, keys: SchemaKeys) -> Value {
     schema.insert("properties".to_owned(), json!({}));
     schema.insert("required".to_owned(), json!([]));
     for (key, value) in parameters.as_object().into_iter().flatten() {
-        let wanted = match key.as_str() {
+        let keep = match key.as_str() {
             "type" => false,
             "properties" | "required" | "$defs" | "definitions" => true,
             _ => keys == SchemaKeys::All,
         };
-        if wanted && !value.is_null() {
+        if keep && !value.is_null() {
             schema.insert(key.clone(), value.clone());
         }
     }

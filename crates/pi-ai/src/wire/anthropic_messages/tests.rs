@@ -1,4 +1,4 @@
 //! The Messages API against recorded streams and built requests.
 
-mod answers;
 mod requests;
+mod responses;

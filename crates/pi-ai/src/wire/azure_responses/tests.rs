@@ -1,4 +1,4 @@
-//! Addresses, deployments and bodies; how answers are read is tested beside the decoder.
+//! URLs, deployments and bodies; decoding is tested next to the decoder.
 
 use insta::assert_snapshot;
 use pretty_assertions::assert_eq;
@@ -11,8 +11,8 @@ use crate::options::StreamOptions;
 use crate::thinking::ThinkingLevel;
 use crate::wire::openai_responses::tests::{body_lines, prepared};
 use crate::wire::testing::{
-    assert_every_cut_ends_well, assert_same_events_for_any_split, decode, everything, lines, model,
-    request as request_of,
+    assert_same_events_for_any_split, assert_truncation_is_an_error, decode, full_conversation,
+    lines, model, request as request_of,
 };
 
 const TEXT: &[u8] = include_bytes!("../../../tests/fixtures/azure-openai-responses/text.sse");
@@ -42,7 +42,7 @@ fn url_with(base_url: &str, env: Variables<'_>) -> Result<String, String> {
 }
 
 #[test]
-fn the_address_comes_from_the_environment_or_the_model() {
+fn the_url_comes_from_the_environment_or_the_model() {
     let base = |value| [("AZURE_OPENAI_BASE_URL", value)];
     let ours = "https://ours.openai.azure.com/openai/v1/responses?api-version=v1";
     let cases: [(&str, Variables<'_>, &str); 11] = [
@@ -99,7 +99,7 @@ fn the_address_comes_from_the_environment_or_the_model() {
 }
 
 #[test]
-fn options_win_over_the_environment() {
+fn options_override_the_environment() {
     let env = [
         ("AZURE_OPENAI_API_VERSION", "env"),
         ("AZURE_OPENAI_BASE_URL", "http://env"),
@@ -124,7 +124,7 @@ fn options_win_over_the_environment() {
 }
 
 #[test]
-fn deployments_are_looked_up() {
+fn deployments_are_resolved() {
     let cases = [
         ("", "alpha"),
         ("alpha=mine, other=x", "mine"),
@@ -143,8 +143,8 @@ fn deployments_are_looked_up() {
 }
 
 #[test]
-fn everything_as_own_history() {
-    let messages = everything(
+fn full_conversation_as_own_history() {
+    let messages = full_conversation(
         "azure-openai-responses",
         api::AZURE_OPENAI_RESPONSES,
         "alpha",
@@ -155,7 +155,7 @@ fn everything_as_own_history() {
     let exchange = prepared(&AzureResponses, &azure_request(fields, messages, &env));
     let headers = HeaderOverrides::from([("api-key".to_owned(), Some("az-key".to_owned()))]);
     assert_eq!(exchange.headers, headers);
-    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_value()), @r#"
     model: "mine"
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
@@ -184,11 +184,11 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off_to_another_provider() {
-    let messages = everything("openai", api::OPENAI_RESPONSES, "beta");
+fn full_conversation_as_hand_off_to_another_provider() {
+    let messages = full_conversation("openai", api::OPENAI_RESPONSES, "beta");
     let fields = json!({"provider": "pz", "compat": {"supportsStrictMode": false}});
     let exchange = prepared(&AzureResponses, &azure_request(fields, messages, &[]));
-    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_value()), @r#"
     model: "alpha"
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
@@ -218,7 +218,7 @@ fn everything_as_a_hand_off_to_another_provider() {
 }
 
 #[test]
-fn reasoning_encrypted_only_at_the_end_can_be_sent_back() {
+fn reasoning_encrypted_only_at_the_end_can_be_replayed() {
     let request = azure_request(json!({}), json!([]), &[]);
     let decoder = AzureResponses.decoder(&request);
     let events = lines(&decode(decoder, &request.model, [LATE_REASONING]));
@@ -229,17 +229,17 @@ fn reasoning_encrypted_only_at_the_end_can_be_sent_back() {
 }
 
 #[test]
-fn splits_and_cuts_end_well() {
+fn splits_and_truncations_are_handled() {
     let request = azure_request(json!({}), json!([]), &[]);
     for body in [TEXT, LATE_REASONING] {
         let new_decoder = || AzureResponses.decoder(&request);
         assert_same_events_for_any_split(new_decoder, &request.model, body);
-        assert_every_cut_ends_well(new_decoder, &request.model, body);
+        assert_truncation_is_an_error(new_decoder, &request.model, body);
     }
 }
 
 #[test]
-fn a_request_without_key_is_refused() {
+fn a_request_without_key_is_an_error() {
     let mut request = azure_request(json!({}), json!([]), &[]);
     request.options.api_key = None;
     let refused = futures_util::FutureExt::now_or_never(AzureResponses.prepare(&request));

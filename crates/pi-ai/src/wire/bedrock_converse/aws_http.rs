@@ -1,5 +1,5 @@
-//! Lends our HTTP client to AWS's own code, so that loading credentials goes through the same
-//! proxies, roots and connections as everything else.
+//! Adapts our HTTP client to the AWS SDK, so that loading credentials uses the same proxies, roots
+//! and connections as all other requests.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use reqwest::Url;
 
 use crate::env::Env;
 use crate::error::ProviderError;
-use crate::transport::{HttpClient, read_whole, user_agent};
+use crate::transport::{HttpClient, read_body, user_agent};
 
-/// Our HTTP client as AWS's code sees it.
+/// Our HTTP client as an AWS SDK client.
 #[derive(Debug, Clone)]
 pub(super) struct AwsHttp {
     http: HttpClient,
@@ -26,7 +26,7 @@ pub(super) struct AwsHttp {
 }
 
 impl AwsHttp {
-    /// Lends a client; the environment may name a proxy.
+    /// `env` selects the proxy.
     pub(super) fn new(http: HttpClient, env: Env) -> Self {
         Self { http, env }
     }
@@ -64,8 +64,8 @@ impl HttpConnector for Connector {
 
 impl Connector {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        // The shared client has no connect timeout of its own, and metadata services are asked on
-        // machines that have none, so the time for the answer bounds the connection too.
+        // The shared client has no connect timeout, and metadata services are queried on machines
+        // that have none, so the total of both timeouts limits the request.
         let limit = match (self.connect_timeout, self.read_timeout) {
             (Some(connect), Some(read)) => Some(connect + read),
             (connect, read) => connect.or(read),
@@ -84,14 +84,14 @@ impl Connector {
             .try_into_http1x()
             .map_err(|error| ConnectorError::user(error.into()))?;
         let (mut head, body) = request.into_parts();
-        // Signatures leave this header out, and we sign with our own name everywhere.
+        // Signatures exclude this header, and all our requests use the same user agent.
         let name = HeaderValue::try_from(user_agent())
             .map_err(|error| ConnectorError::user(error.into()))?;
         head.headers.insert(USER_AGENT, name);
         let body = body
             .bytes()
             .map(<[u8]>::to_vec)
-            .ok_or_else(|| ConnectorError::user("the body is not in memory".into()))?;
+            .ok_or_else(|| ConnectorError::user("the request body is a stream".into()))?;
         let target = Url::parse(&head.uri.to_string())
             .map_err(|error| ConnectorError::user(error.into()))?;
         let (client, route) = self
@@ -106,13 +106,14 @@ impl Connector {
             .await
             .map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = read_whole(response, &route)
+        let body = read_body(response, &route)
             .await
             .map_err(|error| ConnectorError::io(error.into()))?;
-        let mut answer = http::Response::new(SdkBody::from(body));
-        *answer.status_mut() = status;
-        *answer.headers_mut() = headers;
-        HttpResponse::try_from(answer).map_err(|error| ConnectorError::other(error.into(), None))
+        let mut http_response = http::Response::new(SdkBody::from(body));
+        *http_response.status_mut() = status;
+        *http_response.headers_mut() = headers;
+        HttpResponse::try_from(http_response)
+            .map_err(|error| ConnectorError::other(error.into(), None))
     }
 }
 
@@ -121,7 +122,7 @@ fn unavailable(error: ProviderError) -> ConnectorError {
 }
 
 fn failed(error: reqwest::Error) -> ConnectorError {
-    // Addresses may hold secrets.
+    // URLs may hold secrets.
     let error = error.without_url();
     if error.is_timeout() {
         ConnectorError::timeout(error.into())

@@ -1,13 +1,13 @@
-//! What a model on Bedrock can do, as far as its id and name tell.
+//! Capabilities of a model on Bedrock, derived from its ID and name.
 //!
-//! The Converse API is one for all vendors, but thinking and caching are not. An application
-//! inference profile hides the model behind an opaque id, so the name counts as well.
+//! The Converse API is the same for all vendors, but thinking and caching are not. An application
+//! inference profile hides the model behind an opaque ID, so the name is checked as well.
 
 use crate::env::Env;
 use crate::env_vars::BEDROCK_FORCE_CACHE;
 use crate::model::Model;
 
-/// Models whose thinking is adaptive, steered by an effort.
+/// Models with adaptive thinking, controlled by an effort.
 const ADAPTIVE: [&str; 7] = [
     "opus-4-6",
     "opus-4-7",
@@ -18,10 +18,10 @@ const ADAPTIVE: [&str; 7] = [
     "fable-5",
 ];
 
-/// Models that know the effort `xhigh`.
+/// Models that support the effort `xhigh`.
 const EXTRA_HIGH: [&str; 5] = ["opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "fable-5"];
 
-/// Claude models that take cache points.
+/// Claude models that support cache points.
 const CACHING: [&str; 6] = [
     "fable-5",
     "opus-5",
@@ -31,39 +31,35 @@ const CACHING: [&str; 6] = [
     "claude-3-5-haiku",
 ];
 
-/// What a model can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Capabilities {
-    /// It is one of Anthropic's, which alone take thinking settings and signatures.
+pub(super) struct BedrockCapabilities {
+    /// An Anthropic model; only these accept thinking settings and signatures.
     pub claude: bool,
-    /// Its thinking is adaptive.
     pub adaptive_thinking: bool,
-    /// It knows the effort `xhigh`.
+    /// Supports the effort `xhigh`.
     pub extra_high_effort: bool,
-    /// It takes cache points.
     pub cache_points: bool,
 }
 
-impl Capabilities {
-    /// Looks at id and name of a model.
-    pub(super) fn of(model: &Model, env: &Env) -> Self {
+impl BedrockCapabilities {
+    pub(super) fn for_model(model: &Model, env: &Env) -> Self {
         let (id, name) = (model.id.to_lowercase(), model.name.to_lowercase());
-        let spellings = [dashed(&id), dashed(&name), id, name];
-        let names_any = |parts: &[&str]| {
-            spellings
+        let variants = [normalize(&id), normalize(&name), id, name];
+        let matches_any = |parts: &[&str]| {
+            variants
                 .iter()
-                .any(|spelling| parts.iter().any(|part| spelling.contains(part)))
+                .any(|variant| parts.iter().any(|part| variant.contains(part)))
         };
-        let [_, _, id, name] = &spellings;
+        let [_, _, id, name] = &variants;
         let claude = id.contains("anthropic.claude")
             || id.contains("anthropic/claude")
             || name.contains("claude");
         Self {
             claude,
-            adaptive_thinking: names_any(&ADAPTIVE),
-            extra_high_effort: names_any(&EXTRA_HIGH),
-            cache_points: if names_any(&["claude"]) {
-                names_any(&CACHING)
+            adaptive_thinking: matches_any(&ADAPTIVE),
+            extra_high_effort: matches_any(&EXTRA_HIGH),
+            cache_points: if matches_any(&["claude"]) {
+                matches_any(&CACHING)
             } else {
                 env.var(BEDROCK_FORCE_CACHE).as_deref() == Some("1")
             },
@@ -71,20 +67,20 @@ impl Capabilities {
     }
 }
 
-/// Spells `Claude Opus 4.6` as ids do, `claude-opus-4-6`.
-fn dashed(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    let mut after_gap = false;
+/// Normalizes a name such as `Claude Opus 4.6` to the form of IDs, `claude-opus-4-6`.
+fn normalize(text: &str) -> String {
+    let mut normalized = String::with_capacity(text.len());
+    let mut after_separator = false;
     for character in text.chars() {
-        let is_gap = character.is_whitespace() || matches!(character, '_' | '.' | ':');
-        if !is_gap {
-            spelled.push(character);
-        } else if !after_gap {
-            spelled.push('-');
+        let is_separator = character.is_whitespace() || matches!(character, '_' | '.' | ':');
+        if !is_separator {
+            normalized.push(character);
+        } else if !after_separator {
+            normalized.push('-');
         }
-        after_gap = is_gap;
+        after_separator = is_separator;
     }
-    spelled
+    normalized
 }
 
 #[cfg(test)]
@@ -96,26 +92,26 @@ mod tests {
     use crate::wire::testing;
 
     #[test]
-    fn ids_and_names_tell_what_a_model_can() {
-        let none = Capabilities {
+    fn capabilities_are_derived_from_id_and_name() {
+        let none = BedrockCapabilities {
             claude: false,
             adaptive_thinking: false,
             extra_high_effort: false,
             cache_points: false,
         };
-        let claude = Capabilities {
+        let claude = BedrockCapabilities {
             claude: true,
             ..none
         };
-        let cached = Capabilities {
+        let cached = BedrockCapabilities {
             cache_points: true,
             ..claude
         };
-        let adaptive = Capabilities {
+        let adaptive = BedrockCapabilities {
             adaptive_thinking: true,
             ..cached
         };
-        let newest = Capabilities {
+        let newest = BedrockCapabilities {
             extra_high_effort: true,
             ..adaptive
         };
@@ -138,7 +134,11 @@ mod tests {
         for (id, name, expected) in cases {
             let model = testing::model("bedrock-converse-stream", json!({"id": id, "name": name}));
             let env = Env::fixed::<&str, &str>([]);
-            assert_eq!(Capabilities::of(&model, &env), expected, "{id} {name}");
+            assert_eq!(
+                BedrockCapabilities::for_model(&model, &env),
+                expected,
+                "{id} {name}"
+            );
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let caches = |name: &str| {
             let fields = json!({"id": "profile", "name": name});
             let model = testing::model("bedrock-converse-stream", fields);
-            Capabilities::of(&model, &env).cache_points
+            BedrockCapabilities::for_model(&model, &env).cache_points
         };
         assert!(caches("My profile"));
         assert!(!caches("Claude 3 Haiku"));

@@ -1,7 +1,7 @@
-//! AWS credentials: from the environment, or from wherever AWS's own code finds them.
+//! AWS credentials: from the environment, or from the default chain of the AWS SDK.
 //!
-//! The chain (profiles with their roles, SSO and processes, web identity, containers, instance
-//! metadata) is AWS's business. Ours is which environment it sees, and not to ask twice.
+//! The SDK implements the chain (profiles with their roles, SSO and processes, web identity, containers, instance
+//! metadata). This file controls the environment it sees and caches the result.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -19,14 +19,14 @@ use super::aws_http::AwsHttp;
 use crate::env::Env;
 use crate::error::ProviderError;
 use crate::options::ModelRequest;
-use crate::transport::{HttpClient, with_causes};
+use crate::transport::{HttpClient, error_chain};
 
 const PROFILE: &str = "AWS_PROFILE";
 const ACCESS_KEY: &str = "AWS_ACCESS_KEY_ID";
 const SECRET_KEY: &str = "AWS_SECRET_ACCESS_KEY";
 const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
 
-/// The variables that AWS's code looks at on its way to credentials.
+/// The variables that the AWS SDK reads to find credentials.
 const VARIABLES: [&str; 27] = [
     PROFILE,
     ACCESS_KEY,
@@ -57,18 +57,17 @@ const VARIABLES: [&str; 27] = [
     "AWS_MAX_ATTEMPTS",
 ];
 
-/// Credentials are renewed this long before they end.
-const RENEWAL: Duration = Duration::from_mins(5);
+/// Credentials are renewed this long before they expire.
+const RENEWAL_MARGIN: Duration = Duration::from_mins(5);
 
-/// The part of a request's environment that concerns AWS.
-pub(super) struct Settings {
+/// The AWS-related part of a request's environment.
+pub(super) struct AwsSettings {
     pub env: Env,
     variables: BTreeMap<String, String>,
 }
 
-impl Settings {
-    /// Looks at the environment of a request.
-    pub(super) fn of(request: &ModelRequest) -> Self {
+impl AwsSettings {
+    pub(super) fn from_request(request: &ModelRequest) -> Self {
         let env = request.environment();
         let mut variables: BTreeMap<String, String> = VARIABLES
             .iter()
@@ -78,14 +77,14 @@ impl Settings {
             let home = home.to_string_lossy().into_owned();
             variables.insert("HOME".to_owned(), home);
         }
-        let asked = request
+        let requested = request
             .options
             .provider_option("profile")
             .and_then(Value::as_str)
             .or_else(|| request.options.env.get(PROFILE).map(String::as_str))
             .filter(|profile| !profile.is_empty());
-        // A profile chosen for this provider wins over keys that happen to be in the environment.
-        if let Some(profile) = asked {
+        // A profile selected for this provider wins over keys in the environment.
+        if let Some(profile) = requested {
             variables.insert(PROFILE.to_owned(), profile.to_owned());
             for name in [ACCESS_KEY, SECRET_KEY, SESSION_TOKEN] {
                 variables.remove(name);
@@ -94,17 +93,16 @@ impl Settings {
         Self { env, variables }
     }
 
-    /// Returns a variable that AWS's code would see.
+    /// Returns a variable as seen by the AWS SDK.
     pub(super) fn var(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }
 
-    /// Returns the configured profile.
     pub(super) fn profile(&self) -> Option<&str> {
         self.variables.get(PROFILE).map(String::as_str)
     }
 
-    /// Returns the environment for AWS's code.
+    /// Returns the environment for the AWS SDK.
     pub(super) fn aws_env(&self) -> AwsEnv {
         let variables: HashMap<String, String> = self
             .variables
@@ -130,7 +128,7 @@ impl Settings {
     }
 }
 
-/// Temporary credentials that were loaded, by the environment they were loaded from.
+/// Loaded temporary credentials, by the environment they were loaded from.
 #[derive(Default)]
 pub(super) struct CredentialCache {
     loaded: Mutex<HashMap<BTreeMap<String, String>, Credentials>>,
@@ -146,21 +144,21 @@ impl fmt::Debug for CredentialCache {
 }
 
 impl CredentialCache {
-    /// Returns credentials, from the cache where they last long enough.
+    /// Returns credentials, from the cache if they are valid for long enough.
     pub(super) async fn load(
         &self,
-        settings: &Settings,
+        settings: &AwsSettings,
         region: &str,
         http: &HttpClient,
     ) -> Result<Credentials, ProviderError> {
         if let Some(keys) = settings.keys() {
             return Ok(keys);
         }
-        if let Some(credentials) = self.known(settings) {
+        if let Some(credentials) = self.cached(settings) {
             return Ok(credentials);
         }
         let credentials = load(settings, region, http).await?;
-        // What has no end may change on disk at any time, and costs little to read.
+        // Credentials without expiry may change on disk at any time, and are cheap to load.
         if credentials.expiry().is_some() {
             self.loaded
                 .lock()
@@ -170,8 +168,8 @@ impl CredentialCache {
         Ok(credentials)
     }
 
-    fn known(&self, settings: &Settings) -> Option<Credentials> {
-        let renewal = settings.now() + RENEWAL;
+    fn cached(&self, settings: &AwsSettings) -> Option<Credentials> {
+        let renewal = settings.now() + RENEWAL_MARGIN;
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|_, credentials| credentials.expiry().is_some_and(|end| end > renewal));
         loaded.get(&settings.variables).cloned()
@@ -179,7 +177,7 @@ impl CredentialCache {
 }
 
 async fn load(
-    settings: &Settings,
+    settings: &AwsSettings,
     region: &str,
     http: &HttpClient,
 ) -> Result<Credentials, ProviderError> {
@@ -198,19 +196,19 @@ async fn load(
         .map_err(|error| match error {
             CredentialsError::CredentialsNotLoaded(_) => not_found(settings),
             error => ProviderError::auth(format!(
-                "The AWS credentials could not be loaded: {}",
-                with_causes(&error)
+                "Cannot load AWS credentials: {}",
+                error_chain(&error)
             )),
         })
 }
 
-fn not_found(settings: &Settings) -> ProviderError {
+fn not_found(settings: &AwsSettings) -> ProviderError {
     ProviderError::auth(match settings.profile() {
         Some(profile) => format!(
-            "The AWS profile {profile} gives no credentials: look for it in ~/.aws/config and \
-             ~/.aws/credentials"
+            "The AWS profile {profile} has no credentials: check ~/.aws/config and \
+                         ~/.aws/credentials"
         ),
-        None => "No AWS credentials were found: set AWS_PROFILE, AWS_ACCESS_KEY_ID and \
+        None => "No AWS credentials found: set AWS_PROFILE, AWS_ACCESS_KEY_ID and \
                  AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
             .to_owned(),
     })

@@ -1,4 +1,4 @@
-//! The answer of `ConverseStream`: event-stream frames into message events.
+//! Decodes a response of `ConverseStream`: event-stream frames into message events.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 
-use super::failure;
+use super::error;
 use crate::content::{ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
 use crate::json::{from_str_lenient, lenient_optional_u64, lenient_u64};
@@ -15,23 +15,22 @@ use crate::stop_reason::StopReason;
 use crate::transport::event_stream::{EventFrame, EventStreamParser, FrameKind};
 use crate::usage::Usage;
 use crate::wire::anthropic_messages::REDACTED_THINKING;
-use crate::wire::{Decoder, Progress};
+use crate::wire::{DecodeStatus, Decoder};
 
-/// Decodes one answer.
 #[derive(Debug, Default)]
 pub(super) struct ConverseDecoder {
     parser: EventStreamParser,
-    answer: Answer,
+    state: ConverseState,
 }
 
 #[derive(Debug, Default)]
-struct Answer {
-    open: Vec<OpenBlock>,
+struct ConverseState {
+    open_blocks: Vec<OpenBlock>,
     refusal: Option<ProviderError>,
     is_complete: bool,
 }
 
-/// A block between its first piece and its stop.
+/// A block between its first delta and its stop.
 #[derive(Debug)]
 struct OpenBlock {
     wire_index: u64,
@@ -42,7 +41,7 @@ struct OpenBlock {
 #[derive(Debug)]
 enum BlockKind {
     Text,
-    /// Thinking, with the decoded pieces of an encrypted payload.
+    /// Thinking, with the decoded parts of an encrypted payload.
     Thinking {
         payload: Vec<u8>,
     },
@@ -50,21 +49,21 @@ enum BlockKind {
 }
 
 #[derive(Debug, Deserialize)]
-struct MessageStart {
+struct ConverseMessageStart {
     role: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct BlockStart {
+struct ConverseBlockStart {
     content_block_index: u64,
     #[serde(default)]
-    start: Option<StartedBlock>,
+    start: Option<ConverseStartedBlock>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StartedBlock {
+struct ConverseStartedBlock {
     #[serde(default)]
     tool_use: Option<StartedToolUse>,
 }
@@ -80,67 +79,67 @@ struct StartedToolUse {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct BlockDelta<'event> {
+struct ConverseBlockDelta<'event> {
     content_block_index: u64,
     #[serde(default, borrow)]
-    delta: Delta<'event>,
+    delta: ConverseDelta<'event>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Delta<'event> {
+struct ConverseDelta<'event> {
     #[serde(borrow)]
-    text: Option<Text<'event>>,
+    text: Option<BorrowedText<'event>>,
     #[serde(borrow)]
     tool_use: Option<ToolUseDelta<'event>>,
     #[serde(borrow)]
     reasoning_content: Option<ReasoningDelta<'event>>,
 }
 
-/// Text that is borrowed also inside an option, where serde would copy a bare `Cow`.
+/// A string that is borrowed even inside an option, where serde would copy a bare `Cow`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
-struct Text<'event>(#[serde(borrow)] Cow<'event, str>);
+struct BorrowedText<'event>(#[serde(borrow)] Cow<'event, str>);
 
 #[derive(Debug, Deserialize)]
 struct ToolUseDelta<'event> {
     #[serde(default, borrow)]
-    input: Text<'event>,
+    input: BorrowedText<'event>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ReasoningDelta<'event> {
     #[serde(borrow)]
-    text: Text<'event>,
+    text: BorrowedText<'event>,
     #[serde(borrow)]
-    signature: Text<'event>,
+    signature: BorrowedText<'event>,
     #[serde(borrow)]
-    redacted_content: Text<'event>,
+    redacted_content: BorrowedText<'event>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct BlockStop {
+struct ConverseBlockStop {
     content_block_index: u64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageStop {
+struct ConverseMessageStop {
     #[serde(default)]
     stop_reason: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Metadata {
+struct ConverseMetadata {
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<ConverseUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireUsage {
+struct ConverseUsage {
     #[serde(deserialize_with = "lenient_u64")]
     input_tokens: u64,
     #[serde(deserialize_with = "lenient_u64")]
@@ -162,8 +161,8 @@ struct CacheDetail {
     input_tokens: u64,
 }
 
-impl From<WireUsage> for Usage {
-    fn from(reported: WireUsage) -> Self {
+impl From<ConverseUsage> for Usage {
+    fn from(reported: ConverseUsage) -> Self {
         let sum = reported.input_tokens.saturating_add(reported.output_tokens);
         Self {
             input: reported.input_tokens,
@@ -189,58 +188,58 @@ impl Decoder for ConverseDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let Self { parser, answer } = self;
-        parser.push(bytes, |frame| answer.frame(frame, message))?;
-        Ok(if answer.is_complete {
-            Progress::Complete
+    ) -> Result<DecodeStatus, ProviderError> {
+        let Self { parser, state } = self;
+        parser.push(bytes, |frame| state.handle_frame(frame, message))?;
+        Ok(if state.is_complete {
+            DecodeStatus::Complete
         } else {
-            Progress::More
+            DecodeStatus::More
         })
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        // The usage comes last; an answer is whole without it.
-        self.answer.end(message)
+        // The usage comes last; a response is complete without it.
+        self.state.finish_response(message)
     }
 }
 
-impl Answer {
-    fn frame(
+impl ConverseState {
+    fn handle_frame(
         &mut self,
         frame: EventFrame<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let (name, payload) = match frame.kind {
             FrameKind::Event(name) => (name, frame.payload),
-            FrameKind::Exception(name) => return Err(failure::in_stream(name, frame.payload)),
+            FrameKind::Exception(name) => return Err(error::exception_error(name, frame.payload)),
             FrameKind::Error { code, message } => {
-                return Err(failure::unnamed(code, message));
+                return Err(error::unmodeled_error(code, message));
             }
         };
         match name {
-            "contentBlockDelta" => self.delta(&read(name, payload)?, message),
-            "contentBlockStart" => self.block_start(read(name, payload)?, message),
-            "contentBlockStop" => self.block_stop(&read(name, payload)?, message),
-            "messageStart" => message_start(&read(name, payload)?, message)?,
-            "messageStop" => self.message_stop(&read(name, payload)?, message),
+            "contentBlockDelta" => self.delta(&parse_event(name, payload)?, message),
+            "contentBlockStart" => self.block_start(parse_event(name, payload)?, message),
+            "contentBlockStop" => self.block_stop(&parse_event(name, payload)?, message),
+            "messageStart" => message_start(&parse_event(name, payload)?, message)?,
+            "messageStop" => self.message_stop(&parse_event(name, payload)?, message),
             "metadata" => {
-                let metadata: Metadata = read(name, payload)?;
+                let metadata: ConverseMetadata = parse_event(name, payload)?;
                 if let Some(usage) = metadata.usage {
                     message.set_usage(usage.into());
                 }
                 if message.stop_reason().is_some() {
-                    self.end(message)?;
+                    self.finish_response(message)?;
                 }
             }
-            // Whatever comes later.
+            // Unknown events.
             _ => {}
         }
         Ok(())
     }
 
-    fn block_start(&mut self, event: BlockStart, message: &mut MessageBuilder) {
-        // Text and thinking begin with their first piece.
+    fn block_start(&mut self, event: ConverseBlockStart, message: &mut MessageBuilder) {
+        // Text and thinking blocks start with their first delta.
         let Some(tool_use) = event.start.and_then(|start| start.tool_use) else {
             return;
         };
@@ -249,16 +248,16 @@ impl Answer {
             name: tool_use.name,
             ..ToolCall::default()
         });
-        self.open.push(OpenBlock {
+        self.open_blocks.push(OpenBlock {
             wire_index: event.content_block_index,
             content_index,
             kind: BlockKind::ToolCall,
         });
     }
 
-    fn delta(&mut self, event: &BlockDelta<'_>, message: &mut MessageBuilder) {
+    fn delta(&mut self, event: &ConverseBlockDelta<'_>, message: &mut MessageBuilder) {
         let (wire_index, delta) = (event.content_block_index, &event.delta);
-        if let Some(Text(text)) = &delta.text {
+        if let Some(BorrowedText(text)) = &delta.text {
             let block = self.block(wire_index, || (BlockKind::Text, message.open_text()));
             if let Some(OpenBlock {
                 kind: BlockKind::Text,
@@ -266,11 +265,11 @@ impl Answer {
                 ..
             }) = block
             {
-                message.append_text_part(*content_index, text);
+                message.append_text_or_empty(*content_index, text);
             }
         } else if let Some(tool_use) = &delta.tool_use {
             let block = self
-                .open
+                .open_blocks
                 .iter()
                 .rfind(|block| block.wire_index == wire_index);
             if let Some(OpenBlock {
@@ -279,7 +278,7 @@ impl Answer {
                 ..
             }) = block
             {
-                message.append_arguments_part(*content_index, &tool_use.input.0);
+                message.append_arguments_or_empty(*content_index, &tool_use.input.0);
             }
         } else if let Some(reasoning) = &delta.reasoning_content {
             let block = self.block(wire_index, || {
@@ -296,38 +295,38 @@ impl Answer {
                 ..
             }) = block
             {
-                think(*content_index, payload, reasoning, message);
+                append_reasoning(*content_index, payload, reasoning, message);
             }
         }
     }
 
-    /// Returns the open block of an index, beginning it where it is new.
+    /// Returns the open block of an index, opening it if it is new.
     fn block(
         &mut self,
         wire_index: u64,
-        begin: impl FnOnce() -> (BlockKind, usize),
+        open: impl FnOnce() -> (BlockKind, usize),
     ) -> Option<&mut OpenBlock> {
         let is_open = |block: &OpenBlock| block.wire_index == wire_index;
-        if !self.open.iter().any(is_open) {
-            let (kind, content_index) = begin();
-            self.open.push(OpenBlock {
+        if !self.open_blocks.iter().any(is_open) {
+            let (kind, content_index) = open();
+            self.open_blocks.push(OpenBlock {
                 wire_index,
                 content_index,
                 kind,
             });
         }
-        self.open.iter_mut().rfind(|block| is_open(block))
+        self.open_blocks.iter_mut().rfind(|block| is_open(block))
     }
 
-    fn block_stop(&mut self, event: &BlockStop, message: &mut MessageBuilder) {
-        let place = self
-            .open
+    fn block_stop(&mut self, event: &ConverseBlockStop, message: &mut MessageBuilder) {
+        let position = self
+            .open_blocks
             .iter()
             .rposition(|block| block.wire_index == event.content_block_index);
-        let Some(block) = place.map(|place| self.open.remove(place)) else {
+        let Some(block) = position.map(|position| self.open_blocks.remove(position)) else {
             return;
         };
-        seal(&block, message);
+        store_payload(&block, message);
         match block.kind {
             BlockKind::Text => message.close_text(block.content_index),
             BlockKind::Thinking { .. } => message.close_thinking(block.content_index),
@@ -335,7 +334,7 @@ impl Answer {
         }
     }
 
-    fn message_stop(&mut self, event: &MessageStop, message: &mut MessageBuilder) {
+    fn message_stop(&mut self, event: &ConverseMessageStop, message: &mut MessageBuilder) {
         let raw = event.stop_reason.as_str();
         let reason = match raw {
             "end_turn" | "stop_sequence" => StopReason::Stop,
@@ -353,10 +352,10 @@ impl Answer {
         }
     }
 
-    /// Ends the answer as far as the service has spoken.
-    fn end(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        for block in self.open.drain(..) {
-            seal(&block, message);
+    /// Ends the response.
+    fn finish_response(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        for block in self.open_blocks.drain(..) {
+            store_payload(&block, message);
         }
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
@@ -373,21 +372,24 @@ impl Answer {
 
 fn stop_text(raw: &str) -> String {
     match raw {
-        "" => "The service stopped without saying why".to_owned(),
+        "" => "The service stopped without a reason".to_owned(),
         "guardrail_intervened" => {
-            "A guardrail of the account stopped the answer (guardrail_intervened)".to_owned()
+            "A guardrail of the account stopped the response (guardrail_intervened)".to_owned()
         }
         "content_filtered" => {
-            "The service's content filter stopped the answer (content_filtered)".to_owned()
+            "The service's content filter stopped the response (content_filtered)".to_owned()
         }
-        _ => format!("The service stopped for a reason this version does not know: {raw}"),
+        _ => format!("The service stopped for an unknown reason: {raw}"),
     }
 }
 
-fn message_start(start: &MessageStart, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+fn message_start(
+    start: &ConverseMessageStart,
+    message: &mut MessageBuilder,
+) -> Result<(), ProviderError> {
     if start.role != "assistant" {
         return Err(ProviderError::protocol(format!(
-            "The service began a message of the role {}",
+            "The service started a message with role {}",
             start.role
         )));
     }
@@ -395,7 +397,7 @@ fn message_start(start: &MessageStart, message: &mut MessageBuilder) -> Result<(
     Ok(())
 }
 
-fn think(
+fn append_reasoning(
     content_index: usize,
     payload: &mut Vec<u8>,
     reasoning: &ReasoningDelta<'_>,
@@ -414,10 +416,10 @@ fn think(
                 .push_str(&reasoning.signature.0);
         });
     }
-    if let Some(piece) = super::decode_base64(&reasoning.redacted_content.0)
-        && !piece.is_empty()
+    if let Some(bytes) = super::decode_base64(&reasoning.redacted_content.0)
+        && !bytes.is_empty()
     {
-        payload.extend(piece);
+        payload.extend(bytes);
         if !is_redacted {
             message.with_thinking(content_index, |block| {
                 block.redacted = Some(true);
@@ -428,8 +430,8 @@ fn think(
     }
 }
 
-/// Stores the encrypted payload of a block that has one.
-fn seal(block: &OpenBlock, message: &mut MessageBuilder) {
+/// Stores the encrypted payload of a block, if it has one.
+fn store_payload(block: &OpenBlock, message: &mut MessageBuilder) {
     if let BlockKind::Thinking { payload } = &block.kind
         && !payload.is_empty()
     {
@@ -439,12 +441,12 @@ fn seal(block: &OpenBlock, message: &mut MessageBuilder) {
     }
 }
 
-fn read<'event, Event: Deserialize<'event>>(
+fn parse_event<'event, Event: Deserialize<'event>>(
     name: &str,
     payload: &'event [u8],
 ) -> Result<Event, ProviderError> {
     let invalid = |error: &dyn std::fmt::Display| {
-        ProviderError::protocol(format!("The stream's {name} event is not valid: {error}"))
+        ProviderError::protocol(format!("The stream's {name} event is invalid: {error}"))
     };
     let text = std::str::from_utf8(payload).map_err(|error| invalid(&error))?;
     from_str_lenient(text).map_err(|error| invalid(&error))

@@ -1,40 +1,39 @@
-//! Where a model on Bedrock is reached: region and address.
+//! Resolves region and URL of a request to Bedrock.
 
 use std::borrow::Cow;
 
 use aws_config::profile;
 use reqwest::Url;
 
-use super::credentials::Settings;
+use super::credentials::AwsSettings;
 use crate::error::ProviderError;
 use crate::model::Model;
 use crate::options::ModelRequest;
 
-/// The region where none is configured.
-const USUAL_REGION: &str = "us-east-1";
+/// The region if none is configured.
+const DEFAULT_REGION: &str = "us-east-1";
 
-/// Where a request goes and what its signature is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Endpoint {
-    /// The region of the signature.
+pub(super) struct BedrockEndpoint {
+    /// The region to sign for.
     pub region: String,
-    /// The address of the operation.
+    /// The URL of the operation.
     pub url: String,
 }
 
-impl Endpoint {
-    /// Finds the endpoint of a request.
+impl BedrockEndpoint {
+    /// Resolves the endpoint of a request.
     ///
-    /// The region is the one in the model's ARN, else the configured one, else the profile's, else
-    /// the one of the model's address. An address of AWS's own follows the region; any other (a
-    /// private endpoint, a gateway) is used as it is.
-    pub(super) async fn of(
+    /// The region is that of the model's ARN, else the configured one, else the profile's, else
+    /// that of the base URL. AWS's own base URLs follow the region; any other (a private
+    /// endpoint, a gateway) is used as is.
+    pub(super) async fn resolve(
         request: &ModelRequest,
-        settings: &Settings,
+        settings: &AwsSettings,
     ) -> Result<Self, ProviderError> {
         let model = &request.model;
         let base = model.base_url.trim_end_matches('/');
-        let own_region = aws_region(base);
+        let url_region = aws_region(base);
         let configured = arn_region(&model.id)
             .map(str::to_owned)
             .or_else(|| configured_region(request, settings));
@@ -42,23 +41,23 @@ impl Endpoint {
             Some(region) => region,
             None => profile_region(settings)
                 .await?
-                .or_else(|| own_region.clone())
-                .unwrap_or_else(|| USUAL_REGION.to_owned()),
+                .or_else(|| url_region.clone())
+                .unwrap_or_else(|| DEFAULT_REGION.to_owned()),
         };
-        let address: Cow<'_, str> = match own_region {
-            Some(own) if own != region => Cow::Owned(regional_address(&region)),
-            None if base.is_empty() => Cow::Owned(regional_address(&region)),
+        let base_url: Cow<'_, str> = match url_region {
+            Some(current) if current != region => Cow::Owned(regional_url(&region)),
+            None if base.is_empty() => Cow::Owned(regional_url(&region)),
             Some(_) | None => Cow::Borrowed(base),
         };
         let url = format!(
-            "{address}/model/{}/converse-stream",
+            "{base_url}/model/{}/converse-stream",
             path_segment(&model.id)
         );
         Ok(Self { region, url })
     }
 }
 
-/// Returns whether a request stays in AWS's government regions, whose schema lags behind.
+/// Whether a request goes to AWS's government regions, whose schema lags behind.
 pub(super) fn is_gov_cloud(model: &Model, region: &str) -> bool {
     let id = model.id.to_lowercase();
     region.to_lowercase().starts_with("us-gov-")
@@ -66,15 +65,14 @@ pub(super) fn is_gov_cloud(model: &Model, region: &str) -> bool {
         || id.starts_with("arn:aws-us-gov:")
 }
 
-fn configured_region(request: &ModelRequest, settings: &Settings) -> Option<String> {
-    let asked = request.options.text_option("region").map(str::to_owned);
-    asked
+fn configured_region(request: &ModelRequest, settings: &AwsSettings) -> Option<String> {
+    let requested = request.options.text_option("region").map(str::to_owned);
+    requested
         .or_else(|| settings.var("AWS_REGION"))
         .or_else(|| settings.var("AWS_DEFAULT_REGION"))
 }
 
-/// Reads the region of the configured profile.
-async fn profile_region(settings: &Settings) -> Result<Option<String>, ProviderError> {
+async fn profile_region(settings: &AwsSettings) -> Result<Option<String>, ProviderError> {
     let Some(name) = settings.profile() else {
         return Ok(None);
     };
@@ -91,7 +89,7 @@ async fn profile_region(settings: &Settings) -> Result<Option<String>, ProviderE
     )
     .await
     .map_err(|error| {
-        ProviderError::auth(format!("The AWS configuration files are broken: {error}"))
+        ProviderError::auth(format!("Cannot read the AWS configuration files: {error}"))
     })?;
     Ok(profiles.get("region").map(str::to_owned))
 }
@@ -107,9 +105,9 @@ fn arn_region(id: &str) -> Option<&str> {
     (is_arn && is_region(region)).then_some(region)
 }
 
-/// Returns the region of an address that AWS itself hands out.
-fn aws_region(address: &str) -> Option<String> {
-    let url = Url::parse(address).ok()?;
+/// Returns the region of a URL in AWS's own format.
+fn aws_region(base_url: &str) -> Option<String> {
+    let url = Url::parse(base_url).ok()?;
     let host = url.host_str()?.to_lowercase();
     let host = host
         .strip_suffix(".amazonaws.com")
@@ -127,12 +125,12 @@ fn is_region(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-fn regional_address(region: &str) -> String {
+fn regional_url(region: &str) -> String {
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     format!("https://bedrock-runtime.{region}.amazonaws.com{suffix}")
 }
 
-/// Encodes a model id as one segment of a path; ARNs hold colons and slashes.
+/// Encodes a model ID as one path segment; ARNs contain colons and slashes.
 fn path_segment(id: &str) -> String {
     let mut segment = String::with_capacity(id.len());
     for byte in id.bytes() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::capabilities::Capabilities;
+use super::capabilities::BedrockCapabilities;
 use super::endpoint::is_gov_cloud;
 use crate::constrained_sampling::strict_parameters;
 use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, ThinkingContent};
@@ -18,22 +18,22 @@ use crate::token_limits;
 use crate::tool_schema::Tool;
 use crate::transcript;
 use crate::transform::{self, tool_ids};
-use crate::wire::to_tree;
+use crate::wire::to_json_value;
 
-/// Stands where the service wants text and there is none.
-const NO_TEXT: &str = "<empty>";
+/// Placeholder for blank text, which the service rejects.
+const EMPTY_TEXT: &str = "<empty>";
 
 const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'request> {
-    messages: Vec<WireMessage<'request>>,
+struct ConverseBody<'request> {
+    messages: Vec<ConverseMessage<'request>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<WireBlock<'request>>,
+    system: Vec<ConverseBlock<'request>>,
     inference_config: InferenceConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_config: Option<ToolConfig<'request>>,
+    tool_config: Option<ConverseToolConfig<'request>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_model_request_fields: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,24 +49,24 @@ struct InferenceConfig {
 }
 
 #[derive(Debug, Serialize)]
-struct WireMessage<'request> {
-    role: Role,
-    content: Vec<WireBlock<'request>>,
+struct ConverseMessage<'request> {
+    role: ConverseRole,
+    content: Vec<ConverseBlock<'request>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum ConverseRole {
     User,
     Assistant,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum WireBlock<'request> {
+enum ConverseBlock<'request> {
     Text(Cow<'request, str>),
     Image {
-        source: ImageSource<'request>,
+        source: ConverseImageSource<'request>,
         format: &'static str,
     },
     ToolUse {
@@ -79,18 +79,18 @@ enum WireBlock<'request> {
         content: Vec<Self>,
         status: &'static str,
     },
-    ReasoningContent(Reasoning<'request>),
+    ReasoningContent(ConverseReasoning<'request>),
     CachePoint(CachePoint),
 }
 
 #[derive(Debug, Serialize)]
-struct ImageSource<'request> {
+struct ConverseImageSource<'request> {
     bytes: &'request str,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Reasoning<'request> {
+enum ConverseReasoning<'request> {
     ReasoningText {
         text: &'request str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ struct CachePoint {
 }
 
 impl CachePoint {
-    fn of(request: &ModelRequest, capabilities: Capabilities) -> Option<Self> {
+    fn for_request(request: &ModelRequest, capabilities: BedrockCapabilities) -> Option<Self> {
         let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
@@ -122,15 +122,15 @@ impl CachePoint {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ToolConfig<'request> {
-    tools: Vec<WireTool<'request>>,
+struct ConverseToolConfig<'request> {
+    tools: Vec<ConverseTool<'request>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WireTool<'request> {
+struct ConverseTool<'request> {
     tool_spec: ToolSpec<'request>,
 }
 
@@ -149,13 +149,13 @@ struct InputSchema {
     json: Value,
 }
 
-/// Builds the body of a request that goes to the given region.
+/// Builds the body of a request to the given region.
 pub(super) fn body(
     request: &ModelRequest,
-    capabilities: Capabilities,
+    capabilities: BedrockCapabilities,
     region: &str,
 ) -> Result<Value, ProviderError> {
-    let cache_point = CachePoint::of(request, capabilities);
+    let cache_point = CachePoint::for_request(request, capabilities);
     let resolved = transcript::resolve(&request.messages, false);
     let prompt = resolved
         .first()
@@ -169,47 +169,46 @@ pub(super) fn body(
         request.env.now_ms(),
     );
     let messages = conversation(&handed_off, capabilities, cache_point)?;
-    let thinking = Thinking::of(request, capabilities);
+    let thinking = ConverseThinking::for_request(request, capabilities);
     let tools = transcript::current_tools(&request.messages);
-    let body = Body {
+    let body = ConverseBody {
         tool_config: tool_config(&tools, request, &messages)?,
         messages,
         system: prompt
-            .map(|text| WireBlock::Text(text.into()))
+            .map(|text| ConverseBlock::Text(text.into()))
             .into_iter()
-            .flat_map(|block| [Some(block), cache_point.map(WireBlock::CachePoint)])
+            .flat_map(|block| [Some(block), cache_point.map(ConverseBlock::CachePoint)])
             .flatten()
             .collect(),
         inference_config: InferenceConfig {
             max_tokens: thinking.max_tokens(request),
-            // Claude refuses a temperature beside thinking.
+            // Claude rejects a temperature combined with thinking.
             temperature: request
                 .options
                 .temperature
-                .filter(|_| thinking == Thinking::Unmentioned),
+                .filter(|_| thinking == ConverseThinking::Omitted),
         },
         additional_model_request_fields: thinking.fields(request, region),
         request_metadata: request.options.provider_option("requestMetadata"),
     };
-    to_tree(&body)
+    to_json_value(&body)
 }
 
-/// How the model shall think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thinking<'request> {
-    /// The model cannot think, shall not, or takes no word about it.
-    Unmentioned,
-    /// Up to a number of tokens.
+enum ConverseThinking<'request> {
+    /// The model does not support thinking, or it is off.
+    Omitted,
+    /// With a token budget.
     Budget,
-    /// As much as the model finds right for an effort.
+    /// Adaptive, controlled by an effort.
     Adaptive(&'request str),
 }
 
-impl<'request> Thinking<'request> {
-    fn of(request: &'request ModelRequest, capabilities: Capabilities) -> Self {
+impl<'request> ConverseThinking<'request> {
+    fn for_request(request: &'request ModelRequest, capabilities: BedrockCapabilities) -> Self {
         let level = request.options.reasoning;
         if level == ThinkingLevel::Off || !request.model.reasoning || !capabilities.claude {
-            return Self::Unmentioned;
+            return Self::Omitted;
         }
         if !capabilities.adaptive_thinking {
             return Self::Budget;
@@ -228,19 +227,19 @@ impl<'request> Thinking<'request> {
     fn max_tokens(self, request: &ModelRequest) -> u64 {
         match self {
             Self::Budget => token_limits::thinking_allowance(request).max_tokens,
-            Self::Unmentioned | Self::Adaptive(_) => token_limits::output_limit(request),
+            Self::Omitted | Self::Adaptive(_) => token_limits::output_limit(request),
         }
     }
 
     fn fields(self, request: &ModelRequest, region: &str) -> Option<Value> {
         let option = |name: &str| request.options.provider_option(name);
         let mut thinking = match self {
-            Self::Unmentioned => return None,
+            Self::Omitted => return None,
             Self::Budget => json!({"type": "enabled",
                 "budget_tokens": token_limits::thinking_allowance(request).budget}),
             Self::Adaptive(_) => json!({"type": "adaptive"}),
         };
-        // The government regions refuse the field.
+        // The government regions reject the field.
         if !is_gov_cloud(&request.model, region) {
             let display = option("thinkingDisplay").and_then(Value::as_str);
             thinking["display"] = display.unwrap_or("summarized").into();
@@ -252,7 +251,7 @@ impl<'request> Thinking<'request> {
             Self::Budget if interleaved.unwrap_or(true) => {
                 fields["anthropic_beta"] = json!([INTERLEAVED_THINKING]);
             }
-            Self::Budget | Self::Unmentioned => {}
+            Self::Budget | Self::Omitted => {}
         }
         Some(fields)
     }
@@ -260,43 +259,45 @@ impl<'request> Thinking<'request> {
 
 fn conversation<'request>(
     transcript: &'request [Cow<'request, Message>],
-    capabilities: Capabilities,
+    capabilities: BedrockCapabilities,
     cache_point: Option<CachePoint>,
-) -> Result<Vec<WireMessage<'request>>, ProviderError> {
-    let mut messages: Vec<WireMessage<'request>> = Vec::with_capacity(transcript.len());
+) -> Result<Vec<ConverseMessage<'request>>, ProviderError> {
+    let mut messages: Vec<ConverseMessage<'request>> = Vec::with_capacity(transcript.len());
     for message in transcript {
         let (role, content) = match message.as_ref() {
             Message::System(_) => continue,
-            Message::User(user) => (Role::User, user_content(&user.content)?),
-            Message::Assistant(answer) => (Role::Assistant, assistant(answer, capabilities)),
-            Message::ToolResult(result) => (Role::User, vec![tool_result(result)?]),
+            Message::User(user) => (ConverseRole::User, user_content(&user.content)?),
+            Message::Assistant(message) => {
+                (ConverseRole::Assistant, assistant(message, capabilities))
+            }
+            Message::ToolResult(result) => (ConverseRole::User, vec![tool_result(result)?]),
         };
-        // The service refuses two messages of one role side by side, and wants all results of an
-        // answer in one message.
+        // The service rejects consecutive messages of one role, and requires all results of an
+        // assistant message in one message.
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(content),
             _ if content.is_empty() => {}
-            _ => messages.push(WireMessage { role, content }),
+            _ => messages.push(ConverseMessage { role, content }),
         }
     }
     if let (Some(cache_point), Some(last)) = (cache_point, messages.last_mut())
-        && last.role == Role::User
+        && last.role == ConverseRole::User
     {
-        last.content.push(WireBlock::CachePoint(cache_point));
+        last.content.push(ConverseBlock::CachePoint(cache_point));
     }
     Ok(messages)
 }
 
-fn user_content(content: &MessageContent) -> Result<Vec<WireBlock<'_>>, ProviderError> {
+fn user_content(content: &MessageContent) -> Result<Vec<ConverseBlock<'_>>, ProviderError> {
     match content {
         MessageContent::Text(text) => Ok(vec![
-            text_block(text).unwrap_or(WireBlock::Text(NO_TEXT.into())),
+            text_block(text).unwrap_or(ConverseBlock::Text(EMPTY_TEXT.into())),
         ]),
         MessageContent::Blocks(blocks) => input_blocks(blocks),
     }
 }
 
-fn input_blocks(blocks: &[InputBlock]) -> Result<Vec<WireBlock<'_>>, ProviderError> {
+fn input_blocks(blocks: &[InputBlock]) -> Result<Vec<ConverseBlock<'_>>, ProviderError> {
     let mut converted = Vec::with_capacity(blocks.len());
     for block in blocks {
         match block {
@@ -306,17 +307,17 @@ fn input_blocks(blocks: &[InputBlock]) -> Result<Vec<WireBlock<'_>>, ProviderErr
         }
     }
     if converted.is_empty() {
-        converted.push(WireBlock::Text(NO_TEXT.into()));
+        converted.push(ConverseBlock::Text(EMPTY_TEXT.into()));
     }
     Ok(converted)
 }
 
-/// Converts text; the service refuses blank one.
-fn text_block(text: &str) -> Option<WireBlock<'_>> {
-    (!text.trim().is_empty()).then_some(WireBlock::Text(Cow::Borrowed(text)))
+/// Converts text; blank text is dropped because the service rejects it.
+fn text_block(text: &str) -> Option<ConverseBlock<'_>> {
+    (!text.trim().is_empty()).then_some(ConverseBlock::Text(Cow::Borrowed(text)))
 }
 
-fn image_block(image: &ImageContent) -> Result<WireBlock<'_>, ProviderError> {
+fn image_block(image: &ImageContent) -> Result<ConverseBlock<'_>, ProviderError> {
     let format = match image.mime_type.as_str() {
         "image/jpeg" | "image/jpg" => "jpeg",
         "image/png" => "png",
@@ -324,97 +325,103 @@ fn image_block(image: &ImageContent) -> Result<WireBlock<'_>, ProviderError> {
         "image/webp" => "webp",
         other => {
             return Err(ProviderError::invalid(format!(
-                "Bedrock takes no images of type {other}"
+                "Bedrock does not support images of type {other}"
             )));
         }
     };
-    Ok(WireBlock::Image {
-        source: ImageSource { bytes: &image.data },
+    Ok(ConverseBlock::Image {
+        source: ConverseImageSource { bytes: &image.data },
         format,
     })
 }
 
-fn tool_result(result: &ToolResultMessage) -> Result<WireBlock<'_>, ProviderError> {
-    Ok(WireBlock::ToolResult {
+fn tool_result(result: &ToolResultMessage) -> Result<ConverseBlock<'_>, ProviderError> {
+    Ok(ConverseBlock::ToolResult {
         tool_use_id: &result.tool_call_id,
         content: input_blocks(&result.content)?,
         status: if result.is_error { "error" } else { "success" },
     })
 }
 
-fn assistant(answer: &AssistantMessage, capabilities: Capabilities) -> Vec<WireBlock<'_>> {
-    answer
+fn assistant(
+    message: &AssistantMessage,
+    capabilities: BedrockCapabilities,
+) -> Vec<ConverseBlock<'_>> {
+    message
         .content
         .iter()
         .filter_map(|block| match block {
             AssistantBlock::Text(text) => text_block(&text.text),
             AssistantBlock::Thinking(thinking) => reasoning(thinking, capabilities),
-            AssistantBlock::ToolCall(call) => Some(WireBlock::ToolUse {
+            AssistantBlock::ToolCall(call) => Some(ConverseBlock::ToolUse {
                 tool_use_id: &call.id,
                 name: &call.name,
-                input: Value::Object(document(&call.arguments)),
+                input: Value::Object(without_empty_keys(&call.arguments)),
             }),
             AssistantBlock::Unknown(_) => None,
         })
         .collect()
 }
 
-fn reasoning(block: &ThinkingContent, capabilities: Capabilities) -> Option<WireBlock<'_>> {
+fn reasoning(
+    block: &ThinkingContent,
+    capabilities: BedrockCapabilities,
+) -> Option<ConverseBlock<'_>> {
     let signature = block
         .thinking_signature
         .as_deref()
         .filter(|signature| !signature.trim().is_empty());
     if block.is_redacted() {
-        // A payload that another program wrote may be anything; the service takes base64.
+        // A payload from another program may be anything; the service requires base64.
         let payload = signature.filter(|payload| super::decode_base64(payload).is_some())?;
-        return Some(WireBlock::ReasoningContent(Reasoning::RedactedContent(
-            payload,
-        )));
+        return Some(ConverseBlock::ReasoningContent(
+            ConverseReasoning::RedactedContent(payload),
+        ));
     }
     let text = block.thinking.as_str();
     if text.trim().is_empty() {
         return None;
     }
-    // Claude refuses thinking without its signature, all others refuse the signature.
+    // Claude rejects thinking without its signature, all others reject the signature.
     Some(match (capabilities.claude, signature) {
-        (true, None) => WireBlock::Text(Cow::Borrowed(text)),
+        (true, None) => ConverseBlock::Text(Cow::Borrowed(text)),
         (true, signature) => {
-            WireBlock::ReasoningContent(Reasoning::ReasoningText { text, signature })
+            ConverseBlock::ReasoningContent(ConverseReasoning::ReasoningText { text, signature })
         }
-        (false, _) => WireBlock::ReasoningContent(Reasoning::ReasoningText {
+        (false, _) => ConverseBlock::ReasoningContent(ConverseReasoning::ReasoningText {
             text,
             signature: None,
         }),
     })
 }
 
-/// Copies a JSON object without empty keys, which the service refuses at any depth.
-fn document(object: &JsonObject) -> JsonObject {
-    fn cleaned(value: &Value) -> Value {
+/// Copies a JSON object without empty keys, which the service rejects at any depth.
+fn without_empty_keys(object: &JsonObject) -> JsonObject {
+    fn clean(value: &Value) -> Value {
         match value {
-            Value::Array(values) => values.iter().map(cleaned).collect(),
-            Value::Object(object) => Value::Object(document(object)),
+            Value::Array(values) => values.iter().map(clean).collect(),
+            Value::Object(object) => Value::Object(without_empty_keys(object)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
         }
     }
     object
         .iter()
         .filter(|(key, _)| !key.is_empty())
-        .map(|(key, value)| (key.clone(), cleaned(value)))
+        .map(|(key, value)| (key.clone(), clean(value)))
         .collect()
 }
 
 fn tool_config<'request>(
     tools: &'request [Tool],
     request: &ModelRequest,
-    messages: &[WireMessage<'_>],
-) -> Result<Option<ToolConfig<'request>>, ProviderError> {
-    let asked = request.options.provider_option("toolChoice");
-    let is_forbidden = match asked.and_then(Value::as_str) {
+    messages: &[ConverseMessage<'_>],
+) -> Result<Option<ConverseToolConfig<'request>>, ProviderError> {
+    let requested = request.options.provider_option("toolChoice");
+    let is_forbidden = match requested.and_then(Value::as_str) {
         Some(choice) => choice == "none",
         None => request.options.tool_choice == Some(ToolChoice::None),
     };
-    // There is no choice "none", and the service refuses a history with calls where no tools are
+    // There is no tool choice "none", and the service rejects a history with calls if no tools are
     // declared.
     if tools.is_empty() || (is_forbidden && !messages.iter().any(has_tool_blocks)) {
         return Ok(None);
@@ -428,7 +435,7 @@ fn tool_config<'request>(
         .iter()
         .map(|tool| {
             let strict = strict_parameters(tool, is_strict)?;
-            Ok(WireTool {
+            Ok(ConverseTool {
                 tool_spec: ToolSpec {
                     name: &tool.name,
                     description: &tool.description,
@@ -440,28 +447,28 @@ fn tool_config<'request>(
             })
         })
         .collect::<Result<_, ProviderError>>()?;
-    Ok(Some(ToolConfig {
+    Ok(Some(ConverseToolConfig {
         tools,
-        tool_choice: tool_choice(asked, request.options.tool_choice),
+        tool_choice: tool_choice(requested, request.options.tool_choice),
     }))
 }
 
-fn has_tool_blocks(message: &WireMessage<'_>) -> bool {
+fn has_tool_blocks(message: &ConverseMessage<'_>) -> bool {
     message.content.iter().any(|block| {
         matches!(
             block,
-            WireBlock::ToolUse { .. } | WireBlock::ToolResult { .. }
+            ConverseBlock::ToolUse { .. } | ConverseBlock::ToolResult { .. }
         )
     })
 }
 
-fn tool_choice(asked: Option<&Value>, general: Option<ToolChoice>) -> Option<Value> {
-    match asked {
+fn tool_choice(requested: Option<&Value>, common: Option<ToolChoice>) -> Option<Value> {
+    match requested {
         Some(Value::String(choice)) if choice == "auto" || choice == "any" => {
             Some(json!({ choice: {} }))
         }
         Some(choice) if choice["type"] == "tool" => Some(json!({"tool": {"name": choice["name"]}})),
         Some(_) => None,
-        None => (general == Some(ToolChoice::Auto)).then(|| json!({"auto": {}})),
+        None => (common == Some(ToolChoice::Auto)).then(|| json!({"auto": {}})),
     }
 }

@@ -1,4 +1,4 @@
-//! Signs a request with AWS's Signature Version 4.
+//! Signs requests with AWS Signature Version 4.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,10 +11,10 @@ use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use crate::error::ProviderError;
 use crate::wire::OutgoingRequest;
 
-/// The service's name in signatures.
+/// The service name in signatures.
 const SERVICE: &str = "bedrock";
 
-/// Adds the headers of a signature made at the given time.
+/// Adds the headers of a signature for the given time.
 pub(super) fn sign(
     outgoing: &mut OutgoingRequest,
     credentials: Credentials,
@@ -22,7 +22,7 @@ pub(super) fn sign(
     now_ms: i64,
 ) -> Result<(), ProviderError> {
     let failed = |error: &dyn std::fmt::Display| {
-        ProviderError::auth(format!("The request cannot be signed: {error}"))
+        ProviderError::auth(format!("Cannot sign the request: {error}"))
     };
     let identity: Identity = credentials.into();
     let now = Duration::from_millis(u64::try_from(now_ms).unwrap_or(0));

@@ -1,6 +1,6 @@
 //! The Converse API against built streams, requests, and credentials on disk and over loopback.
 
-mod answers;
 mod authentication;
 mod over_http;
 mod requests;
+mod responses;

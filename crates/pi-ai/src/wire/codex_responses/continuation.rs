@@ -1,7 +1,7 @@
-//! What of a conversation the service still knows on an open connection.
+//! Tracks the conversation state that the service keeps for an open connection.
 //!
-//! A connection remembers its last response. As long as the next request only goes on from there,
-//! the new items are enough; everything else is sent whole. Nothing here does I/O.
+//! A connection remembers its last response. If the next request continues from there, only the
+//! new items are sent; otherwise the complete request is. Nothing here does I/O.
 
 use serde_json::Value;
 
@@ -9,25 +9,25 @@ use crate::json::JsonObject;
 
 /// The last exchange of a connection.
 #[derive(Debug, Default)]
-pub(super) struct ContinuationCache(Option<Exchange>);
+pub(super) struct ContinuationCache(Option<LastExchange>);
 
 #[derive(Debug)]
-struct Exchange {
+struct LastExchange {
     /// The body without its input.
     settings: JsonObject,
-    /// The input and what came back.
+    /// The input and the response items.
     items: Vec<Value>,
     response_id: String,
 }
 
 impl ContinuationCache {
-    /// Returns what to send so that the service ends up with `body`.
+    /// Returns the request to send for `body`.
     ///
-    /// A body that does not go on from the last exchange is sent whole, and the exchange is
-    /// forgotten.
+    /// A body that does not continue the last exchange is sent completely, and the exchange is
+    /// cleared.
     pub(super) fn request_for(&mut self, body: &JsonObject) -> JsonObject {
         let Some((new_items, response_id)) = self.new_items(body) else {
-            self.forget();
+            self.clear();
             return body.clone();
         };
         let mut request = settings_of(body);
@@ -36,35 +36,39 @@ impl ContinuationCache {
         request
     }
 
-    /// Remembers an exchange: what the service was asked in whole, and what it answered.
-    pub(super) fn remember(&mut self, body: &JsonObject, response_id: &str, answer: Vec<Value>) {
+    /// Stores an exchange: the complete request body and the response items.
+    pub(super) fn store(
+        &mut self,
+        body: &JsonObject,
+        response_id: &str,
+        response_items: Vec<Value>,
+    ) {
         let mut items = input_of(body).to_vec();
-        items.extend(answer);
-        self.0 = Some(Exchange {
+        items.extend(response_items);
+        self.0 = Some(LastExchange {
             settings: settings_of(body),
             items,
             response_id: response_id.to_owned(),
         });
     }
 
-    /// Forgets the exchange.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0 = None;
     }
 
     fn new_items(&self, body: &JsonObject) -> Option<(Vec<Value>, String)> {
-        let known = self.0.as_ref()?;
-        let new_items = input_of(body).strip_prefix(known.items.as_slice())?;
-        (settings_of(body) == known.settings)
-            .then(|| (new_items.to_vec(), known.response_id.clone()))
+        let last = self.0.as_ref()?;
+        let new_items = input_of(body).strip_prefix(last.items.as_slice())?;
+        (settings_of(body) == last.settings).then(|| (new_items.to_vec(), last.response_id.clone()))
     }
 }
 
 fn settings_of(body: &JsonObject) -> JsonObject {
-    let kept = body
+    let settings = body
         .iter()
         .filter(|(name, _)| !matches!(name.as_str(), "input" | "previous_response_id"));
-    kept.map(|(name, value)| (name.clone(), value.clone()))
+    settings
+        .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
 
@@ -86,16 +90,16 @@ mod tests {
         body.as_object().unwrap().clone()
     }
 
-    fn after_one_exchange() -> ContinuationCache {
+    fn cache_after_one_exchange() -> ContinuationCache {
         let mut cache = ContinuationCache::default();
         assert_eq!(cache.request_for(&body("low", &["a"])), body("low", &["a"]));
-        cache.remember(&body("low", &["a"]), "resp_1", vec![json!("b")]);
+        cache.store(&body("low", &["a"]), "resp_1", vec![json!("b")]);
         cache
     }
 
     #[test]
-    fn what_goes_on_from_the_last_exchange_is_sent_alone() {
-        let mut cache = after_one_exchange();
+    fn a_continuation_sends_only_the_new_items() {
+        let mut cache = cache_after_one_exchange();
         let sent = cache.request_for(&body("low", &["a", "b", "c"]));
         assert_eq!(
             Value::Object(sent),
@@ -106,12 +110,12 @@ mod tests {
         assert_eq!(
             sent["input"],
             json!([]),
-            "asking again without anything new"
+            "a repeated request has no new items"
         );
     }
 
     #[test]
-    fn anything_else_is_sent_whole() {
+    fn anything_else_is_sent_completely() {
         let others = [
             body("high", &["a", "b", "c"]),
             body("low", &["a", "x", "c"]),
@@ -119,13 +123,13 @@ mod tests {
             body("low", &[]),
         ];
         for other in others {
-            let mut cache = after_one_exchange();
+            let mut cache = cache_after_one_exchange();
             assert_eq!(cache.request_for(&other), other);
             let next = body("low", &["a", "b", "c"]);
-            assert_eq!(cache.request_for(&next), next, "the exchange is forgotten");
+            assert_eq!(cache.request_for(&next), next, "the exchange is cleared");
         }
-        let mut cache = after_one_exchange();
-        cache.forget();
+        let mut cache = cache_after_one_exchange();
+        cache.clear();
         let next = body("low", &["a", "b", "c"]);
         assert_eq!(cache.request_for(&next), next);
     }

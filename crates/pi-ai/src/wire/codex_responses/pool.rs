@@ -1,8 +1,8 @@
-//! Connections kept open between the requests of a session.
+//! A pool of connections that stay open between the requests of a session.
 //!
-//! A connection serves one request at a time: a request leases it, and one that comes while it is
-//! leased gets a connection of its own. Between requests a task holds the connection, answers the
-//! service's pings, and lets go of it when the service closes it or nobody wants it for a while.
+//! A connection serves one request at a time: a request leases it, and a concurrent request opens
+//! its own connection. Between requests a task owns the connection, answers the service's pings,
+//! and drops it when the service closes it or it is idle for too long.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::continuation::ContinuationCache;
 use super::socket::MessageSocket;
 
-/// How long an unused connection is kept.
+/// How long an idle connection is kept.
 const IDLE_LIMIT: Duration = Duration::from_mins(5);
 
-/// How old a connection may get; the service closes them after an hour.
+/// Maximum age of a connection; the service closes them after an hour.
 const AGE_LIMIT: Duration = Duration::from_mins(55);
 
-/// Whose connection it is: no two sessions, accounts or addresses share one.
+/// Pool key: connections are never shared between sessions, accounts or URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SocketKey {
     pub session_id: String,
@@ -30,17 +30,15 @@ pub(super) struct SocketKey {
     pub url: String,
 }
 
-/// An open connection and what the service knows on it.
+/// An open connection with the state that the service keeps for it.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
     pub socket: S,
-    /// What the service knows of the conversation.
     pub continuation: ContinuationCache,
     opened: Instant,
 }
 
 impl<S> Connection<S> {
-    /// Wraps a socket that has just been opened.
     pub(super) fn new(socket: S) -> Self {
         Self {
             socket,
@@ -50,55 +48,55 @@ impl<S> Connection<S> {
     }
 }
 
-/// All kept connections; dropping the pool closes them.
+/// All pooled connections; dropping the pool closes them.
 #[derive(Debug)]
-pub(super) struct SocketPool<S>(Arc<Shared<S>>);
+pub(super) struct SocketPool<S>(Arc<PoolInner<S>>);
 
 #[derive(Debug)]
-struct Shared<S> {
-    places: Mutex<HashMap<SocketKey, Place<S>>>,
-    /// Connections that say goodbye; nobody should have to wait for that.
+struct PoolInner<S> {
+    slots: Mutex<HashMap<SocketKey, PoolSlot<S>>>,
+    /// Connections that are being closed in the background.
     closing: Mutex<JoinSet<()>>,
 }
 
 #[derive(Debug)]
-enum Place<S> {
-    /// A request uses the connection.
+enum PoolSlot<S> {
+    /// In use by a request.
     Leased,
-    /// A task holds it.
-    Parked {
+    /// Owned by a background task.
+    Idle {
         recall: CancellationToken,
-        holder: AbortOnDropHandle<Option<Connection<S>>>,
+        idle_task: AbortOnDropHandle<Option<Connection<S>>>,
     },
 }
 
 impl<S> Default for SocketPool<S> {
     fn default() -> Self {
-        Self(Arc::new(Shared {
-            places: Mutex::default(),
+        Self(Arc::new(PoolInner {
+            slots: Mutex::default(),
             closing: Mutex::default(),
         }))
     }
 }
 
 impl<S: MessageSocket> SocketPool<S> {
-    /// Leases the place of a key, with the connection that is kept there if it is still good.
-    /// Without a key there is no place, and the connection is closed after use.
+    /// Leases the slot of a key, with its pooled connection if that is still usable.
+    /// Without a key there is no slot, and the connection is closed after use.
     pub(super) async fn lease(&self, key: Option<SocketKey>) -> (Lease<S>, Option<Connection<S>>) {
         let mut lease = Lease {
             pool: Arc::clone(&self.0),
             key,
         };
-        let Some(previous) = lease.enter() else {
+        let Some(previous) = lease.occupy() else {
             return (lease, None);
         };
-        let Place::Parked { recall, holder } = previous else {
-            // Somebody else has the place.
+        let PoolSlot::Idle { recall, idle_task } = previous else {
+            // Another request holds the slot.
             lease.key = None;
             return (lease, None);
         };
         recall.cancel();
-        let Ok(Some(connection)) = holder.await else {
+        let Ok(Some(connection)) = idle_task.await else {
             return (lease, None);
         };
         if connection.opened.elapsed() >= AGE_LIMIT {
@@ -109,7 +107,7 @@ impl<S: MessageSocket> SocketPool<S> {
     }
 }
 
-impl<S: MessageSocket> Shared<S> {
+impl<S: MessageSocket> PoolInner<S> {
     fn close(&self, socket: S) {
         let mut closing = lock(&self.closing);
         while closing.try_join_next().is_some() {}
@@ -117,48 +115,48 @@ impl<S: MessageSocket> Shared<S> {
     }
 }
 
-/// The right to use the connection of a key; dropping it gives the place up.
+/// The right to use the connection of a key; dropping it releases the slot.
 #[derive(Debug)]
 pub(super) struct Lease<S: MessageSocket> {
-    pool: Arc<Shared<S>>,
-    /// The place that is ours, if any.
+    pool: Arc<PoolInner<S>>,
+    /// The slot held by this lease, if any.
     key: Option<SocketKey>,
 }
 
 impl<S: MessageSocket> Lease<S> {
-    /// Marks the place as leased and returns what was there.
-    fn enter(&self) -> Option<Place<S>> {
+    /// Marks the slot as leased and returns its previous state.
+    fn occupy(&self) -> Option<PoolSlot<S>> {
         let key = self.key.clone()?;
-        lock(&self.pool.places).insert(key, Place::Leased)
+        lock(&self.pool.slots).insert(key, PoolSlot::Leased)
     }
 
     /// Ends the lease and keeps the connection for the next request.
-    pub(super) fn give_back(mut self, connection: Connection<S>) {
+    pub(super) fn release(mut self, connection: Connection<S>) {
         let Some(key) = self.key.take() else {
             self.pool.close(connection.socket);
             return;
         };
         let recall = CancellationToken::new();
-        let holder = AbortOnDropHandle::new(tokio::spawn(hold(connection, recall.clone())));
-        let mut places = lock(&self.pool.places);
-        places.retain(|_, place| match place {
-            Place::Leased => true,
-            Place::Parked { holder, .. } => !holder.is_finished(),
+        let idle_task = AbortOnDropHandle::new(tokio::spawn(hold_idle(connection, recall.clone())));
+        let mut slots = lock(&self.pool.slots);
+        slots.retain(|_, slot| match slot {
+            PoolSlot::Leased => true,
+            PoolSlot::Idle { idle_task, .. } => !idle_task.is_finished(),
         });
-        places.insert(key, Place::Parked { recall, holder });
+        slots.insert(key, PoolSlot::Idle { recall, idle_task });
     }
 }
 
 impl<S: MessageSocket> Drop for Lease<S> {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            lock(&self.pool.places).remove(&key);
+            lock(&self.pool.slots).remove(&key);
         }
     }
 }
 
-/// Holds a connection until it is recalled, and returns it, or until it is of no more use.
-async fn hold<S: MessageSocket>(
+/// Owns a connection until it is recalled, and returns it; or closes it when it is no longer usable.
+async fn hold_idle<S: MessageSocket>(
     mut connection: Connection<S>,
     recall: CancellationToken,
 ) -> Option<Connection<S>> {
@@ -166,8 +164,8 @@ async fn hold<S: MessageSocket>(
         biased;
         () = recall.cancelled() => return Some(connection),
         () = tokio::time::sleep(IDLE_LIMIT) => {}
-        // Between requests the service has nothing to say but goodbye.
-        _unasked = connection.socket.receive(None) => {}
+        // Between requests the service sends nothing but a close.
+        _message = connection.socket.receive(None) => {}
     }
     connection.socket.close().await;
     None

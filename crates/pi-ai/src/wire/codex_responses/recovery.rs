@@ -1,34 +1,31 @@
-//! What to do when an attempt over WebSocket fails: ask again, go over HTTP, or give up.
+//! Decides what follows a failed WebSocket attempt: retry, fall back to HTTP, or fail.
 //!
-//! This decides and does nothing; [`super::websocket`] acts on it.
+//! This only decides; [`super::websocket`] acts on it.
 
 use crate::error::ProviderError;
 
-/// The service no longer knows the response a request goes on from.
+/// The service no longer has the response that a request continues from.
 const CONTINUATION_LOST: &str = "previous_response_not_found";
 
 /// The account has too many connections open.
 const TOO_MANY_CONNECTIONS: &str = "websocket_connection_limit_reached";
 
-/// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum AttemptError {
-    /// The service said so.
+    /// The service reported an error.
     Service {
         error: ProviderError,
-        /// Its code for that.
         code: Option<String>,
     },
-    /// The connection could not be made, or broke.
+    /// The connection could not be established, or broke.
     Connection {
         error: ProviderError,
-        /// The code the service closed the connection with.
+        /// The close code sent by the service.
         close_code: Option<u16>,
     },
 }
 
 impl AttemptError {
-    /// Returns what happened.
     pub(super) fn into_error(self) -> ProviderError {
         match self {
             Self::Service { error, .. } | Self::Connection { error, .. } => error,
@@ -52,56 +49,62 @@ impl From<ProviderError> for AttemptError {
     }
 }
 
-/// How far an attempt had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttemptProgress {
-    /// The connection had served before.
+    /// The connection came from the pool.
     pub reused: bool,
-    /// Some of the answer had arrived.
-    pub answered: bool,
+    /// A part of the response had arrived.
+    pub response_started: bool,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextStep {
-    /// The same request on a new connection.
-    TryAgain,
-    /// The same request over HTTP.
+pub(super) enum RecoveryAction {
+    /// Send the same request on a new connection.
+    Retry,
+    /// Send the same request over HTTP.
     UseHttp,
-    /// Nothing: the request has failed.
-    GiveUp,
+    /// Fail the request.
+    Fail,
 }
 
-/// Remembers what was tried for one request; each remedy is tried once.
+/// Tracks the recovery attempts of one request; each kind is tried once.
 #[derive(Debug, Default)]
-pub(super) struct Recovery {
-    sent_whole: bool,
-    waited_for_room: bool,
-    renewed: bool,
+pub(super) struct WebSocketRecovery {
+    resent_in_full: bool,
+    retried_after_limit: bool,
+    reconnected: bool,
 }
 
-impl Recovery {
-    /// Decides what comes after a failed attempt.
-    pub(super) fn after(&mut self, failure: &AttemptError, progress: AttemptProgress) -> NextStep {
-        let first = |tried: &mut bool| !std::mem::replace(tried, true);
-        if progress.answered {
-            return NextStep::GiveUp;
+impl WebSocketRecovery {
+    /// Decides how to continue after a failed attempt.
+    pub(super) fn after(
+        &mut self,
+        failure: &AttemptError,
+        progress: AttemptProgress,
+    ) -> RecoveryAction {
+        let first_time = |done: &mut bool| !std::mem::replace(done, true);
+        if progress.response_started {
+            return RecoveryAction::Fail;
         }
         match (failure, failure.code()) {
-            (_, Some(CONTINUATION_LOST)) if first(&mut self.sent_whole) => NextStep::TryAgain,
+            (_, Some(CONTINUATION_LOST)) if first_time(&mut self.resent_in_full) => {
+                RecoveryAction::Retry
+            }
             (_, Some(TOO_MANY_CONNECTIONS)) => {
-                if first(&mut self.waited_for_room) {
-                    NextStep::TryAgain
+                if first_time(&mut self.retried_after_limit) {
+                    RecoveryAction::Retry
                 } else {
-                    NextStep::UseHttp
+                    RecoveryAction::UseHttp
                 }
             }
-            (AttemptError::Service { .. }, _) => NextStep::GiveUp,
-            // A kept connection may have died unnoticed, which says nothing about a new one.
-            (AttemptError::Connection { .. }, _) if progress.reused && first(&mut self.renewed) => {
-                NextStep::TryAgain
+            (AttemptError::Service { .. }, _) => RecoveryAction::Fail,
+            // A pooled connection may have died unnoticed, which does not affect a new one.
+            (AttemptError::Connection { .. }, _)
+                if progress.reused && first_time(&mut self.reconnected) =>
+            {
+                RecoveryAction::Retry
             }
-            (AttemptError::Connection { .. }, _) => NextStep::UseHttp,
+            (AttemptError::Connection { .. }, _) => RecoveryAction::UseHttp,
         }
     }
 }
@@ -114,46 +117,49 @@ mod tests {
 
     fn service(code: &str) -> AttemptError {
         AttemptError::Service {
-            error: ProviderError::protocol("said no"),
+            error: ProviderError::protocol("rejected"),
             code: Some(code.to_owned()),
         }
     }
 
     #[test]
-    fn each_remedy_is_tried_once() {
-        use NextStep::{GiveUp, TryAgain, UseHttp};
+    fn each_recovery_is_tried_once() {
+        use RecoveryAction::{Fail, Retry, UseHttp};
         let broken = || AttemptError::from(ProviderError::network("broken"));
-        let progress = |reused, answered| AttemptProgress { reused, answered };
-        let cases: [(AttemptError, AttemptProgress, [NextStep; 2]); 8] = [
+        let progress = |reused, response_started| AttemptProgress {
+            reused,
+            response_started,
+        };
+        let cases: [(AttemptError, AttemptProgress, [RecoveryAction; 2]); 8] = [
             (
                 service(CONTINUATION_LOST),
                 progress(true, false),
-                [TryAgain, GiveUp],
+                [Retry, Fail],
             ),
             (
                 service(CONTINUATION_LOST),
                 progress(true, true),
-                [GiveUp, GiveUp],
+                [Fail, Fail],
             ),
             (
                 service(TOO_MANY_CONNECTIONS),
                 progress(false, false),
-                [TryAgain, UseHttp],
+                [Retry, UseHttp],
             ),
             (
                 service("usage_limit_reached"),
                 progress(false, false),
-                [GiveUp, GiveUp],
+                [Fail, Fail],
             ),
             (broken(), progress(false, false), [UseHttp, UseHttp]),
-            (broken(), progress(true, false), [TryAgain, UseHttp]),
-            (broken(), progress(false, true), [GiveUp, GiveUp]),
-            (broken(), progress(true, true), [GiveUp, GiveUp]),
+            (broken(), progress(true, false), [Retry, UseHttp]),
+            (broken(), progress(false, true), [Fail, Fail]),
+            (broken(), progress(true, true), [Fail, Fail]),
         ];
-        for (failure, progress, steps) in cases {
-            let mut recovery = Recovery::default();
+        for (failure, progress, actions) in cases {
+            let mut recovery = WebSocketRecovery::default();
             let taken = [(); 2].map(|()| recovery.after(&failure, progress));
-            assert_eq!(taken, steps, "{failure:?} {progress:?}");
+            assert_eq!(taken, actions, "{failure:?} {progress:?}");
         }
     }
 }

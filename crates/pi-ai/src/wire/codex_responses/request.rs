@@ -1,6 +1,6 @@
-//! What is asked of Codex, and under whose name: body, addresses, headers.
+//! Builds requests to Codex: body, URLs, headers and account.
 //!
-//! Both transports send the same body; only the headers tell them apart.
+//! Both transports send the same body; only the headers differ.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
@@ -10,51 +10,50 @@ use crate::json::JsonObject;
 use crate::oauth::codex_account;
 use crate::options::{HeaderOverrides, ModelRequest};
 use crate::transcript;
-use crate::wire::missing_key;
+use crate::wire::missing_api_key;
 use crate::wire::openai_responses::compat::{ResponsesCompat, StrictByDefault};
-use crate::wire::openai_responses::ending::UnknownStatus;
+use crate::wire::openai_responses::completion::UnknownStatus;
 use crate::wire::openai_responses::input::LeadingPrompt;
 use crate::wire::openai_responses::pricing::{TierPricing, TierRule};
 use crate::wire::openai_responses::reader::ReaderSettings;
-use crate::wire::openai_responses::request::{self, Conversation, Reasoning, ServiceRules};
-use crate::wire::openai_responses::tools::UnaskedStrict;
+use crate::wire::openai_responses::request::{
+    self, EncodedConversation, ReasoningConfig, ServiceRules,
+};
+use crate::wire::openai_responses::tools::DefaultStrict;
 
 const DEFAULT_BASE_URL: &str = "https://chatgpt.com/backend-api";
 const PATH: &str = "/codex/responses";
 
-/// The service wants instructions, so a conversation without a prompt has these.
+/// The service requires instructions; used for a conversation without a system prompt.
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant.";
 
 const ACCOUNT_HEADER: &str = "chatgpt-account-id";
 
-/// What each transport calls the version of the protocol.
+/// Values of the `openai-beta` header, by transport.
 const SSE_PROTOCOL: &str = "responses=experimental";
 const WEBSOCKET_PROTOCOL: &str = "responses_websockets=2026-02-06";
 
 pub(super) const RULES: ServiceRules = ServiceRules {
-    unasked_strict: UnaskedStrict::Null,
+    default_strict: DefaultStrict::Null,
     leading_prompt: LeadingPrompt::RequestField,
 };
 
-/// Returns what the service takes of a model.
 pub(super) fn compat(request: &ModelRequest) -> ResponsesCompat {
-    ResponsesCompat::of(&request.model, StrictByDefault::Yes)
+    ResponsesCompat::for_model(&request.model, StrictByDefault::Yes)
 }
 
-/// Returns how an answer to the request is read.
 pub(super) fn reader_settings(request: &ModelRequest) -> ReaderSettings {
     let tier = request.options.text_option("serviceTier");
     ReaderSettings {
-        pricing: TierPricing::new(&request.model, tier, TierRule::AsAskedWhenDefault),
+        pricing: TierPricing::new(&request.model, tier, TierRule::RequestedIfDefault),
         unknown_status: UnknownStatus::Ignored,
         ..ReaderSettings::for_request(request, &compat(request))
     }
 }
 
-/// Builds the body.
 pub(super) fn body(request: &ModelRequest) -> Result<JsonObject, ProviderError> {
     let compat = compat(request);
-    let conversation = Conversation::of(request, &compat, RULES)?;
+    let conversation = EncodedConversation::for_request(request, &compat, RULES)?;
     let mut body = JsonObject::new();
     body.insert("model".into(), request.model.id.clone().into());
     body.insert("store".into(), false.into());
@@ -74,8 +73,8 @@ pub(super) fn body(request: &ModelRequest) -> Result<JsonObject, ProviderError> 
     body.insert("parallel_tool_calls".into(), true.into());
     request::add_temperature(request, &mut body);
     request::add_service_tier(request, &mut body);
-    Conversation::add_tools(conversation.tools, &mut body);
-    Reasoning::of(request).add_to(&mut body);
+    EncodedConversation::add_tools(conversation.tools, &mut body);
+    ReasoningConfig::for_request(request).add_to(&mut body);
     Ok(body)
 }
 
@@ -88,7 +87,6 @@ fn instructions(request: &ModelRequest, compat: &ResponsesCompat) -> String {
         .unwrap_or_else(|| DEFAULT_INSTRUCTIONS.to_owned())
 }
 
-/// Returns where requests go.
 pub(super) fn url(base_url: &str) -> String {
     let base = match base_url.trim().trim_end_matches('/') {
         "" => DEFAULT_BASE_URL,
@@ -103,7 +101,6 @@ pub(super) fn url(base_url: &str) -> String {
     }
 }
 
-/// Returns where a WebSocket is opened.
 pub(super) fn websocket_url(base_url: &str) -> String {
     let url = url(base_url);
     match url.split_once("://") {
@@ -113,60 +110,59 @@ pub(super) fn websocket_url(base_url: &str) -> String {
     }
 }
 
-/// The account that asks.
-pub(super) struct Account {
+/// The ChatGPT account of a request.
+pub(super) struct CodexAccount {
     pub id: String,
     token: SecretString,
 }
 
-impl Account {
-    /// Finds the account: a header or option of the caller names it, else the token itself does.
-    pub(super) fn of(request: &ModelRequest) -> Result<Self, ProviderError> {
+impl CodexAccount {
+    /// Resolves the account: an option or header of the caller, else the token itself.
+    pub(super) fn resolve(request: &ModelRequest) -> Result<Self, ProviderError> {
         let token = request::api_key(request)
             .cloned()
-            .ok_or_else(|| missing_key(request))?;
-        let named = || {
+            .ok_or_else(|| missing_api_key(request))?;
+        let from_header = || {
             let headers = request.options.headers.iter();
             headers
                 .filter(|(name, _)| name.eq_ignore_ascii_case(ACCOUNT_HEADER))
                 .find_map(|(_, value)| value.clone())
         };
-        let asked = request.options.text_option("accountId").map(str::to_owned);
-        let id = asked
-            .or_else(named)
+        let from_option = request.options.text_option("accountId").map(str::to_owned);
+        let id = from_option
+            .or_else(from_header)
             .or_else(|| codex_account(token.expose_secret()))
             .ok_or_else(|| {
                 ProviderError::auth(
-                    "The ChatGPT access token names no account; sign in to OpenAI Codex again",
+                    "The ChatGPT access token contains no account. Sign in to OpenAI Codex again",
                 )
             })?;
         Ok(Self { id, token })
     }
 }
 
-/// Returns the headers of a request over HTTP.
-pub(super) fn http_headers(request: &ModelRequest, account: &Account) -> HeaderOverrides {
-    let mut headers = signed(account, SSE_PROTOCOL);
+pub(super) fn http_headers(request: &ModelRequest, account: &CodexAccount) -> HeaderOverrides {
+    let mut headers = auth_headers(account, SSE_PROTOCOL);
     set(&mut headers, "accept", "text/event-stream");
     if let Some(session_id) = request::cached_session_id(request) {
-        tie_to_session(&mut headers, &request::cache_key(&session_id));
+        set_session_id(&mut headers, &request::cache_key(&session_id));
     }
     headers
 }
 
-/// Returns the headers of a WebSocket handshake. The service wants every connection to have an id,
-/// so one without session makes one up.
-pub(super) fn websocket_headers(request: &ModelRequest, account: &Account) -> HeaderOverrides {
-    let mut headers = signed(account, WEBSOCKET_PROTOCOL);
+/// Returns the headers of a WebSocket handshake. The service requires an ID for every connection, so
+/// a request without session generates one.
+pub(super) fn websocket_headers(request: &ModelRequest, account: &CodexAccount) -> HeaderOverrides {
+    let mut headers = auth_headers(account, WEBSOCKET_PROTOCOL);
     let id = match request::cached_session_id(request) {
         Some(session_id) => request::cache_key(&session_id),
         None => uuid::Uuid::now_v7().to_string(),
     };
-    tie_to_session(&mut headers, &id);
+    set_session_id(&mut headers, &id);
     headers
 }
 
-fn signed(account: &Account, protocol: &str) -> HeaderOverrides {
+fn auth_headers(account: &CodexAccount, protocol: &str) -> HeaderOverrides {
     let mut headers = HeaderOverrides::new();
     let bearer = format!("Bearer {}", account.token.expose_secret());
     set(&mut headers, "authorization", &bearer);
@@ -176,7 +172,7 @@ fn signed(account: &Account, protocol: &str) -> HeaderOverrides {
     headers
 }
 
-fn tie_to_session(headers: &mut HeaderOverrides, id: &str) {
+fn set_session_id(headers: &mut HeaderOverrides, id: &str) {
     set(headers, "session-id", id);
     set(headers, "x-client-request-id", id);
 }

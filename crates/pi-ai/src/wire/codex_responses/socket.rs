@@ -1,6 +1,6 @@
-//! The connection as the Codex protocol needs it, so that its rules can be tested without one.
+//! Abstracts the connection for the Codex protocol, so its rules can be tested without a network.
 //!
-//! The real one is the transport's WebSocket.
+//! The production implementation is the transport's WebSocket.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,33 +9,29 @@ use crate::env::Env;
 use crate::error::ProviderError;
 use crate::options::HeaderOverrides;
 use crate::transport::HttpClient;
-use crate::transport::websocket::{Incoming, WebSocket};
+use crate::transport::websocket::{WebSocket, WebSocketMessage};
 
-/// The code that says goodbye without complaint.
 const NORMAL_CLOSURE: u16 = 1000;
 
-/// A connection that carries text messages both ways.
+/// A connection that carries text messages in both directions.
 pub(crate) trait MessageSocket: std::fmt::Debug + Send + 'static {
-    /// Sends a message.
     fn send(&mut self, text: String) -> impl Future<Output = Result<(), ProviderError>> + Send;
 
-    /// Waits for the next message, no longer than the limit; the wait may be given up at any time
-    /// without losing one.
+    /// Waits for the next message, at most for `limit`. Cancel-safe: no message is lost if the future
+    /// is dropped.
     fn receive(
         &mut self,
         limit: Option<Duration>,
-    ) -> impl Future<Output = Result<Incoming, ProviderError>> + Send;
+    ) -> impl Future<Output = Result<WebSocketMessage, ProviderError>> + Send;
 
-    /// Says goodbye and closes the connection.
+    /// Closes the connection normally.
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-/// Opens connections.
 pub(crate) trait SocketOpener: Send + Sync + 'static {
-    /// What it opens.
     type Socket: MessageSocket;
 
-    /// Opens a connection, within the limit.
+    /// Opens a connection within the target's limit.
     fn open(
         &self,
         http: &HttpClient,
@@ -44,16 +40,15 @@ pub(crate) trait SocketOpener: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Socket, ProviderError>> + Send;
 }
 
-/// Where a connection goes. Its headers hold secrets.
+/// Where to connect. The headers hold secrets.
 pub(crate) struct SocketTarget<'a> {
     pub url: &'a str,
-    /// The headers of the handshake.
     pub headers: HeaderOverrides,
-    /// How long opening it may take.
+    /// Timeout for opening the connection.
     pub limit: Option<Duration>,
 }
 
-/// Opens connections to the network.
+/// Opens real WebSocket connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NetworkSockets;
 
@@ -81,7 +76,10 @@ impl MessageSocket for WebSocket {
         Self::send(self, text).await
     }
 
-    async fn receive(&mut self, limit: Option<Duration>) -> Result<Incoming, ProviderError> {
+    async fn receive(
+        &mut self,
+        limit: Option<Duration>,
+    ) -> Result<WebSocketMessage, ProviderError> {
         Self::receive(self, limit).await
     }
 

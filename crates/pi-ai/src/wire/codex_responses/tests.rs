@@ -12,11 +12,11 @@ use crate::options::StreamOptions;
 use crate::thinking::ThinkingLevel;
 use crate::wire::openai_responses::tests::{body_lines, prepared};
 use crate::wire::testing::{
-    assert_every_cut_ends_well, assert_same_events_for_any_split, decode, everything, lines, model,
-    request as request_of,
+    assert_same_events_for_any_split, assert_truncation_is_an_error, decode, full_conversation,
+    lines, model, request as request_of,
 };
 
-/// An unsigned token whose claims name the account `acct_mock`.
+/// An unsigned token whose claims contain the account `acct_mock`.
 const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjdF9tb2NrIn19.sig";
 
 const FIXTURES: [(&str, &[u8]); 4] = [
@@ -75,7 +75,7 @@ fn events(name: &str) -> String {
 }
 
 #[test]
-fn text_ends_the_turn_and_costs_what_was_asked_for() {
+fn text_ends_the_turn_and_is_priced_by_the_requested_tier() {
     assert_snapshot!(events("text"), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -86,7 +86,7 @@ fn text_ends_the_turn_and_costs_what_was_asked_for() {
 }
 
 #[test]
-fn an_unknown_status_says_nothing() {
+fn an_unknown_status_is_ignored() {
     assert_snapshot!(events("odd_status"), @r#"
     {"type":"start"}
     {"type":"done","reason":"stop","message":{"content":[],"api":"openai-codex-responses","provider":"mock","model":"alpha","responseId":"r1","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"stop","timestamp":1700000000000}}
@@ -102,27 +102,27 @@ fn a_limit_reported_in_the_stream_is_an_error() {
 }
 
 #[test]
-fn splits_and_cuts_end_well() {
+fn splits_and_truncations_are_handled() {
     let request = hello(options());
     let new_decoder = || CodexHttp::new(&request).decoder(&request);
     for (name, body) in FIXTURES {
         assert_same_events_for_any_split(new_decoder, &request.model, body);
         if name != "usage_limit" {
-            assert_every_cut_ends_well(new_decoder, &request.model, body);
+            assert_truncation_is_an_error(new_decoder, &request.model, body);
         }
     }
 }
 
 #[test]
-fn everything_as_own_history() {
+fn full_conversation_as_own_history() {
     let compat = json!({"supportsOpenAIGrammarTools": true, "supportsToolSearch": true,
         "supportsMidConvoSystemMessages": true});
-    let messages = everything("openai-codex", api::OPENAI_CODEX_RESPONSES, "alpha");
+    let messages = full_conversation("openai-codex", api::OPENAI_CODEX_RESPONSES, "alpha");
     let fields = json!({"provider": "openai-codex", "compat": compat});
     let request = codex_request(fields, messages, options());
     let exchange = prepared(&CodexHttp::new(&request), &request);
     assert_eq!(exchange.encoding, BodyEncoding::Zstd);
-    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_value()), @r#"
     model: "alpha"
     store: false
     stream: true
@@ -155,8 +155,8 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off() {
-    let messages = everything("openai", api::OPENAI_RESPONSES, "beta");
+fn full_conversation_as_hand_off() {
+    let messages = full_conversation("openai", api::OPENAI_RESPONSES, "beta");
     let fields = json!({"provider": "openai-codex", "thinkingLevelMap": {"off": null}});
     let mut options = options();
     options.reasoning = ThinkingLevel::Off;
@@ -165,7 +165,7 @@ fn everything_as_a_hand_off() {
         .insert("textVerbosity".into(), "high".into());
     let request = codex_request(fields, messages, options);
     let exchange = prepared(&CodexHttp::new(&request), &request);
-    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_value()), @r#"
     model: "alpha"
     store: false
     stream: true
@@ -196,7 +196,7 @@ fn everything_as_a_hand_off() {
 }
 
 #[test]
-fn addresses_are_completed() {
+fn urls_are_completed() {
     let cases = [
         ("", "https://chatgpt.com/backend-api/codex/responses"),
         (
@@ -225,9 +225,9 @@ fn header_lines(headers: HeaderOverrides) -> String {
 }
 
 #[test]
-fn headers_name_account_and_session() {
+fn headers_contain_account_and_session() {
     let request = hello(options());
-    let account = Account::of(&request).unwrap();
+    let account = CodexAccount::resolve(&request).unwrap();
     assert_snapshot!(header_lines(request::http_headers(&request, &account)), @r#"
     accept: text/event-stream
     authorization: Bearer <token>
@@ -255,11 +255,11 @@ fn headers_name_account_and_session() {
 }
 
 #[test]
-fn the_account_is_named_by_option_header_or_token() {
+fn the_account_comes_from_option_header_or_token() {
     let account = |change: fn(&mut StreamOptions)| {
         let mut options = options();
         change(&mut options);
-        Account::of(&hello(options)).map(|account| account.id)
+        CodexAccount::resolve(&hello(options)).map(|account| account.id)
     };
     assert_eq!(account(|_| {}).unwrap(), "acct_mock");
     let option = |options: &mut StreamOptions| {
@@ -279,11 +279,11 @@ fn the_account_is_named_by_option_header_or_token() {
     for token in ["not-a-jwt", "a.b.c", "a.e30.c", "a.b.c.d"] {
         let mut options = options();
         options.api_key = Some(token.to_owned().into());
-        let error = Account::of(&hello(options))
+        let error = CodexAccount::resolve(&hello(options))
             .map(|account| account.id)
             .unwrap_err();
         assert!(
-            error.message.contains("names no account"),
+            error.message.contains("contains no account"),
             "{}",
             error.message
         );

@@ -1,13 +1,13 @@
-//! One request over a WebSocket: lease a connection, send what the service does not know, read the
-//! answer, and find another way when the connection fails.
+//! One request over a WebSocket: leases a connection, sends what the service does not have, decodes
+//! the response, and recovers when the connection fails.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::pool::{Connection, SocketKey, SocketPool};
-use super::recovery::{AttemptError, AttemptProgress, NextStep, Recovery};
-use super::request::{self, Account};
+use super::recovery::{AttemptError, AttemptProgress, RecoveryAction, WebSocketRecovery};
+use super::request::{self, CodexAccount};
 use super::socket::{MessageSocket, SocketOpener, SocketTarget};
 use crate::error::ProviderError;
 use crate::json::{JsonObject, value_to_string};
@@ -15,29 +15,28 @@ use crate::message::{Diagnostic, DiagnosticError};
 use crate::options::{HeaderOverrides, ModelRequest, TransportPreference};
 use crate::stream::{StreamPhase, StreamWriter};
 use crate::transport::HttpClient;
-use crate::transport::websocket::Incoming;
-use crate::wire::Progress;
+use crate::transport::websocket::WebSocketMessage;
+use crate::wire::DecodeStatus;
 use crate::wire::openai_responses::reader::EventReader;
 use crate::wire::openai_responses::request::{cached_session_id, input_builder};
 use crate::wire::openai_responses::tools::grammar_properties;
 
-/// Headers that have no meaning in a handshake.
+/// Headers that do not apply to a handshake.
 const BODY_HEADERS: [&str; 3] = ["accept", "content-type", "content-encoding"];
 
-/// How a request over a WebSocket ended.
+/// The outcome of a request over a WebSocket.
 #[derive(Debug)]
-pub(super) enum Ending {
-    /// The answer is complete.
+pub(super) enum WebSocketOutcome {
     Complete,
-    /// The connection got nowhere; the request should go over HTTP.
+    /// The connection failed before the response began; use HTTP instead.
     UseHttp,
-    /// The connection broke in the middle of the answer.
+    /// The connection broke during the response.
     Broken(ProviderError),
-    /// The service refused or failed.
+    /// The service reported an error.
     Failed(ProviderError),
 }
 
-/// A request, ready to be sent over a WebSocket.
+/// A request ready to be sent over a WebSocket.
 pub(super) struct SocketRequest<'run, O: SocketOpener> {
     request: &'run ModelRequest,
     http: &'run HttpClient,
@@ -50,7 +49,7 @@ pub(super) struct SocketRequest<'run, O: SocketOpener> {
 }
 
 impl<'run, O: SocketOpener> SocketRequest<'run, O> {
-    /// Puts a request together; `body` has been through the hooks.
+    /// `body` has already been processed by the hooks.
     pub(super) async fn new(
         request: &'run ModelRequest,
         http: &'run HttpClient,
@@ -58,7 +57,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         pool: &'run SocketPool<O::Socket>,
         body: &'run JsonObject,
     ) -> Result<Self, ProviderError> {
-        let account = Account::of(request)?;
+        let account = CodexAccount::resolve(request)?;
         let url = request::websocket_url(&request.model.base_url);
         Ok(Self {
             key: cached_session_id(request).map(|session_id| SocketKey {
@@ -76,31 +75,31 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         })
     }
 
-    /// Sends the request and reads the answer into the message.
-    pub(super) async fn run(&self, writer: &mut StreamWriter) -> Ending {
-        let mut recovery = Recovery::default();
+    /// Sends the request and decodes the response into the message.
+    pub(super) async fn run(&self, writer: &mut StreamWriter) -> WebSocketOutcome {
+        let mut recovery = WebSocketRecovery::default();
         loop {
             let mut progress = AttemptProgress {
                 reused: false,
-                answered: false,
+                response_started: false,
             };
             let Err(failure) = self.attempt(&mut progress, writer).await else {
-                return Ending::Complete;
+                return WebSocketOutcome::Complete;
             };
             match (recovery.after(&failure, progress), failure) {
-                (NextStep::TryAgain, failure) => {
-                    tracing::debug!(?failure, "asking again on a new WebSocket");
+                (RecoveryAction::Retry, failure) => {
+                    tracing::debug!(?failure, "retrying on a new WebSocket");
                 }
-                (step @ NextStep::UseHttp, failure) => {
-                    self.record(&failure, step, progress, writer);
-                    return Ending::UseHttp;
+                (action @ RecoveryAction::UseHttp, failure) => {
+                    self.record(&failure, action, progress, writer);
+                    return WebSocketOutcome::UseHttp;
                 }
-                (step @ NextStep::GiveUp, failure @ AttemptError::Connection { .. }) => {
-                    self.record(&failure, step, progress, writer);
-                    return Ending::Broken(failure.into_error());
+                (action @ RecoveryAction::Fail, failure @ AttemptError::Connection { .. }) => {
+                    self.record(&failure, action, progress, writer);
+                    return WebSocketOutcome::Broken(failure.into_error());
                 }
-                (NextStep::GiveUp, failure @ AttemptError::Service { .. }) => {
-                    return Ending::Failed(failure.into_error());
+                (RecoveryAction::Fail, failure @ AttemptError::Service { .. }) => {
+                    return WebSocketOutcome::Failed(failure.into_error());
                 }
             }
         }
@@ -112,13 +111,13 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         writer: &mut StreamWriter,
     ) -> Result<(), AttemptError> {
         writer.set_phase(StreamPhase::Connecting);
-        let (lease, kept) = self.pool.lease(self.key.clone()).await;
-        progress.reused = kept.is_some();
-        let mut connection = match kept {
+        let (lease, pooled) = self.pool.lease(self.key.clone()).await;
+        progress.reused = pooled.is_some();
+        let mut connection = match pooled {
             Some(connection) => connection,
             None => Connection::new(self.open().await?),
         };
-        let body = if self.continues() {
+        let body = if self.sends_continuations() {
             connection.continuation.request_for(self.body)
         } else {
             self.body.clone()
@@ -126,10 +125,10 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         self.send(&mut connection, body).await?;
         writer.set_phase(StreamPhase::Waiting);
         self.receive(&mut connection, progress, writer).await?;
-        if self.continues() {
-            self.remember(&mut connection, writer);
+        if self.sends_continuations() {
+            self.store_exchange(&mut connection, writer);
         }
-        lease.give_back(connection);
+        lease.release(connection);
         Ok(())
     }
 
@@ -162,8 +161,8 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         }
     }
 
-    /// Returns whether later requests of the session send only what is new.
-    fn continues(&self) -> bool {
+    /// Whether later requests of the session send only new items.
+    fn sends_continuations(&self) -> bool {
         match self.request.options.transport {
             TransportPreference::Auto | TransportPreference::WebsocketCached => true,
             TransportPreference::Websocket | TransportPreference::Sse => false,
@@ -181,30 +180,32 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         let mut limit: Option<Duration> = timeouts.first_byte;
         loop {
             let event = match connection.socket.receive(limit).await? {
-                Incoming::Text(event) => event,
-                Incoming::Closed { code, reason } => return Err(closed(code, &reason)),
+                WebSocketMessage::Text(event) => event,
+                WebSocketMessage::Closed { code, reason } => {
+                    return Err(close_error(code, &reason));
+                }
             };
             limit = timeouts.idle;
-            let outcome = reader.read(&event, writer.message());
-            let read = outcome.map_err(|error| AttemptError::Service {
-                code: reader.failure_code().map(str::to_owned),
+            let outcome = reader.handle_event(&event, writer.message());
+            let status = outcome.map_err(|error| AttemptError::Service {
+                code: reader.error_code().map(str::to_owned),
                 error,
             })?;
-            if !progress.answered {
-                progress.answered = true;
+            if !progress.response_started {
+                progress.response_started = true;
                 writer.set_phase(StreamPhase::Receiving);
                 writer.message().start();
             }
             writer.flush().await;
-            if read == Progress::Complete {
+            if status == DecodeStatus::Complete {
                 return Ok(());
             }
         }
     }
 
-    /// Remembers the exchange as the service does: what it was asked, and the items it answered
-    /// with in the form in which we shall send them back.
-    fn remember(&self, connection: &mut Connection<O::Socket>, writer: &mut StreamWriter) {
+    /// Stores the exchange as the service does: the request, and the response items in the form in
+    /// which they will be replayed.
+    fn store_exchange(&self, connection: &mut Connection<O::Socket>, writer: &mut StreamWriter) {
         let compat = request::compat(self.request);
         let Ok(properties) = grammar_properties(&self.request.messages, &compat) else {
             return;
@@ -215,16 +216,16 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
             (message.response_id.clone(), items)
         });
         match (response_id, items) {
-            (Some(id), Ok(items)) => connection.continuation.remember(self.body, &id, items),
-            _ => connection.continuation.forget(),
+            (Some(id), Ok(items)) => connection.continuation.store(self.body, &id, items),
+            _ => connection.continuation.clear(),
         }
     }
 
-    /// Leaves a note in the message that the connection failed.
+    /// Records a failed connection in the message's diagnostics.
     fn record(
         &self,
         failure: &AttemptError,
-        step: NextStep,
+        action: RecoveryAction,
         progress: AttemptProgress,
         writer: &mut StreamWriter,
     ) {
@@ -237,15 +238,15 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
             "configuredTransport".into(),
             json!(self.request.options.transport),
         );
-        if step == NextStep::UseHttp {
+        if action == RecoveryAction::UseHttp {
             details.insert("fallbackTransport".into(), "sse".into());
         }
-        let phase = if progress.answered {
+        let phase = if progress.response_started {
             "after_message_stream_start"
         } else {
             "before_message_stream_start"
         };
-        details.insert("eventsEmitted".into(), progress.answered.into());
+        details.insert("eventsEmitted".into(), progress.response_started.into());
         details.insert("phase".into(), phase.into());
         let size = value_to_string(&Value::Object(self.body.clone())).len();
         details.insert("requestBytes".into(), size.into());
@@ -267,11 +268,11 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
     }
 }
 
-async fn handshake_headers(request: &ModelRequest, account: &Account) -> HeaderOverrides {
+async fn handshake_headers(request: &ModelRequest, account: &CodexAccount) -> HeaderOverrides {
     let mut headers = request::websocket_headers(request, account);
-    let modeled = request.model.headers.iter().flatten();
-    let modeled = modeled.map(|(name, value)| (name.clone(), Some(value.clone())));
-    for (name, value) in modeled.chain(request.options.headers.clone()) {
+    let model_headers = request.model.headers.iter().flatten();
+    let model_headers = model_headers.map(|(name, value)| (name.clone(), Some(value.clone())));
+    for (name, value) in model_headers.chain(request.options.headers.clone()) {
         headers.insert(name.to_ascii_lowercase(), value);
     }
     if let Some(hooks) = &request.options.hooks {
@@ -292,8 +293,8 @@ fn create_frame(body: JsonObject) -> String {
     value_to_string(&Value::Object(frame))
 }
 
-fn closed(code: u16, reason: &str) -> AttemptError {
-    /// The code of a message that is larger than the service takes.
+fn close_error(code: u16, reason: &str) -> AttemptError {
+    /// Close code for a message larger than the service accepts.
     const MESSAGE_TOO_BIG: u16 = 1009;
     let reason = match (reason, code) {
         ("", MESSAGE_TOO_BIG) => " (message too big)".to_owned(),

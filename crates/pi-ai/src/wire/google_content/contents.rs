@@ -1,4 +1,4 @@
-//! The transcript as Google's `contents`: turns of `user` and `model`, each a list of parts.
+//! Converts the transcript to Google's `contents`: turns of `user` and `model`, each a list of parts.
 
 use std::borrow::Cow;
 
@@ -12,38 +12,37 @@ use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;
 
-/// Stands for the text of a tool result that is images alone.
-const IMAGES_ONLY: &str = "(the result is the attached image)";
+/// Text of a tool result that contains only images.
+const IMAGE_ATTACHED: &str = "(see attached image)";
 
-/// Introduces the images of a tool result in a turn of their own.
-const IMAGES_FOLLOW: &str = "Image returned by the tool:";
+/// Introduces the images of a tool result in a separate turn.
+const TOOL_IMAGE_LABEL: &str = "Tool result image:";
 
-/// One turn.
 #[derive(Debug, Serialize)]
-pub(super) struct Content<'a> {
-    pub parts: Vec<Part<'a>>,
+pub(super) struct Turn<'a> {
+    pub parts: Vec<RequestPart<'a>>,
     pub role: &'static str,
 }
 
-impl<'a> Content<'a> {
-    pub(super) fn user(parts: Vec<Part<'a>>) -> Self {
+impl<'a> Turn<'a> {
+    pub(super) fn user(parts: Vec<RequestPart<'a>>) -> Self {
         Self {
             parts,
             role: "user",
         }
     }
 
-    fn holds_responses(&self) -> bool {
+    fn has_responses(&self) -> bool {
         self.parts
             .iter()
             .any(|part| part.function_response.is_some())
     }
 }
 
-/// One part of a turn: exactly one kind of data, and perhaps a signature.
+/// A part of a turn: exactly one kind of data, with an optional signature.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct RequestPart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thought: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +50,7 @@ pub(super) struct Part<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     inline_data: Option<Blob<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<RequestFunctionCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_response: Option<FunctionResponse<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +65,7 @@ struct Blob<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct FunctionCall<'a> {
+struct RequestFunctionCall<'a> {
     name: &'a str,
     args: &'a JsonObject,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,21 +75,21 @@ struct FunctionCall<'a> {
 #[derive(Debug, Serialize)]
 struct FunctionResponse<'a> {
     name: &'a str,
-    response: Outcome,
+    response: FunctionOutcome,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Part<'a>>,
+    parts: Vec<RequestPart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+enum FunctionOutcome {
     Output(String),
     Error(String),
 }
 
-impl<'a> Part<'a> {
+impl<'a> RequestPart<'a> {
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self {
             text: Some(text.into()),
@@ -109,12 +108,12 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Returns the turns of a transcript that is ready for this model.
-pub(super) fn contents<'a>(messages: &'a [Cow<'_, Message>], model: &Model) -> Vec<Content<'a>> {
-    let mut turns = Turns::default();
+/// Converts a transcript that was handed off to this model.
+pub(super) fn contents<'a>(messages: &'a [Cow<'_, Message>], model: &Model) -> Vec<Turn<'a>> {
+    let mut turns = TurnBuilder::default();
     for message in messages {
         match message.as_ref() {
-            // The prompt is the request's `systemInstruction`; later ones were replayed into it.
+            // The prompt is the request's `systemInstruction`; later system messages are merged into it.
             Message::System(_) => {}
             Message::User(message) => turns.add(user_turn(message)),
             Message::Assistant(message) => turns.add(model_turn(message, model)),
@@ -124,55 +123,54 @@ pub(super) fn contents<'a>(messages: &'a [Cow<'_, Message>], model: &Model) -> V
     turns.finish()
 }
 
-/// The turns so far.
 #[derive(Default)]
-struct Turns<'a> {
-    contents: Vec<Content<'a>>,
-    /// Images of tool results that must wait until all results of the turn are there.
-    held_images: Vec<Part<'a>>,
+struct TurnBuilder<'a> {
+    contents: Vec<Turn<'a>>,
+    /// Images of tool results, deferred until all results of the turn are added.
+    deferred_images: Vec<RequestPart<'a>>,
 }
 
-impl<'a> Turns<'a> {
-    fn add(&mut self, content: Option<Content<'a>>) {
+impl<'a> TurnBuilder<'a> {
+    fn add(&mut self, content: Option<Turn<'a>>) {
         if let Some(content) = content {
-            self.release_images();
+            self.flush_images();
             self.contents.push(content);
         }
     }
 
-    fn finish(mut self) -> Vec<Content<'a>> {
-        self.release_images();
+    fn finish(mut self) -> Vec<Turn<'a>> {
+        self.flush_images();
         self.contents
     }
 
-    fn release_images(&mut self) {
-        if !self.held_images.is_empty() {
-            let parts = std::mem::take(&mut self.held_images);
-            self.contents.push(Content::user(parts));
+    fn flush_images(&mut self) {
+        if !self.deferred_images.is_empty() {
+            let parts = std::mem::take(&mut self.deferred_images);
+            self.contents.push(Turn::user(parts));
         }
     }
 
-    /// Adds a tool result. The API wants all responses to one turn's calls in one turn.
+    /// Adds a tool result. The API requires all responses to one turn's calls in one turn.
     fn add_tool_result(&mut self, message: &'a ToolResultMessage, model: &Model) {
-        let images: Vec<Part<'a>> = message
+        let images: Vec<RequestPart<'a>> = message
             .content
             .iter()
             .filter(|_| model.accepts_images())
             .filter_map(|block| match block {
-                InputBlock::Image(image) => Some(Part::image(image)),
+                InputBlock::Image(image) => Some(RequestPart::image(image)),
                 InputBlock::Text(_) | InputBlock::Unknown(_) => None,
             })
             .collect();
         let mut text = join_text(&message.content);
         if text.is_empty() && !images.is_empty() {
-            IMAGES_ONLY.clone_into(&mut text);
+            IMAGE_ATTACHED.clone_into(&mut text);
         }
         let mut response = FunctionResponse {
             name: &message.tool_name,
             response: if message.is_error {
-                Outcome::Error(text)
+                FunctionOutcome::Error(text)
             } else {
-                Outcome::Output(text)
+                FunctionOutcome::Output(text)
             },
             parts: Vec::new(),
             id: requires_call_ids(&model.id).then_some(message.tool_call_id.as_str()),
@@ -180,62 +178,63 @@ impl<'a> Turns<'a> {
         if accepts_images_in_responses(&model.id) {
             response.parts = images;
         } else if !images.is_empty() {
-            self.held_images.push(Part::text(IMAGES_FOLLOW));
-            self.held_images.extend(images);
+            self.deferred_images
+                .push(RequestPart::text(TOOL_IMAGE_LABEL));
+            self.deferred_images.extend(images);
         }
-        let part = Part {
+        let part = RequestPart {
             function_response: Some(response),
-            ..Part::default()
+            ..RequestPart::default()
         };
         match self.contents.last_mut() {
-            Some(last) if last.holds_responses() => last.parts.push(part),
-            _ => self.contents.push(Content::user(vec![part])),
+            Some(last) if last.has_responses() => last.parts.push(part),
+            _ => self.contents.push(Turn::user(vec![part])),
         }
     }
 }
 
-fn user_turn(message: &UserMessage) -> Option<Content<'_>> {
-    let parts: Vec<Part<'_>> = match &message.content {
-        MessageContent::Text(text) => vec![Part::text(text)],
+fn user_turn(message: &UserMessage) -> Option<Turn<'_>> {
+    let parts: Vec<RequestPart<'_>> = match &message.content {
+        MessageContent::Text(text) => vec![RequestPart::text(text)],
         MessageContent::Blocks(blocks) => blocks
             .iter()
             .filter_map(|block| match block {
-                InputBlock::Text(block) => Some(Part::text(&block.text)),
-                InputBlock::Image(image) => Some(Part::image(image)),
+                InputBlock::Text(block) => Some(RequestPart::text(&block.text)),
+                InputBlock::Image(image) => Some(RequestPart::image(image)),
                 InputBlock::Unknown(_) => None,
             })
             .collect(),
     };
-    (!parts.is_empty()).then(|| Content::user(parts))
+    (!parts.is_empty()).then(|| Turn::user(parts))
 }
 
-fn model_turn<'a>(message: &'a AssistantMessage, model: &Model) -> Option<Content<'a>> {
-    let parts: Vec<Part<'a>> = message
+fn model_turn<'a>(message: &'a AssistantMessage, model: &Model) -> Option<Turn<'a>> {
+    let parts: Vec<RequestPart<'a>> = message
         .content
         .iter()
         .filter_map(|block| model_part(block, model))
         .collect();
-    (!parts.is_empty()).then_some(Content {
+    (!parts.is_empty()).then_some(Turn {
         parts,
         role: "model",
     })
 }
 
-/// A signature may sit on a part without text, and the model loses its train of thought when that
-/// part is not sent back; empty parts without one are dropped.
-fn model_part<'a>(block: &'a AssistantBlock, model: &Model) -> Option<Part<'a>> {
+/// A signature may be on a part without text, and the model loses its reasoning state if that
+/// part is not replayed; empty parts without one are dropped.
+fn model_part<'a>(block: &'a AssistantBlock, model: &Model) -> Option<RequestPart<'a>> {
     let (text, signature, thought) = match block {
         AssistantBlock::Text(block) => (&block.text, &block.text_signature, None),
         AssistantBlock::Thinking(block) => (&block.thinking, &block.thinking_signature, Some(true)),
         AssistantBlock::ToolCall(call) => {
-            return Some(Part {
-                function_call: Some(FunctionCall {
+            return Some(RequestPart {
+                function_call: Some(RequestFunctionCall {
                     name: &call.name,
                     args: &call.arguments,
                     id: requires_call_ids(&model.id).then_some(call.id.as_str()),
                 }),
                 thought_signature: valid_signature(call.thought_signature.as_deref()),
-                ..Part::default()
+                ..RequestPart::default()
             });
         }
         AssistantBlock::Unknown(_) => return None,
@@ -244,14 +243,14 @@ fn model_part<'a>(block: &'a AssistantBlock, model: &Model) -> Option<Part<'a>> 
     if text.trim().is_empty() && thought_signature.is_none() {
         return None;
     }
-    Some(Part {
+    Some(RequestPart {
         thought,
         thought_signature,
-        ..Part::text(text)
+        ..RequestPart::text(text)
     })
 }
 
-/// The API decodes signatures as base64 and refuses the request when one is not.
+/// The API decodes signatures as base64 and rejects the request if one is invalid.
 fn valid_signature(signature: Option<&str>) -> Option<&str> {
     signature.filter(|signature| {
         let digits = signature.trim_end_matches('=');
@@ -272,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_base64_signatures_are_sent_back() {
+    fn only_base64_signatures_are_replayed() {
         let cases = [
             ("c2ln", true),
             ("c2lnZA==", true),

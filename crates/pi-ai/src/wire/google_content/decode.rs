@@ -1,13 +1,13 @@
-//! Turns the event stream of `streamGenerateContent` into message events.
+//! Decodes the event stream of `streamGenerateContent` into message events.
 //!
-//! A chunk is a whole response with the parts that are new. Parts of one kind continue a block; a
-//! function call comes whole and may lack an id.
+//! A chunk is a complete response with only the new parts. Parts of one kind continue a block; a
+//! function call is always complete and may lack an ID.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::error::Status;
+use super::error::GoogleStatus;
 use crate::content::{AssistantBlock, ToolCall};
 use crate::env::Env;
 use crate::error::{ErrorClass, ProviderError};
@@ -17,54 +17,54 @@ use crate::options::ModelRequest;
 use crate::stop_reason::StopReason;
 use crate::transport::sse::SseParser;
 use crate::usage::Usage;
-use crate::wire::{Decoder, Progress};
+use crate::wire::{DecodeStatus, Decoder};
 
-/// The most of a body that is kept in case it turns out not to be an event stream.
-const LONGEST_HEAD: usize = 16 * 1024;
+/// Limit for the start of a body that is kept in case it is not an event stream.
+const MAX_HEAD: usize = 16 * 1024;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk<'a> {
+struct GenerateContentChunk<'a> {
     #[serde(borrow)]
     candidates: Option<Vec<Candidate<'a>>>,
     usage_metadata: Option<UsageMetadata>,
     #[serde(borrow)]
-    response_id: Option<Text<'a>>,
+    response_id: Option<ChunkText<'a>>,
     #[serde(borrow)]
     prompt_feedback: Option<PromptFeedback<'a>>,
-    error: Option<Status>,
+    error: Option<GoogleStatus>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     #[serde(borrow)]
-    content: Option<Content<'a>>,
+    content: Option<CandidateContent<'a>>,
     #[serde(borrow)]
-    finish_reason: Option<Text<'a>>,
+    finish_reason: Option<ChunkText<'a>>,
     #[serde(borrow)]
-    finish_message: Option<Text<'a>>,
+    finish_message: Option<ChunkText<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct CandidateContent<'a> {
     #[serde(borrow)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<Vec<ResponsePart<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct ResponsePart<'a> {
     thought: Option<bool>,
     #[serde(borrow)]
-    text: Option<Text<'a>>,
-    function_call: Option<FunctionCall>,
+    text: Option<ChunkText<'a>>,
+    function_call: Option<ResponseFunctionCall>,
     #[serde(borrow)]
-    thought_signature: Option<Text<'a>>,
+    thought_signature: Option<ChunkText<'a>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+struct ResponseFunctionCall {
     id: Option<String>,
     name: Option<String>,
     args: Option<JsonObject>,
@@ -74,14 +74,14 @@ struct FunctionCall {
 #[serde(rename_all = "camelCase")]
 struct PromptFeedback<'a> {
     #[serde(borrow)]
-    block_reason: Option<Text<'a>>,
+    block_reason: Option<ChunkText<'a>>,
     #[serde(borrow)]
-    block_reason_message: Option<Text<'a>>,
+    block_reason_message: Option<ChunkText<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
+#[expect(clippy::struct_field_names, reason = "the field names of the JSON")]
 struct UsageMetadata {
     #[serde(deserialize_with = "lenient_u64")]
     prompt_token_count: u64,
@@ -95,22 +95,21 @@ struct UsageMetadata {
     total_token_count: u64,
 }
 
-/// A string that is borrowed from the chunk unless it has escapes.
+/// A string that is borrowed from the chunk unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct ChunkText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl Text<'_> {
+impl ChunkText<'_> {
     fn non_empty(&self) -> Option<&str> {
         Some(self.0.as_ref()).filter(|text| !text.is_empty())
     }
 }
 
-/// Decodes one answer.
 pub(crate) struct GenerateContentDecoder {
     parser: SseParser,
-    answer: Answer,
-    /// The beginning of the body until the first event: a gateway may send plain JSON instead.
+    state: GenerateContentState,
+    /// The start of the body until the first event: a gateway may send plain JSON instead.
     head: Option<Vec<u8>>,
 }
 
@@ -118,7 +117,7 @@ impl GenerateContentDecoder {
     pub(crate) fn new(request: &ModelRequest) -> Self {
         Self {
             parser: SseParser::new(),
-            answer: Answer {
+            state: GenerateContentState {
                 env: request.env.clone(),
                 open: None,
                 refusal: None,
@@ -127,9 +126,9 @@ impl GenerateContentDecoder {
         }
     }
 
-    /// Returns the error that a body without any event may hold.
+    /// Returns the error in a body without any event.
     fn plain_error(&self) -> Option<ProviderError> {
-        let chunk: Chunk<'_> = serde_json::from_slice(self.head.as_deref()?).ok()?;
+        let chunk: GenerateContentChunk<'_> = serde_json::from_slice(self.head.as_deref()?).ok()?;
         Some(chunk.error?.into_stream_error())
     }
 }
@@ -139,41 +138,41 @@ impl Decoder for GenerateContentDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
+    ) -> Result<DecodeStatus, ProviderError> {
         let Self {
             parser,
-            answer,
+            state,
             head,
         } = self;
         if let Some(head) = head {
-            let room = LONGEST_HEAD.saturating_sub(head.len());
-            head.extend(bytes.iter().take(room));
+            let remaining = MAX_HEAD.saturating_sub(head.len());
+            head.extend(bytes.iter().take(remaining));
         }
         parser.push(bytes, |event| {
             *head = None;
             let chunk = serde_json::from_str(event.data).map_err(|error| {
                 ProviderError::protocol(format!("The service sent a malformed chunk: {error}"))
             });
-            answer.take(chunk?, message)
+            state.handle_chunk(chunk?, message)
         })?;
-        Ok(Progress::More)
+        Ok(DecodeStatus::More)
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        let Self { parser, answer, .. } = self;
-        let mut saw_event = false;
+        let Self { parser, state, .. } = self;
+        let mut has_event = false;
         parser.finish(|event| {
-            // A last chunk that cannot be read was cut short; what is missing is told below.
+            // A last chunk that cannot be parsed was truncated; the missing finish reason is reported below.
             serde_json::from_str(event.data).map_or(Ok(()), |chunk| {
-                saw_event = true;
-                answer.take(chunk, message)
+                has_event = true;
+                state.handle_chunk(chunk, message)
             })
         })?;
-        answer.close_block(message);
-        if !saw_event && let Some(error) = self.plain_error() {
+        state.close_block(message);
+        if !has_event && let Some(error) = self.plain_error() {
             return Err(error);
         }
-        self.answer.end(message)
+        self.state.finish_response(message)
     }
 }
 
@@ -184,25 +183,25 @@ enum OpenBlock {
     Thinking(usize),
 }
 
-/// What is known of the answer besides the message itself.
-struct Answer {
+/// Decoder state besides the message itself.
+struct GenerateContentState {
     env: Env,
     open: Option<OpenBlock>,
-    /// Why there will be no usable answer; told once the service has said everything.
+    /// Why the response is unusable; reported at the end of the stream.
     refusal: Option<ProviderError>,
 }
 
-impl Answer {
-    fn take(
+impl GenerateContentState {
+    fn handle_chunk(
         &mut self,
-        chunk: Chunk<'_>,
+        chunk: GenerateContentChunk<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         if let Some(error) = chunk.error {
             self.close_block(message);
             return Err(error.into_stream_error());
         }
-        if let Some(id) = chunk.response_id.as_ref().and_then(Text::non_empty) {
+        if let Some(id) = chunk.response_id.as_ref().and_then(ChunkText::non_empty) {
             message.update(|message| {
                 message.response_id.get_or_insert_with(|| id.to_owned());
             });
@@ -211,27 +210,34 @@ impl Answer {
             message.set_usage(usage.into());
         }
         if let Some(feedback) = chunk.prompt_feedback {
-            self.take_feedback(&feedback);
+            self.handle_feedback(&feedback);
         }
         if let Some(candidate) = chunk.candidates.into_iter().flatten().next() {
-            self.take_candidate(candidate, message);
+            self.handle_candidate(candidate, message);
         }
         Ok(())
     }
 
-    fn take_candidate(&mut self, candidate: Candidate<'_>, message: &mut MessageBuilder) {
+    fn handle_candidate(&mut self, candidate: Candidate<'_>, message: &mut MessageBuilder) {
         let parts = candidate.content.and_then(|content| content.parts);
         for part in parts.into_iter().flatten() {
-            let signature = part.thought_signature.as_ref().and_then(Text::non_empty);
+            let signature = part
+                .thought_signature
+                .as_ref()
+                .and_then(ChunkText::non_empty);
             if let Some(text) = &part.text {
                 let is_thought = part.thought == Some(true);
-                self.take_text(is_thought, &text.0, signature, message);
+                self.handle_text(is_thought, &text.0, signature, message);
             }
             if let Some(call) = part.function_call {
-                self.take_call(call, signature, message);
+                self.handle_call(call, signature, message);
             }
         }
-        let Some(reason) = candidate.finish_reason.as_ref().and_then(Text::non_empty) else {
+        let Some(reason) = candidate
+            .finish_reason
+            .as_ref()
+            .and_then(ChunkText::non_empty)
+        else {
             return;
         };
         self.refusal = None;
@@ -239,15 +245,18 @@ impl Answer {
             "STOP" => StopReason::Stop,
             "MAX_TOKENS" => StopReason::Length,
             _ => {
-                let detail = candidate.finish_message.as_ref().and_then(Text::non_empty);
-                self.refusal = Some(refused("The model stopped with", reason, detail));
+                let detail = candidate
+                    .finish_message
+                    .as_ref()
+                    .and_then(ChunkText::non_empty);
+                self.refusal = Some(refusal_error("The model stopped with", reason, detail));
                 StopReason::Error
             }
         };
         message.stop(stop, Some(reason));
     }
 
-    fn take_text(
+    fn handle_text(
         &mut self,
         is_thought: bool,
         text: &str,
@@ -261,7 +270,7 @@ impl Answer {
                         block.thinking_signature = Some(signature.to_owned());
                     });
                 }
-                message.append_thinking_part(index, text);
+                message.append_thinking_or_empty(index, text);
             }
             OpenBlock::Text(index) => {
                 if let Some(signature) = signature {
@@ -269,12 +278,12 @@ impl Answer {
                         block.text_signature = Some(signature.to_owned());
                     });
                 }
-                message.append_text_part(index, text);
+                message.append_text_or_empty(index, text);
             }
         }
     }
 
-    /// Returns the open block when it is of the wanted kind, else opens one.
+    /// Returns the open block if it has the right kind, else opens a new one.
     fn block_for(&mut self, is_thought: bool, message: &mut MessageBuilder) -> OpenBlock {
         match self.open {
             Some(block @ OpenBlock::Thinking(_)) if is_thought => return block,
@@ -299,9 +308,9 @@ impl Answer {
         }
     }
 
-    fn take_call(
+    fn handle_call(
         &mut self,
-        call: FunctionCall,
+        call: ResponseFunctionCall,
         signature: Option<&str>,
         message: &mut MessageBuilder,
     ) {
@@ -319,40 +328,44 @@ impl Answer {
         message.close_tool_call_with(index, arguments);
     }
 
-    /// Returns the call's id, or one of ours where it has none or repeats another's.
+    /// Returns the call's ID, or a generated one if it is missing or a duplicate.
     fn call_id(&self, given: Option<String>, name: &str, message: &MessageBuilder) -> String {
         message.read(|message| {
             let is_taken = |id: &str| message.tool_calls().any(|call| call.id == id);
             given
                 .filter(|id| !id.is_empty() && !is_taken(id))
                 .unwrap_or_else(|| {
-                    let place = message
+                    let count = message
                         .content
                         .iter()
                         .filter_map(AssistantBlock::as_tool_call)
                         .count();
-                    format!("{name}_{}_{}", self.env.now_ms(), place + 1)
+                    format!("{name}_{}_{}", self.env.now_ms(), count + 1)
                 })
         })
     }
 
-    fn take_feedback(&mut self, feedback: &PromptFeedback<'_>) {
-        if let Some(reason) = feedback.block_reason.as_ref().and_then(Text::non_empty) {
+    fn handle_feedback(&mut self, feedback: &PromptFeedback<'_>) {
+        if let Some(reason) = feedback
+            .block_reason
+            .as_ref()
+            .and_then(ChunkText::non_empty)
+        {
             let detail = feedback
                 .block_reason_message
                 .as_ref()
-                .and_then(Text::non_empty);
-            self.refusal = Some(refused("The prompt was blocked with", reason, detail));
+                .and_then(ChunkText::non_empty);
+            self.refusal = Some(refusal_error("The prompt was blocked with", reason, detail));
         }
     }
 
-    fn end(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+    fn finish_response(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
         match message.stop_reason() {
             None => Err(ProviderError::network(
-                "The answer ended without a finish reason",
+                "The stream ended without a finish reason",
             )),
             Some(StopReason::Stop) if message.has_tool_calls() => {
                 let raw = message.read(|message| message.raw_stop_reason.clone());
@@ -364,7 +377,7 @@ impl Answer {
     }
 }
 
-fn refused(what: &str, reason: &str, detail: Option<&str>) -> ProviderError {
+fn refusal_error(what: &str, reason: &str, detail: Option<&str>) -> ProviderError {
     let message = match detail {
         Some(detail) => format!("{what} {reason}: {detail}"),
         None => format!("{what} {reason}"),

@@ -1,4 +1,4 @@
-//! Google's errors: what an answer says that is not a success, and an error inside a stream.
+//! Google's errors: failed responses, and errors within a stream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,12 +10,11 @@ use crate::error::{ErrorClass, ProviderError};
 use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
 use crate::transport::classify_status;
-use crate::wire::http_error::shortened;
+use crate::wire::http_error::truncated;
 
-/// Google's `Status`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Status {
+pub(super) struct GoogleStatus {
     code: Value,
     message: Option<String>,
     #[serde(rename = "status")]
@@ -25,40 +24,40 @@ pub(super) struct Status {
 
 #[derive(Deserialize)]
 struct ErrorBody {
-    error: Status,
+    error: GoogleStatus,
 }
 
-/// Words and classifies an answer that is not a success.
+/// Builds and classifies the error for a failed response.
 ///
-/// The body itself names code, status and reason. Sessions keep only this text, and
-/// [`crate::retry`] reads it, so the first words say what the status means.
+/// The body contains code, status and reason. Sessions store only this text, and
+/// [`crate::retry`] matches it, so the first words name the meaning of the status.
 pub(crate) fn http_error(head: &ResponseHead, body: &str) -> ProviderError {
     let body = body.trim();
-    let status: Status = serde_json::from_str(body)
+    let status: GoogleStatus = serde_json::from_str(body)
         .map(|ErrorBody { error }| error)
         .unwrap_or_default();
     let message = match serde_json::from_str::<Value>(body) {
         Ok(value @ Value::Object(_)) => {
             let outcome = match head.status {
-                401 | 403 => "The credential was refused",
+                401 | 403 => "The credential was rejected",
                 429 => "Too many requests",
                 500..=599 => "Service unavailable",
-                _ => "The service refused the request",
+                _ => "The service rejected the request",
             };
             format!("{outcome}: {}", crate::json::value_to_string(&value))
         }
-        _ if body.is_empty() => format!("The service answered with HTTP {}", head.status),
+        _ if body.is_empty() => format!("The service responded with HTTP {}", head.status),
         _ => format!(
-            "The service answered with HTTP {}: {}",
+            "The service responded with HTTP {}: {}",
             head.status,
-            shortened(body)
+            truncated(body)
         ),
     };
     ProviderError::new(status.class(head, body), message).with_status(head.status)
 }
 
-impl Status {
-    /// Words and classifies an error that arrived inside an answer.
+impl GoogleStatus {
+    /// Builds and classifies an error that arrived within a response.
     pub(super) fn into_stream_error(self) -> ProviderError {
         let code = self
             .code
@@ -66,8 +65,8 @@ impl Status {
             .and_then(|code| u16::try_from(code).ok())
             .unwrap_or(500);
         let name = self.name.as_deref().unwrap_or("no status");
-        let reason = self.message.as_deref().unwrap_or("no reason given");
-        let message = format!("The service failed while answering: {reason} ({code}, {name})");
+        let reason = self.message.as_deref().unwrap_or("unknown error");
+        let message = format!("The service failed during the response: {reason} ({code}, {name})");
         let head = ResponseHead {
             status: code,
             headers: BTreeMap::new(),
@@ -75,10 +74,10 @@ impl Status {
         ProviderError::new(self.class(&head, reason), message).with_status(code)
     }
 
-    /// Classifies by status and text, and by what only Google says.
+    /// Classifies by status and text, and by Google's own details.
     fn class(&self, head: &ResponseHead, body: &str) -> ErrorClass {
         match classify_status(head, body) {
-            // A wrong key is a plain 400 with a reason in the details.
+            // An invalid key is a plain 400 with a reason in the details.
             ErrorClass::InvalidRequest if self.has_reason("API_KEY_INVALID") => ErrorClass::Auth,
             ErrorClass::InvalidRequest if is_overflow_text(body) => ErrorClass::ContextOverflow,
             ErrorClass::RateLimited { retry_after: None } => ErrorClass::RateLimited {

@@ -1,8 +1,8 @@
-//! What a model id tells: its generation, and with it what the API accepts.
+//! Derives API capabilities from a model ID and its generation.
 
 use crate::model::Model;
 
-/// Returns the generation of a Gemini model: 2 for `gemini-2.5-pro`; nothing for `gemini-flash-latest`.
+/// Returns the generation of a Gemini model: 2 for `gemini-2.5-pro`, `None` for `gemini-flash-latest`.
 fn gemini_generation(model_id: &str) -> Option<u32> {
     let id = model_id.to_ascii_lowercase();
     let version = id.strip_prefix("gemini-")?;
@@ -15,28 +15,28 @@ fn is_gemini_3_or_later(model_id: &str) -> bool {
     gemini_generation(model_id).is_some_and(|generation| generation >= 3)
 }
 
-/// Returns whether calls and results must name their id.
+/// Whether calls and results must include their ID.
 pub(super) fn requires_call_ids(model_id: &str) -> bool {
     model_id.starts_with("claude-")
         || model_id.starts_with("gpt-oss-")
         || is_gemini_3_or_later(model_id)
 }
 
-/// Returns whether a function response may hold images. Older Gemini models need a turn of their own
-/// for them.
+/// Whether a function response may contain images. Older Gemini models need a separate turn for
+/// them.
 pub(super) fn accepts_images_in_responses(model_id: &str) -> bool {
     gemini_generation(model_id).is_none_or(|generation| generation >= 3)
 }
 
-/// Returns whether the model enforces required parameters in validated calling modes.
-pub(super) fn offers_strict_tools(model_id: &str) -> bool {
+/// Whether the model enforces required parameters in validated calling modes.
+pub(super) fn supports_strict_tools(model_id: &str) -> bool {
     is_gemini_3_or_later(model_id)
 }
 
-/// Returns whether the model takes a thinking level by name instead of a budget in tokens.
+/// Whether the model accepts a thinking level by name instead of a budget in tokens.
 ///
-/// Which levels it offers is in its catalog record.
-pub(super) fn takes_thinking_level(model: &Model) -> bool {
+/// The supported levels are in its catalog record.
+pub(super) fn supports_thinking_level(model: &Model) -> bool {
     let id = model.id.to_ascii_lowercase();
     matches!(
         id.as_str(),
@@ -45,11 +45,11 @@ pub(super) fn takes_thinking_level(model: &Model) -> bool {
         || id.contains("gemma4")
         || id
             .match_indices("gemini-3")
-            .any(|(place, marker)| names_pro_or_flash(id.get(place + marker.len()..)))
+            .any(|(index, marker)| is_pro_or_flash(id.get(index + marker.len()..)))
 }
 
-/// Reads what follows `gemini-3`: a minor version or none, then the size.
-fn names_pro_or_flash(rest: Option<&str>) -> bool {
+/// Parses the part after `gemini-3`: an optional minor version, then the size.
+fn is_pro_or_flash(rest: Option<&str>) -> bool {
     let Some(rest) = rest else { return false };
     let size = match rest.strip_prefix('.') {
         Some(minor) => {
@@ -72,7 +72,7 @@ pub(super) struct BudgetTable {
     pub high: u64,
 }
 
-/// Returns the thinking budgets of a model family; the service decides for the others.
+/// Returns the thinking budgets of a model family; `None` leaves the budget to the service.
 pub(super) fn thinking_budgets(model_id: &str) -> Option<BudgetTable> {
     let (minimal, high) = if model_id.contains("2.5-pro") {
         (128, 32_768)
@@ -100,8 +100,8 @@ mod tests {
     use crate::wire::testing::model;
 
     #[test]
-    fn the_id_tells_what_the_api_accepts() {
-        // id, call ids, images in responses, strict tools, thinking by level
+    fn capabilities_are_derived_from_the_id() {
+        // ID, call IDs, images in responses, strict tools, thinking by level
         let cases = [
             ("gemini-2.5-pro", false, false, false, false),
             ("gemini-2.5-flash-lite", false, false, false, false),
@@ -128,8 +128,8 @@ mod tests {
                 (
                     requires_call_ids(id),
                     accepts_images_in_responses(id),
-                    offers_strict_tools(id),
-                    takes_thinking_level(&model)
+                    supports_strict_tools(id),
+                    supports_thinking_level(&model)
                 ),
                 (call_ids, images, strict, level),
                 "{id}"

@@ -5,23 +5,23 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::contents::{Content, Part, contents};
-use super::family::{offers_strict_tools, requires_call_ids};
+use super::contents::{RequestPart, Turn, contents};
+use super::family::{requires_call_ids, supports_strict_tools};
 use super::thinking::{ThinkingConfig, thinking_config};
 use crate::constrained_sampling::strict_parameters;
 use crate::error::ProviderError;
 use crate::options::{ModelRequest, ToolChoice};
 use crate::tool_schema::Tool;
 use crate::transform::{self, tool_ids};
-use crate::wire::to_tree;
+use crate::wire::to_json_value;
 use crate::{token_limits, transcript};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GenerateContentRequest<'a> {
-    contents: Vec<Content<'a>>,
+    contents: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Content<'a>>,
+    system_instruction: Option<Turn<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[FunctionTools<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ enum CallingMode {
     Auto,
     Any,
     None,
-    /// As `Auto`, but a call must satisfy its schema.
+    /// Like `Auto`, but a call must match its schema.
     Validated,
 }
 
@@ -75,7 +75,6 @@ struct GenerationConfig {
     thinking_config: Option<ThinkingConfig>,
 }
 
-/// Builds the request body.
 pub(crate) fn request_body(request: &ModelRequest) -> Result<Value, ProviderError> {
     let model = &request.model;
     let resolved = transcript::resolve(&request.messages, false);
@@ -91,11 +90,11 @@ pub(crate) fn request_body(request: &ModelRequest) -> Result<Value, ProviderErro
         request.env.now_ms(),
     );
     let tools = transcript::current_tools(&request.messages);
-    let declared = declare(&tools, offers_strict_tools(&model.id))?;
+    let declared = declare(&tools, supports_strict_tools(&model.id))?;
     let mode = calling_mode(request, &declared);
     let body = GenerateContentRequest {
         contents: contents(&messages, model),
-        system_instruction: instruction.map(|text| Content::user(vec![Part::text(text)])),
+        system_instruction: instruction.map(|text| Turn::user(vec![RequestPart::text(text)])),
         tools: (!tools.is_empty()).then(|| {
             [FunctionTools {
                 function_declarations: declared.declarations,
@@ -110,15 +109,15 @@ pub(crate) fn request_body(request: &ModelRequest) -> Result<Value, ProviderErro
             thinking_config: thinking_config(request)?,
         },
     };
-    to_tree(&body)
+    to_json_value(&body)
 }
 
-struct DeclaredTools<'a> {
+struct DeclaredFunctions<'a> {
     declarations: Vec<FunctionDeclaration<'a>>,
     any_strict: bool,
 }
 
-fn declare(tools: &[Tool], api_is_strict: bool) -> Result<DeclaredTools<'_>, ProviderError> {
+fn declare(tools: &[Tool], api_is_strict: bool) -> Result<DeclaredFunctions<'_>, ProviderError> {
     let mut any_strict = false;
     let mut declarations = Vec::with_capacity(tools.len());
     for tool in tools {
@@ -130,14 +129,14 @@ fn declare(tools: &[Tool], api_is_strict: bool) -> Result<DeclaredTools<'_>, Pro
             parameters_json_schema: strict.map_or(Cow::Borrowed(&tool.parameters), Cow::Owned),
         });
     }
-    Ok(DeclaredTools {
+    Ok(DeclaredFunctions {
         declarations,
         any_strict,
     })
 }
 
-/// Returns the calling mode: a choice against free calling wins, then strict schemas, then `auto`.
-fn calling_mode(request: &ModelRequest, tools: &DeclaredTools<'_>) -> Option<CallingMode> {
+/// Returns the calling mode: `none` or `any` win, then strict schemas, then `auto`.
+fn calling_mode(request: &ModelRequest, tools: &DeclaredFunctions<'_>) -> Option<CallingMode> {
     if tools.declarations.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Requests and recorded answers of both of Google's APIs.
+//! Requests and recorded responses of both of Google's APIs.
 
 use insta::assert_snapshot;
 use pretty_assertions::assert_eq;
@@ -15,7 +15,8 @@ use crate::transport::HttpClient;
 use crate::wire::google_generative::GoogleGenerative;
 use crate::wire::google_vertex::GoogleVertex;
 use crate::wire::testing::{
-    self, PNG, assert_every_cut_ends_well, assert_same_events_for_any_split, everything, lines,
+    self, PNG, assert_same_events_for_any_split, assert_truncation_is_an_error, full_conversation,
+    lines,
 };
 use crate::wire::{Decoder, HttpProtocol};
 
@@ -49,15 +50,15 @@ macro_rules! fixture {
     };
 }
 
-/// Decodes a body with both APIs, which must agree on everything but their name.
+/// Decodes a body with both APIs, which must only differ in their name.
 fn decoded(body: &str) -> String {
-    let told = APIS.map(|api| {
+    let decoded_events = APIS.map(|api| {
         let model = model(api, "gemini-3-flash-preview");
         let events = testing::decode(decoder(api, &model), &model, [body.as_bytes()]);
         lines(&events).replace(api, "google-*")
     });
-    assert_eq!(told[0], told[1]);
-    told[0].clone()
+    assert_eq!(decoded_events[0], decoded_events[1]);
+    decoded_events[0].clone()
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn thinking_and_text_keep_their_signatures() {
 }
 
 #[test]
-fn parallel_calls_get_ids_of_their_own() {
+fn parallel_calls_get_unique_ids() {
     assert_snapshot!(decoded(fixture!("parallel_tools")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
@@ -116,7 +117,7 @@ fn parallel_calls_get_ids_of_their_own() {
 }
 
 #[test]
-fn a_call_is_told_whole() {
+fn a_call_is_emitted_complete() {
     assert_snapshot!(decoded(fixture!("tool_in_pieces")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"w1","toolName":"write"}
@@ -130,7 +131,7 @@ fn a_call_is_told_whole() {
 }
 
 #[test]
-fn an_answer_stopped_by_a_filter_is_an_error() {
+fn a_response_stopped_by_a_filter_is_an_error() {
     assert_snapshot!(decoded(fixture!("safety")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -149,7 +150,7 @@ fn a_blocked_prompt_is_an_error() {
 }
 
 #[test]
-fn a_call_that_cannot_be_read_is_an_error() {
+fn a_malformed_call_is_an_error() {
     assert_snapshot!(decoded(fixture!("malformed_call")), @r#"
     {"type":"start"}
     {"type":"error","reason":"error","error":{"content":[],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":9,"output":0,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":9,"cost":{"input":0.000027,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.000027}},"stopReason":"error","errorMessage":"The model stopped with MALFORMED_FUNCTION_CALL: Malformed function call: read(","rawStopReason":"MALFORMED_FUNCTION_CALL","timestamp":1700000000000}}
@@ -168,41 +169,41 @@ fn the_output_limit_ends_in_length() {
 }
 
 #[test]
-fn an_error_inside_the_stream_keeps_what_had_arrived() {
+fn an_error_in_the_stream_keeps_the_partial_message() {
     assert_snapshot!(decoded(fixture!("stream_error")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_end","contentIndex":0,"content":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service failed while answering: The model is overloaded. Please try again later. (503, UNAVAILABLE)","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service failed during the response: The model is overloaded. Please try again later. (503, UNAVAILABLE)","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn an_answer_that_ends_early_is_an_error() {
+fn a_response_that_ends_early_is_an_error() {
     assert_snapshot!(decoded(fixture!("cut")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_delta","contentIndex":0,"delta":"tial"}
     {"type":"text_end","contentIndex":0,"content":"partial"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"partial"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"partial"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn an_error_in_place_of_a_stream_is_told() {
+fn an_error_instead_of_a_stream_is_reported() {
     let body = "{\"error\":\n{\"code\": 400, \"message\": \"bad proxy\", \"status\": \"X\"}\n}";
     let events = decoded(body);
-    assert!(events.contains("The service failed while answering: bad proxy (400, X)"));
-    assert!(decoded("<html>").contains("The answer ended without a finish reason"));
+    assert!(events.contains("The service failed during the response: bad proxy (400, X)"));
+    assert!(decoded("<html>").contains("The stream ended without a finish reason"));
     assert!(
         decoded("data: {\"candidates\": 5}\n\n").contains("The service sent a malformed chunk")
     );
 }
 
 #[test]
-fn any_split_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     for api in APIS {
         let model = model(api, "gemini-3-flash-preview");
         for body in [
@@ -220,7 +221,7 @@ fn any_split_gives_the_same_events() {
 }
 
 #[test]
-fn every_cut_ends_in_a_valid_error() {
+fn a_truncated_stream_is_an_error() {
     for api in APIS {
         let model = model(api, "gemini-3-flash-preview");
         for body in [
@@ -230,13 +231,13 @@ fn every_cut_ends_in_a_valid_error() {
             fixture!("tool_in_pieces"),
             fixture!("length"),
         ] {
-            assert_every_cut_ends_well(|| decoder(api, &model), &model, body.as_bytes());
+            assert_truncation_is_an_error(|| decoder(api, &model), &model, body.as_bytes());
         }
     }
 }
 
-/// Renders a body for reading: a line for each turn and each other field.
-fn rendered(body: &Value) -> String {
+/// Formats a body for snapshots: one line per turn and per other field.
+fn format_body(body: &Value) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (name, value) in body.as_object().unwrap() {
         match value {
@@ -249,22 +250,22 @@ fn rendered(body: &Value) -> String {
     lines.join("\n").replace(PNG, "PNG")
 }
 
-fn body_of(api: &str, id: &str, source: (&str, &str, &str)) -> String {
+fn request_body_for(api: &str, id: &str, source: (&str, &str, &str)) -> String {
     let (provider, source_api, source_model) = source;
-    let messages = everything(provider, source_api, source_model);
+    let messages = full_conversation(provider, source_api, source_model);
     let options = StreamOptions {
         temperature: Some(0.2),
         reasoning: ThinkingLevel::Medium,
         ..StreamOptions::default()
     };
     let request = request(model(api, id), messages, options);
-    rendered(&request_body(&request).unwrap())
+    format_body(&request_body(&request).unwrap())
 }
 
 #[test]
-fn everything_as_own_history() {
+fn full_conversation_as_own_history() {
     let id = "gemini-3-pro-preview";
-    let own = APIS.map(|api| body_of(api, id, ("mock", api, id)));
+    let own = APIS.map(|api| request_body_for(api, id, ("mock", api, id)));
     assert_eq!(own[0], own[1]);
     assert_snapshot!(own[0], @r#"
     {"parts":[{"text":"look at this"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
@@ -283,9 +284,9 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off() {
+fn full_conversation_as_hand_off() {
     let source = ("openai", "openai-responses", "gpt-5.5");
-    let handed = APIS.map(|api| body_of(api, "gemini-3-pro-preview", source));
+    let handed = APIS.map(|api| request_body_for(api, "gemini-3-pro-preview", source));
     assert_eq!(handed[0], handed[1]);
     assert_snapshot!(handed[0], @r#"
     {"parts":[{"text":"look at this"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
@@ -304,13 +305,13 @@ fn everything_as_a_hand_off() {
 }
 
 #[test]
-fn older_models_get_images_in_a_turn_of_their_own() {
+fn older_models_get_images_in_a_separate_turn() {
     let id = "gemini-2.5-flash";
-    assert_snapshot!(body_of(APIS[0], id, ("mock", APIS[0], id)), @r#"
+    assert_snapshot!(request_body_for(APIS[0], id, ("mock", APIS[0], id)), @r#"
     {"parts":[{"text":"look at this"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
     {"parts":[{"thought":true,"text":"two reads","thoughtSignature":"c2lnbmF0dXJl"},{"text":"Reading."},{"functionCall":{"name":"read","args":{"path":"a"}}},{"functionCall":{"name":"read","args":{"path":"b","limit":2}}}],"role":"model"}
     {"parts":[{"functionResponse":{"name":"read","response":{"output":"A"}}},{"functionResponse":{"name":"read","response":{"error":"no such file"}}}],"role":"user"}
-    {"parts":[{"text":"Image returned by the tool:"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
+    {"parts":[{"text":"Tool result image:"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}
     {"parts":[{"functionCall":{"name":"read","args":{"path":"c"}}}],"role":"model"}
@@ -335,7 +336,7 @@ fn reasoning(level: ThinkingLevel) -> StreamOptions {
 }
 
 #[test]
-fn thinking_is_asked_for_as_the_family_understands_it() {
+fn thinking_settings_depend_on_the_model_family() {
     use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     let budget = |tokens: i64| json!({"includeThoughts": true, "thinkingBudget": tokens});
     let level = |name: &str| json!({"includeThoughts": true, "thinkingLevel": name});
@@ -390,21 +391,21 @@ fn thinking_is_asked_for_as_the_family_understands_it() {
             level("HIGH"),
         ),
     ];
-    for (id, map, wanted, expected) in cases {
+    for (id, map, level, expected) in cases {
         let mut fields = json!({"id": id});
         if !map.is_null() {
             fields["thinkingLevelMap"] = map;
         }
         for api in APIS {
             let model = testing::model(api, fields.clone());
-            let config = thinking_of(model, reasoning(wanted)).unwrap();
-            assert_eq!(config, expected, "{id} {wanted:?}");
+            let config = thinking_of(model, reasoning(level)).unwrap();
+            assert_eq!(config, expected, "{id} {level:?}");
         }
     }
 }
 
 #[test]
-fn budgets_and_explicit_thinking_win_over_the_table() {
+fn budgets_and_explicit_thinking_override_the_table() {
     let pro = || model(APIS[0], "gemini-2.5-pro");
     let custom = StreamOptions {
         thinking_budgets: ThinkingBudgets {
@@ -440,7 +441,7 @@ fn budgets_and_explicit_thinking_win_over_the_table() {
         reasoning(ThinkingLevel::High),
     );
     assert_snapshot!(error.unwrap_err(), @r#"
-    The thinking level high of mock/gemini-3-flash is mapped to "ultra"; Google knows minimal, low, medium and high
+    The thinking level high of mock/gemini-3-flash is mapped to "ultra"; Google supports minimal, low, medium and high
     "#);
     let plain = json!({"id": "gemini-2.5-pro", "reasoning": false});
     let config = thinking_of(
@@ -523,7 +524,7 @@ fn the_calling_mode_follows_choice_and_strictness() {
 }
 
 #[test]
-fn refusals_are_worded_and_classified() {
+fn failed_responses_are_described_and_classified() {
     let seconds = std::time::Duration::from_secs;
     let limited = |retry_after| ErrorClass::RateLimited { retry_after };
     let cases = [
@@ -531,19 +532,19 @@ fn refusals_are_worded_and_classified() {
             400,
             r#"{"error": {"code": 400, "message": "bad field", "status": "INVALID_ARGUMENT"}}"#,
             ErrorClass::InvalidRequest,
-            r#"The service refused the request: {"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}"#,
+            r#"The service rejected the request: {"error":{"code":400,"message":"bad field","status":"INVALID_ARGUMENT"}}"#,
         ),
         (
             400,
             r#"{"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
             ErrorClass::Auth,
-            r#"The service refused the request: {"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+            r#"The service rejected the request: {"error":{"code":400,"message":"API key not valid.","details":[{"reason":"API_KEY_INVALID"}]}}"#,
         ),
         (
             400,
             r#"{"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
             ErrorClass::ContextOverflow,
-            r#"The service refused the request: {"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
+            r#"The service rejected the request: {"error":{"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)."}}"#,
         ),
         (
             429,
@@ -551,7 +552,12 @@ fn refusals_are_worded_and_classified() {
             limited(Some(seconds(37))),
             r#"Too many requests: {"error":{"code":429,"message":"slow","details":[{"reason":"X"},{"retryDelay":"37s"}]}}"#,
         ),
-        (429, "", limited(None), "The service answered with HTTP 429"),
+        (
+            429,
+            "",
+            limited(None),
+            "The service responded with HTTP 429",
+        ),
         (
             503,
             r#"{"error":{"code":"busy","message":"busy"}}"#,
@@ -562,13 +568,13 @@ fn refusals_are_worded_and_classified() {
             502,
             "<html>Bad Gateway</html>",
             ErrorClass::Overloaded,
-            "The service answered with HTTP 502: <html>Bad Gateway</html>",
+            "The service responded with HTTP 502: <html>Bad Gateway</html>",
         ),
         (
             403,
             r#"{"error":{"details":"odd"}}"#,
             ErrorClass::Auth,
-            r#"The credential was refused: {"error":{"details":"odd"}}"#,
+            r#"The credential was rejected: {"error":{"details":"odd"}}"#,
         ),
     ];
     for (status, body, class, message) in cases {

@@ -1,8 +1,8 @@
-//! The thinking part of a request: a level by name or a budget in tokens, and how to ask for none.
+//! The thinking configuration of a request: a level by name or a budget in tokens, and how to disable it.
 
 use serde::{Deserialize, Serialize};
 
-use super::family::{BudgetTable, takes_thinking_level, thinking_budgets};
+use super::family::{BudgetTable, supports_thinking_level, thinking_budgets};
 use crate::error::ProviderError;
 use crate::model::Model;
 use crate::options::ModelRequest;
@@ -11,7 +11,6 @@ use crate::thinking::{ThinkingBudgets, ThinkingLevel};
 /// The budget that leaves the amount to the model.
 const DYNAMIC_BUDGET: i64 = -1;
 
-/// `generationConfig.thinkingConfig`.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ThinkingConfig {
@@ -23,7 +22,7 @@ pub(super) struct ThinkingConfig {
     thinking_budget: Option<i64>,
 }
 
-/// The API's own `thinking` option, which settles the matter without a level of ours.
+/// The API's own `thinking` option, which overrides the thinking level.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ThinkingOption {
@@ -34,7 +33,7 @@ struct ThinkingOption {
     level: Option<String>,
 }
 
-/// Returns what the request says about thinking; nothing for a model that cannot think.
+/// Returns the thinking configuration, `None` for a model without thinking.
 pub(super) fn thinking_config(
     request: &ModelRequest,
 ) -> Result<Option<ThinkingConfig>, ProviderError> {
@@ -44,14 +43,14 @@ pub(super) fn thinking_config(
     }
     if let Some(option) = request.options.provider_option("thinking") {
         let option = ThinkingOption::deserialize(option).map_err(|error| {
-            ProviderError::invalid(format!("The option \"thinking\" is malformed: {error}"))
+            ProviderError::invalid(format!("Invalid option \"thinking\": {error}"))
         })?;
         return option.config(model).map(Some);
     }
-    let wanted = request.options.reasoning;
-    let level = match wanted {
+    let requested = request.options.reasoning;
+    let level = match requested {
         ThinkingLevel::Off => ThinkingLevel::Off,
-        _ => model.clamp_thinking_level(wanted),
+        _ => model.clamp_thinking_level(requested),
     };
     if level == ThinkingLevel::Off {
         return without_thinking(model).map(Some);
@@ -61,7 +60,7 @@ pub(super) fn thinking_config(
         include_thoughts: Some(true),
         ..ThinkingConfig::default()
     };
-    if takes_thinking_level(model) {
+    if supports_thinking_level(model) {
         config.thinking_level = Some(level_name(level));
     } else {
         config.thinking_budget = Some(budget(model, level, &request.options.thinking_budgets));
@@ -82,12 +81,12 @@ impl ThinkingOption {
     }
 }
 
-/// Asks for no thinking, or for the least a model offers that cannot do without.
+/// Disables thinking, or uses the lowest level of a model that cannot disable it.
 fn without_thinking(model: &Model) -> Result<ThinkingConfig, ProviderError> {
-    let least = model.clamp_thinking_level(ThinkingLevel::Off);
-    if takes_thinking_level(model) && least != ThinkingLevel::Off {
+    let lowest = model.clamp_thinking_level(ThinkingLevel::Off);
+    if supports_thinking_level(model) && lowest != ThinkingLevel::Off {
         return Ok(ThinkingConfig {
-            thinking_level: Some(level_name(api_level(model, least)?)),
+            thinking_level: Some(level_name(api_level(model, lowest)?)),
             ..ThinkingConfig::default()
         });
     }
@@ -97,7 +96,7 @@ fn without_thinking(model: &Model) -> Result<ThinkingConfig, ProviderError> {
     })
 }
 
-/// Returns the API's level for ours, as the model's record maps it.
+/// Returns the API's level for ours, as mapped by the model's record.
 fn api_level(model: &Model, level: ThinkingLevel) -> Result<ThinkingLevel, ProviderError> {
     let mapped = model.mapped_thinking_level(level).flatten();
     let resolved = match mapped {
@@ -108,7 +107,7 @@ fn api_level(model: &Model, level: ThinkingLevel) -> Result<ThinkingLevel, Provi
         .filter(|level| (ThinkingLevel::Minimal..=ThinkingLevel::High).contains(level))
         .ok_or_else(|| {
             ProviderError::invalid(format!(
-                "The thinking level {} of {}/{} is mapped to \"{}\"; Google knows minimal, low, medium and high",
+                "The thinking level {} of {}/{} is mapped to \"{}\"; Google supports minimal, low, medium and high",
                 level.as_str(),
                 model.provider,
                 model.id,

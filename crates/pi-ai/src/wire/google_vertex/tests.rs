@@ -1,4 +1,4 @@
-//! Addresses and credentials of Vertex requests.
+//! URLs and credentials of Vertex requests.
 
 use pi_test_support::{GatedServer, Reply};
 use pretty_assertions::assert_eq;
@@ -30,7 +30,7 @@ fn vertex() -> GoogleVertex {
 }
 
 #[tokio::test]
-async fn a_key_goes_to_the_express_endpoint_or_the_custom_one() {
+async fn an_api_key_uses_the_express_or_custom_endpoint() {
     let cases = [
         (
             CATALOG_URL,
@@ -129,7 +129,7 @@ fn every_location_has_its_host() {
 }
 
 #[test]
-fn placeholders_are_no_keys() {
+fn placeholders_are_not_keys() {
     for key in ["", "  ", "gcp-vertex-credentials", "<authenticated>"] {
         assert_eq!(api_key(&request("a", "", Some(key), &[])), None, "{key}");
     }

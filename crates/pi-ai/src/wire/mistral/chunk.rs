@@ -1,5 +1,5 @@
-//! The vendor's chunks. Content is a string or a list of pieces, arguments are a string or an
-//! object; both are kept raw and read where they are used.
+//! The chunks of the stream. Content is a string or a list of items, arguments are a string or an
+//! object; both are kept raw and parsed where they are used.
 
 use std::borrow::Cow;
 
@@ -10,65 +10,61 @@ use crate::json::{lenient_optional_u64, lenient_u64};
 use crate::usage::Usage;
 use crate::wire::chat_stream;
 
-/// One event of the stream.
 #[derive(Debug, Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct MistralChunk<'a> {
     #[serde(borrow, default)]
     pub id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub choices: Option<Vec<Choice<'a>>>,
+    pub choices: Option<Vec<MistralChoice<'a>>>,
     #[serde(borrow, default)]
     pub usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
-    /// `error` where the whole event is the error.
+    /// `error` if the complete event is the error.
     #[serde(borrow, default)]
     pub object: Option<Cow<'a, str>>,
 }
 
-/// What the model said.
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct MistralChoice<'a> {
     #[serde(borrow, default)]
-    pub delta: Option<Delta<'a>>,
+    pub delta: Option<MistralDelta<'a>>,
     #[serde(borrow, default)]
     pub finish_reason: Option<Cow<'a, str>>,
 }
 
-/// What is new.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct MistralDelta<'a> {
     #[serde(borrow, default)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub tool_calls: Option<Vec<CallDelta<'a>>>,
+    pub tool_calls: Option<Vec<MistralCallDelta<'a>>>,
 }
 
-/// A call, whole or in fragments.
+/// A tool call, complete or in fragments.
 #[derive(Debug, Deserialize)]
-pub(super) struct CallDelta<'a> {
+pub(super) struct MistralCallDelta<'a> {
     #[serde(borrow, default)]
     index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub function: Option<FunctionDelta<'a>>,
+    pub function: Option<MistralFunctionDelta<'a>>,
 }
 
-impl CallDelta<'_> {
-    /// Returns the place of the call among its fellows, if the fragment tells one.
+impl MistralCallDelta<'_> {
+    /// Returns the index of the call, if the fragment has one.
     pub(super) fn index(&self) -> Option<u64> {
         self.index?.get().parse().ok()
     }
 
-    /// Returns the id; the service writes `null` as a word where it has none.
+    /// Returns the ID; the service sends the string `null` if it has none.
     pub(super) fn id(&self) -> Option<&str> {
         self.id
             .as_deref()
             .filter(|id| !id.is_empty() && *id != "null")
     }
 
-    /// Returns the tool's name.
     pub(super) fn name(&self) -> Option<&str> {
         let name = self.function.as_ref()?.name.as_deref()?;
         Some(name).filter(|name| !name.is_empty())
@@ -76,29 +72,28 @@ impl CallDelta<'_> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct FunctionDelta<'a> {
+pub(super) struct MistralFunctionDelta<'a> {
     #[serde(borrow, default)]
     pub name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub arguments: Option<&'a RawValue>,
 }
 
-/// A piece of content.
-pub(super) enum Piece<'a> {
+pub(super) enum ContentItem<'a> {
     Text(Cow<'a, str>),
     Thinking(Cow<'a, str>),
 }
 
-/// Reads content into its pieces; kinds that are neither text nor thinking are left out.
-pub(super) fn pieces(content: &RawValue) -> Vec<Piece<'_>> {
+/// Parses content; items that are neither text nor thinking are skipped.
+pub(super) fn content_items(content: &RawValue) -> Vec<ContentItem<'_>> {
     if let Some(text) = chat_stream::text(content) {
-        return vec![Piece::Text(text)];
+        return vec![ContentItem::Text(text)];
     }
     let items: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
-    items.into_iter().filter_map(piece).collect()
+    items.into_iter().filter_map(content_item).collect()
 }
 
-fn piece(item: &RawValue) -> Option<Piece<'_>> {
+fn content_item(item: &RawValue) -> Option<ContentItem<'_>> {
     #[derive(Deserialize)]
     struct Item<'a> {
         #[serde(borrow)]
@@ -109,63 +104,63 @@ fn piece(item: &RawValue) -> Option<Piece<'_>> {
         thinking: Option<&'a RawValue>,
     }
     if let Some(text) = chat_stream::text(item) {
-        return Some(Piece::Text(text));
+        return Some(ContentItem::Text(text));
     }
     let item: Item<'_> = serde_json::from_str(item.get()).ok()?;
     match &*item.r#type {
-        "text" => Some(Piece::Text(item.text?)),
-        "thinking" => Some(Piece::Thinking(thinking_text(item.thinking?))),
+        "text" => Some(ContentItem::Text(item.text?)),
+        "thinking" => Some(ContentItem::Thinking(thinking_text(item.thinking?))),
         _ => None,
     }
 }
 
 fn thinking_text(thinking: &RawValue) -> Cow<'_, str> {
     #[derive(Deserialize)]
-    struct Part<'a> {
+    struct ThinkingPart<'a> {
         #[serde(borrow, default)]
         text: Option<Cow<'a, str>>,
     }
     if let Some(text) = chat_stream::text(thinking) {
         return text;
     }
-    let parts: Vec<Part<'_>> = serde_json::from_str(thinking.get()).unwrap_or_default();
+    let parts: Vec<ThinkingPart<'_>> = serde_json::from_str(thinking.get()).unwrap_or_default();
     let texts: Vec<Cow<'_, str>> = parts.into_iter().filter_map(|part| part.text).collect();
     texts.concat().into()
 }
 
-/// Token counts. Cache reads are told under four names.
+/// Token counts. Cache reads are reported under several names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ChunkUsage {
+struct MistralUsage {
     #[serde(deserialize_with = "lenient_u64")]
     prompt_tokens: u64,
     #[serde(deserialize_with = "lenient_u64")]
     completion_tokens: u64,
     #[serde(deserialize_with = "lenient_u64")]
     total_tokens: u64,
-    prompt_tokens_details: Option<PromptDetails>,
-    prompt_token_details: Option<PromptDetails>,
+    prompt_tokens_details: Option<MistralPromptDetails>,
+    prompt_token_details: Option<MistralPromptDetails>,
     #[serde(deserialize_with = "lenient_optional_u64")]
     num_cached_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct PromptDetails {
+struct MistralPromptDetails {
     #[serde(deserialize_with = "lenient_optional_u64")]
     cached_tokens: Option<u64>,
 }
 
-/// Reads token counts; a report that cannot be read is none.
+/// Parses token counts; an invalid report is ignored.
 pub(super) fn usage(report: &RawValue) -> Option<Usage> {
-    let report: Option<ChunkUsage> = serde_json::from_str(report.get()).ok()?;
+    let report: Option<MistralUsage> = serde_json::from_str(report.get()).ok()?;
     report.map(Usage::from)
 }
 
-impl From<ChunkUsage> for Usage {
-    fn from(report: ChunkUsage) -> Self {
+impl From<MistralUsage> for Usage {
+    fn from(report: MistralUsage) -> Self {
         let cached =
-            |details: Option<PromptDetails>| details.and_then(|tokens| tokens.cached_tokens);
+            |details: Option<MistralPromptDetails>| details.and_then(|tokens| tokens.cached_tokens);
         let cache_read = cached(report.prompt_tokens_details)
             .or_else(|| cached(report.prompt_token_details))
             .or(report.num_cached_tokens)

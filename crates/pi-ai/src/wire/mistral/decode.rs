@@ -1,25 +1,24 @@
-//! The decoder of streamed chunks.
+//! Decodes streamed chunks.
 //!
-//! Text and thinking are blocks in the order they come; a block ends when another kind begins.
-//! Calls end with the stream, since nothing tells which fragment is a call's last.
+//! Text and thinking are blocks in the order of arrival; a block ends when another kind begins.
+//! Calls end with the stream, since nothing marks the last fragment of a call.
 
 use std::borrow::Cow;
 
-use super::chunk::{self, CallDelta, Chunk, Piece};
+use super::chunk::{self, ContentItem, MistralCallDelta, MistralChunk};
 use crate::content::ToolCall;
 use crate::error::{ErrorClass, ProviderError};
 use crate::live_message::MessageBuilder;
 use crate::stop_reason::StopReason;
 use crate::transform::tool_ids;
 use crate::transport::sse::{SseEvent, SseParser};
-use crate::wire::chat_stream::{self, DONE, OpenCalls};
-use crate::wire::{Decoder, Progress, openai_error};
+use crate::wire::chat_stream::{self, DONE, ToolCallTracker};
+use crate::wire::{DecodeStatus, Decoder, openai_error};
 
-/// Decodes one answer.
 #[derive(Debug, Default)]
 pub(super) struct MistralDecoder {
     events: SseParser,
-    answer: Answer,
+    state: MistralState,
 }
 
 impl Decoder for MistralDecoder {
@@ -27,46 +26,49 @@ impl Decoder for MistralDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let answer = &mut self.answer;
+    ) -> Result<DecodeStatus, ProviderError> {
+        let state = &mut self.state;
         self.events
-            .push(bytes, |event| answer.take(event, message))?;
-        if !answer.is_done {
-            return Ok(Progress::More);
+            .push(bytes, |event| state.handle_event(event, message))?;
+        if !state.is_done {
+            return Ok(DecodeStatus::More);
         }
-        answer.conclude(message)?;
-        Ok(Progress::Complete)
+        state.finish_response(message)?;
+        Ok(DecodeStatus::Complete)
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        match self.events.finish(|event| answer.take(event, message)) {
-            // A last event that cannot be read is a cut one: what came before it decides.
+        let state = &mut self.state;
+        match self
+            .events
+            .finish(|event| state.handle_event(event, message))
+        {
+            // A last event that cannot be parsed was truncated: the previous events decide.
             Err(error) if error.class != ErrorClass::Protocol => Err(error),
-            Ok(()) | Err(_) => answer.conclude(message),
+            Ok(()) | Err(_) => state.finish_response(message),
         }
     }
 }
 
-/// The state of an answer.
+/// Decoder state of a response.
 #[derive(Debug, Default)]
-struct Answer {
+struct MistralState {
     open: Option<OpenBlock>,
-    calls: OpenCalls,
+    calls: ToolCallTracker,
     call_blocks: Vec<usize>,
     finish: Option<Result<(), ProviderError>>,
     is_done: bool,
 }
 
-/// The block that the next piece may continue.
+/// The block that the next part may continue.
 #[derive(Debug, Clone, Copy)]
 enum OpenBlock {
     Text(usize),
     Thinking(usize),
 }
 
-impl Answer {
-    fn take(
+impl MistralState {
+    fn handle_event(
         &mut self,
         event: SseEvent<'_>,
         message: &mut MessageBuilder,
@@ -80,20 +82,20 @@ impl Answer {
             return Ok(());
         }
         let data = chat_stream::without_lone_surrogates(data);
-        let Some(chunk) = chat_stream::read_event::<Chunk<'_>>(&data)? else {
+        let Some(chunk) = chat_stream::parse_event::<MistralChunk<'_>>(&data)? else {
             return Ok(());
         };
         let is_error = event.event == Some("error")
             || chunk.object.as_deref() == Some("error")
             || chunk.error.is_some_and(chat_stream::is_truthy);
         if is_error {
-            return Err(openai_error::in_event(&data));
+            return Err(openai_error::event_error(&data));
         }
-        self.take_chunk(&chunk, message);
+        self.handle_chunk(&chunk, message);
         Ok(())
     }
 
-    fn take_chunk(&mut self, chunk: &Chunk<'_>, message: &mut MessageBuilder) {
+    fn handle_chunk(&mut self, chunk: &MistralChunk<'_>, message: &mut MessageBuilder) {
         if let Some(id) = chunk.id.as_deref().filter(|id| !id.is_empty()) {
             message.update(|message| {
                 message.response_id.get_or_insert_with(|| id.to_owned());
@@ -108,20 +110,25 @@ impl Answer {
         if let Some(reason) = choice.finish_reason.as_deref()
             && !reason.is_empty()
         {
-            self.take_finish(reason, message);
+            self.handle_finish(reason, message);
         }
         let Some(delta) = &choice.delta else {
             return;
         };
-        for piece in delta.content.map(chunk::pieces).into_iter().flatten() {
-            self.take_piece(&piece, message);
+        for item in delta
+            .content
+            .map(chunk::content_items)
+            .into_iter()
+            .flatten()
+        {
+            self.handle_item(&item, message);
         }
         for call in delta.tool_calls.iter().flatten() {
-            self.take_call(call, message);
+            self.handle_call(call, message);
         }
     }
 
-    fn take_finish(&mut self, reason: &str, message: &mut MessageBuilder) {
+    fn handle_finish(&mut self, reason: &str, message: &mut MessageBuilder) {
         let (stop, finish) = match reason {
             "stop" => (StopReason::Stop, Ok(())),
             "length" | "model_length" => (StopReason::Length, Ok(())),
@@ -132,31 +139,31 @@ impl Answer {
                     "content_filter" => ErrorClass::Refused,
                     _ => ErrorClass::Protocol,
                 };
-                let told = format!("The service ended the answer with finish_reason: {reason}");
-                (StopReason::Error, Err(ProviderError::new(class, told)))
+                let text = format!("The service ended the response with finish_reason: {reason}");
+                (StopReason::Error, Err(ProviderError::new(class, text)))
             }
         };
         message.stop(stop, Some(reason));
         self.finish = Some(finish);
     }
 
-    fn take_piece(&mut self, piece: &Piece<'_>, message: &mut MessageBuilder) {
-        match (piece, self.open) {
-            (Piece::Thinking(text), _) if text.is_empty() => {}
-            (Piece::Text(text), Some(OpenBlock::Text(block))) => {
-                message.append_text_part(block, text);
+    fn handle_item(&mut self, item: &ContentItem<'_>, message: &mut MessageBuilder) {
+        match (item, self.open) {
+            (ContentItem::Thinking(text), _) if text.is_empty() => {}
+            (ContentItem::Text(text), Some(OpenBlock::Text(block))) => {
+                message.append_text_or_empty(block, text);
             }
-            (Piece::Thinking(text), Some(OpenBlock::Thinking(block))) => {
+            (ContentItem::Thinking(text), Some(OpenBlock::Thinking(block))) => {
                 message.append_thinking(block, text);
             }
-            (Piece::Text(text), _) => {
-                self.close_open(message);
+            (ContentItem::Text(text), _) => {
+                self.close_open_block(message);
                 let block = message.open_text();
-                message.append_text_part(block, text);
+                message.append_text_or_empty(block, text);
                 self.open = Some(OpenBlock::Text(block));
             }
-            (Piece::Thinking(text), _) => {
-                self.close_open(message);
+            (ContentItem::Thinking(text), _) => {
+                self.close_open_block(message);
                 let block = message.open_thinking();
                 message.append_thinking(block, text);
                 self.open = Some(OpenBlock::Thinking(block));
@@ -164,34 +171,34 @@ impl Answer {
         }
     }
 
-    fn take_call(&mut self, call: &CallDelta<'_>, message: &mut MessageBuilder) {
-        self.close_open(message);
+    fn handle_call(&mut self, call: &MistralCallDelta<'_>, message: &mut MessageBuilder) {
+        self.close_open_block(message);
         let (id, name) = (call.id(), call.name());
         let block = match self.calls.find(call.index(), id, name) {
             Some(block) => block,
             None => self.open_call(call, message),
         };
         let arguments = call.function.as_ref().and_then(|call| call.arguments);
-        let piece = arguments.map_or(Cow::default(), chat_stream::arguments);
-        message.append_arguments_part(block, &piece);
+        let item = arguments.map_or(Cow::default(), chat_stream::arguments);
+        message.append_arguments_or_empty(block, &item);
     }
 
-    fn open_call(&mut self, call: &CallDelta<'_>, message: &mut MessageBuilder) -> usize {
-        // Results name their call, so a call without an id gets one of the service's own shape.
+    fn open_call(&mut self, call: &MistralCallDelta<'_>, message: &mut MessageBuilder) -> usize {
+        // Results refer to calls by ID, so a call without one gets an ID in the service's format.
         let next_block = message.read(|message| message.content.len());
-        let made_id = || tool_ids::mistral(&chat_stream::call_id_seed(message, next_block));
-        let id = call.id().map_or_else(made_id, str::to_owned);
+        let generate_id = || tool_ids::mistral(&chat_stream::call_id_seed(message, next_block));
+        let id = call.id().map_or_else(generate_id, str::to_owned);
         let block = message.open_tool_call(ToolCall {
             id,
             name: call.name().unwrap_or_default().to_owned(),
             ..ToolCall::default()
         });
-        self.calls.begin(block, call.index(), call.id());
+        self.calls.register(block, call.index(), call.id());
         self.call_blocks.push(block);
         block
     }
 
-    fn close_open(&mut self, message: &mut MessageBuilder) {
+    fn close_open_block(&mut self, message: &mut MessageBuilder) {
         match self.open.take() {
             Some(OpenBlock::Text(block)) => message.close_text(block),
             Some(OpenBlock::Thinking(block)) => message.close_thinking(block),
@@ -199,15 +206,15 @@ impl Answer {
         }
     }
 
-    /// Ends what is open, and tells how the answer ended.
-    fn conclude(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        self.close_open(message);
+    /// Closes open blocks, and returns the outcome of the response.
+    fn finish_response(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        self.close_open_block(message);
         for block in std::mem::take(&mut self.call_blocks) {
             message.close_tool_call(block);
         }
         self.finish.take().unwrap_or_else(|| {
             Err(ProviderError::network(
-                "The answer ended without a finish reason",
+                "The stream ended without a finish reason",
             ))
         })
     }

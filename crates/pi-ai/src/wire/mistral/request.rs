@@ -1,4 +1,4 @@
-//! The request.
+//! Builds the request: URL, headers and body.
 
 use std::borrow::Cow;
 
@@ -16,14 +16,13 @@ use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
 use crate::thinking::ThinkingLevel;
 use crate::tool_schema::Tool;
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange, missing_key, to_tree};
+use crate::wire::{BodyEncoding, HttpExchange, missing_api_key, to_json_value};
 use crate::{token_limits, transcript};
 
 const ERROR_PREFIX: &str = "Error: ";
-const IMAGES_FOLLOW: &str = "(the tool returned an image, attached)";
-const NO_OUTPUT: &str = "(the tool returned nothing)";
+const IMAGE_ATTACHED: &str = "(see attached image)";
+const NO_OUTPUT: &str = "(no tool output)";
 
-/// Builds the request.
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
     let session = cached_session(request);
     Ok(HttpExchange {
@@ -37,7 +36,7 @@ pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderErro
     })
 }
 
-/// Returns the session whose prompts may be cached.
+/// Returns the session ID if caching is enabled.
 fn cached_session(request: &ModelRequest) -> Option<&str> {
     let session = request.options.session_id.as_deref()?;
     (request.cache_retention() != CacheRetention::None && !session.is_empty()).then_some(session)
@@ -48,7 +47,7 @@ fn headers(
     session: Option<&str>,
 ) -> Result<HeaderOverrides, ProviderError> {
     let Some(key) = &request.options.api_key else {
-        return Err(missing_key(request));
+        return Err(missing_api_key(request));
     };
     let bearer = format!("Bearer {}", key.expose_secret());
     let mut headers = HeaderOverrides::from([
@@ -70,7 +69,7 @@ fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, Pro
     let messages = transcript::resolve(&request.messages, later_system_messages);
     let call_id = |id: &str, _: &AssistantMessage| tool_ids::mistral(id);
     let messages = transform::hand_off(messages, model, &call_id, request.env.now_ms());
-    let messages: Vec<ChatMessage> = chat_messages(&messages, model);
+    let messages: Vec<MistralMessage> = chat_messages(&messages, model);
     let tools: Vec<Value> = transcript::current_tools(&request.messages)
         .iter()
         .map(function_tool)
@@ -79,7 +78,7 @@ fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, Pro
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
     body.insert("stream".into(), true.into());
-    body.insert("messages".into(), to_tree(&messages)?);
+    body.insert("messages".into(), to_json_value(&messages)?);
     if !tools.is_empty() {
         body.insert("tools".into(), tools.into());
     }
@@ -102,7 +101,7 @@ fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, Pro
     Ok(body)
 }
 
-/// Returns the field that asks for thinking; nothing when it is off.
+/// Returns the field that enables thinking, `None` if it is off.
 fn thinking(request: &ModelRequest) -> Option<(&'static str, Value)> {
     let (model, options) = (&*request.model, &request.options);
     for (option, field) in [
@@ -120,16 +119,16 @@ fn thinking(request: &ModelRequest) -> Option<(&'static str, Value)> {
     if level == ThinkingLevel::Off {
         return None;
     }
-    if !takes_effort(&model.id) {
+    if !supports_effort(&model.id) {
         return Some(("prompt_mode", "reasoning".into()));
     }
-    // The scale has two steps, none and high, unless the model's map knows others.
+    // There are only two efforts, none and high, unless the model maps others.
     let effort = model.mapped_thinking_level(level).flatten();
     Some(("reasoning_effort", effort.unwrap_or("high").into()))
 }
 
-/// Returns whether a model takes an effort; the others are switched by prompt mode.
-fn takes_effort(model: &str) -> bool {
+/// Whether a model accepts an effort; the others use the prompt mode.
+fn supports_effort(model: &str) -> bool {
     matches!(
         model,
         "mistral-small-2603" | "mistral-small-latest" | "zai-glm-5-2"
@@ -148,7 +147,7 @@ fn function_tool(tool: &Tool) -> Result<Value, ProviderError> {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum ChatMessage {
+enum MistralMessage {
     System {
         content: String,
     },
@@ -158,14 +157,14 @@ enum ChatMessage {
     Assistant {
         prefix: bool,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        content: Vec<Part>,
+        content: Vec<MistralPart>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<Value>,
     },
     Tool {
         tool_call_id: String,
         name: String,
-        content: Vec<Part>,
+        content: Vec<MistralPart>,
     },
 }
 
@@ -173,18 +172,18 @@ enum ChatMessage {
 #[serde(untagged)]
 enum UserContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<MistralPart>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part {
+enum MistralPart {
     Text { text: String },
     Thinking { thinking: Vec<Self> },
     ImageUrl { image_url: String },
 }
 
-impl Part {
+impl MistralPart {
     fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -196,17 +195,17 @@ impl Part {
     }
 }
 
-fn chat_messages(transcript: &[Cow<'_, Message>], model: &Model) -> Vec<ChatMessage> {
+fn chat_messages(transcript: &[Cow<'_, Message>], model: &Model) -> Vec<MistralMessage> {
     let mut messages = Vec::with_capacity(transcript.len());
-    for (place, message) in transcript.iter().enumerate() {
+    for (index, message) in transcript.iter().enumerate() {
         messages.extend(match &**message {
             Message::System(message) => {
-                let content = if place == 0 {
+                let content = if index == 0 {
                     transcript::system_text(message)
                 } else {
                     transcript::system_update_text(message)
                 };
-                (!content.is_empty()).then_some(ChatMessage::System { content })
+                (!content.is_empty()).then_some(MistralMessage::System { content })
             }
             Message::User(message) => user_message(message, model),
             Message::Assistant(message) => assistant_message(message),
@@ -216,14 +215,14 @@ fn chat_messages(transcript: &[Cow<'_, Message>], model: &Model) -> Vec<ChatMess
     messages
 }
 
-fn user_message(message: &UserMessage, model: &Model) -> Option<ChatMessage> {
+fn user_message(message: &UserMessage, model: &Model) -> Option<MistralMessage> {
     let content = match &message.content {
         MessageContent::Text(text) => UserContent::Text(text.clone()),
         MessageContent::Blocks(blocks) => {
-            let parts: Vec<Part> = blocks
+            let parts: Vec<MistralPart> = blocks
                 .iter()
                 .filter_map(|block| match block {
-                    InputBlock::Text(block) => Some(Part::text(&block.text)),
+                    InputBlock::Text(block) => Some(MistralPart::text(&block.text)),
                     InputBlock::Image(_) | InputBlock::Unknown(_) => image_part(block, model),
                 })
                 .collect();
@@ -233,27 +232,27 @@ fn user_message(message: &UserMessage, model: &Model) -> Option<ChatMessage> {
             UserContent::Parts(parts)
         }
     };
-    Some(ChatMessage::User { content })
+    Some(MistralMessage::User { content })
 }
 
-fn image_part(block: &InputBlock, model: &Model) -> Option<Part> {
+fn image_part(block: &InputBlock, model: &Model) -> Option<MistralPart> {
     match block {
-        InputBlock::Image(image) if model.accepts_images() => Some(Part::image(image)),
+        InputBlock::Image(image) if model.accepts_images() => Some(MistralPart::image(image)),
         InputBlock::Image(_) | InputBlock::Text(_) | InputBlock::Unknown(_) => None,
     }
 }
 
-fn assistant_message(message: &AssistantMessage) -> Option<ChatMessage> {
+fn assistant_message(message: &AssistantMessage) -> Option<MistralMessage> {
     let mut content = Vec::new();
     let mut tool_calls = Vec::new();
     for block in &message.content {
         match block {
             AssistantBlock::Text(block) if !block.text.trim().is_empty() => {
-                content.push(Part::text(&block.text));
+                content.push(MistralPart::text(&block.text));
             }
             AssistantBlock::Thinking(block) if !block.thinking.trim().is_empty() => {
-                content.push(Part::Thinking {
-                    thinking: vec![Part::text(&block.thinking)],
+                content.push(MistralPart::Thinking {
+                    thinking: vec![MistralPart::text(&block.thinking)],
                 });
             }
             AssistantBlock::ToolCall(call) => {
@@ -267,15 +266,15 @@ fn assistant_message(message: &AssistantMessage) -> Option<ChatMessage> {
     if content.is_empty() && tool_calls.is_empty() {
         return None;
     }
-    Some(ChatMessage::Assistant {
+    Some(MistralMessage::Assistant {
         prefix: false,
         content,
         tool_calls,
     })
 }
 
-fn tool_message(message: &ToolResultMessage, model: &Model) -> ChatMessage {
-    let images: Vec<Part> = message
+fn tool_message(message: &ToolResultMessage, model: &Model) -> MistralMessage {
+    let images: Vec<MistralPart> = message
         .content
         .iter()
         .filter_map(|block| image_part(block, model))
@@ -283,14 +282,14 @@ fn tool_message(message: &ToolResultMessage, model: &Model) -> ChatMessage {
     let joined = join_text(&message.content);
     let text = match joined.trim() {
         "" if images.is_empty() => NO_OUTPUT,
-        "" => IMAGES_FOLLOW,
+        "" => IMAGE_ATTACHED,
         text => text,
     };
     // The API has no field for a failed result.
     let prefix = if message.is_error { ERROR_PREFIX } else { "" };
-    let mut content = vec![Part::text(format!("{prefix}{text}"))];
+    let mut content = vec![MistralPart::text(format!("{prefix}{text}"))];
     content.extend(images);
-    ChatMessage::Tool {
+    MistralMessage::Tool {
         tool_call_id: message.tool_call_id.clone(),
         name: message.tool_name.clone(),
         content,

@@ -1,4 +1,4 @@
-//! Recorded answers and the events they become; requests, everything at once and rule by rule.
+//! Recorded responses and their events; a complete request, and single rules.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::model::{Model, api};
 use crate::options::{CacheRetention, ModelRequest, ResponseHead, StreamOptions, ToolChoice};
 use crate::thinking::ThinkingLevel;
 use crate::wire::testing::{
-    self, assert_every_cut_ends_well, assert_same_events_for_any_split, decode, everything, lines,
-    outline, request,
+    self, assert_same_events_for_any_split, assert_truncation_is_an_error, decode,
+    full_conversation, lines, outline, request,
 };
 use crate::wire::{Decoder, HttpExchange, HttpProtocol};
 
@@ -27,8 +27,8 @@ macro_rules! fixture {
     };
 }
 
-/// The recorded answers that end well.
-const WHOLE: [&[u8]; 5] = [
+/// The recorded responses that complete.
+const COMPLETE: [&[u8]; 5] = [
     fixture!("text"),
     fixture!("thinking"),
     fixture!("tool_fragments"),
@@ -36,8 +36,8 @@ const WHOLE: [&[u8]; 5] = [
     fixture!("length"),
 ];
 
-/// The recorded answers that end in an error.
-const BROKEN: [&[u8]; 3] = [
+/// The recorded responses that end in an error.
+const FAILED: [&[u8]; 3] = [
     fixture!("refusal"),
     fixture!("stream_error"),
     fixture!("cut"),
@@ -55,12 +55,12 @@ fn events(body: &[u8]) -> Vec<Value> {
     decode(decoder(), &model(json!({})), [body])
 }
 
-fn told(body: &[u8]) -> String {
+fn decoded(body: &[u8]) -> String {
     lines(&events(body))
 }
 
-/// The last event of an answer made up of chunks.
-fn answer_of(chunks: &[Value]) -> Value {
+/// The last event of a response made of chunks.
+fn last_event_of(chunks: &[Value]) -> Value {
     let written: Vec<String> = chunks
         .iter()
         .map(|chunk| format!("data: {chunk}\n\n"))
@@ -75,7 +75,7 @@ fn finish(reason: &str) -> Value {
 
 #[test]
 fn text_is_a_string_or_a_list() {
-    insta::assert_snapshot!(told(fixture!("text")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("text")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":""}
@@ -88,8 +88,8 @@ fn text_is_a_string_or_a_list() {
 }
 
 #[test]
-fn thinking_and_text_are_blocks_in_their_order() {
-    insta::assert_snapshot!(told(fixture!("thinking")), @r#"
+fn thinking_and_text_keep_their_order() {
+    insta::assert_snapshot!(decoded(fixture!("thinking")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":""}
@@ -115,7 +115,7 @@ fn thinking_and_text_are_blocks_in_their_order() {
 
 #[test]
 fn tool_calls_arrive_in_fragments() {
-    insta::assert_snapshot!(told(fixture!("tool_fragments")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("tool_fragments")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Reading."}
@@ -134,7 +134,7 @@ fn tool_calls_arrive_in_fragments() {
 
 #[test]
 fn parallel_tool_calls_may_lack_ids_and_repeat_an_index() {
-    insta::assert_snapshot!(told(fixture!("parallel_tools")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("parallel_tools")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":""}
@@ -160,20 +160,20 @@ fn parallel_tool_calls_may_lack_ids_and_repeat_an_index() {
 }
 
 #[test]
-fn a_filtered_answer_is_an_error() {
-    insta::assert_snapshot!(told(fixture!("refusal")), @r#"
+fn a_filtered_response_is_an_error() {
+    insta::assert_snapshot!(decoded(fixture!("refusal")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"I cannot help with that."}
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"I cannot help with that."}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I cannot help with that."}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the answer with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I cannot help with that."}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the response with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn the_output_limit_is_told() {
-    insta::assert_snapshot!(told(fixture!("length")), @r#"
+fn the_output_limit_is_reported() {
+    insta::assert_snapshot!(decoded(fixture!("length")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"cut sho"}
@@ -184,8 +184,8 @@ fn the_output_limit_is_told() {
 }
 
 #[test]
-fn an_error_inside_the_stream_ends_it() {
-    insta::assert_snapshot!(told(fixture!("stream_error")), @r#"
+fn an_error_in_the_stream_ends_the_response() {
+    insta::assert_snapshot!(decoded(fixture!("stream_error")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
@@ -194,8 +194,8 @@ fn an_error_inside_the_stream_ends_it() {
 }
 
 #[test]
-fn a_cut_connection_keeps_what_had_arrived() {
-    insta::assert_snapshot!(told(fixture!("cut")), @r#"
+fn a_lost_connection_keeps_the_partial_message() {
+    insta::assert_snapshot!(decoded(fixture!("cut")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
     {"type":"thinking_delta","contentIndex":0,"delta":"hm"}
@@ -206,46 +206,46 @@ fn a_cut_connection_keeps_what_had_arrived() {
     {"type":"toolcall_start","contentIndex":2,"id":"AbCdEf123","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":2,"delta":"{\"path\":\"a"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"par"},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"par"},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn any_split_gives_the_same_events() {
-    for body in WHOLE.iter().chain(&BROKEN) {
+fn any_split_yields_the_same_events() {
+    for body in COMPLETE.iter().chain(&FAILED) {
         assert_same_events_for_any_split(decoder, &model(json!({})), body);
     }
 }
 
 #[test]
-fn every_cut_ends_well() {
-    for body in WHOLE {
-        assert_every_cut_ends_well(decoder, &model(json!({})), body);
+fn a_truncated_stream_is_an_error() {
+    for body in COMPLETE {
+        assert_truncation_is_an_error(decoder, &model(json!({})), body);
     }
 }
 
 #[test]
-fn finish_reasons_have_our_names() {
+fn finish_reasons_are_mapped() {
     for (reason, expected) in [
         ("stop", "stop"),
         ("length", "length"),
         ("model_length", "length"),
         ("tool_calls", "toolUse"),
     ] {
-        let last = answer_of(&[finish(reason)]);
+        let last = last_event_of(&[finish(reason)]);
         assert_eq!(last["reason"], expected, "{reason}");
         assert_eq!(last["message"]["rawStopReason"], reason);
     }
     for reason in ["error", "content_filter", "eos"] {
-        let last = answer_of(&[finish(reason)]);
-        let told = last["error"]["errorMessage"].as_str().unwrap();
-        assert!(told.ends_with(reason), "{told}");
+        let last = last_event_of(&[finish(reason)]);
+        let decoded = last["error"]["errorMessage"].as_str().unwrap();
+        assert!(decoded.ends_with(reason), "{decoded}");
         assert_eq!(last["error"]["rawStopReason"], reason);
     }
 }
 
 #[test]
-fn cache_reads_are_told_under_several_names() {
+fn cache_reads_are_reported_under_several_names() {
     for details in [
         json!({"prompt_tokens_details": {"cached_tokens": 30}}),
         json!({"prompt_token_details": {"cached_tokens": 30}}),
@@ -257,10 +257,10 @@ fn cache_reads_are_told_under_several_names() {
             .unwrap()
             .extend(details.as_object().unwrap().clone());
         let chunk = json!({"choices": [], "usage": usage});
-        let told = answer_of(&[finish("stop"), chunk])["message"]["usage"].clone();
-        assert_eq!(told["input"], 70, "{details}");
-        assert_eq!(told["cacheRead"], 30, "{details}");
-        assert_eq!(told["totalTokens"], 105, "{details}");
+        let decoded = last_event_of(&[finish("stop"), chunk])["message"]["usage"].clone();
+        assert_eq!(decoded["input"], 70, "{details}");
+        assert_eq!(decoded["cacheRead"], 30, "{details}");
+        assert_eq!(decoded["totalTokens"], 105, "{details}");
     }
 }
 
@@ -280,8 +280,8 @@ fn hello(model: Model, options: StreamOptions) -> ModelRequest {
     request(model, json!([{"role": "user", "content": "hi"}]), options)
 }
 
-fn everything_body(fields: Value, source_model: &str) -> Value {
-    let history = everything("mock", api::MISTRAL_CONVERSATIONS, source_model);
+fn full_conversation_body(fields: Value, source_model: &str) -> Value {
+    let history = full_conversation("mock", api::MISTRAL_CONVERSATIONS, source_model);
     let options = StreamOptions {
         reasoning: ThinkingLevel::Medium,
         temperature: Some(0.5),
@@ -290,13 +290,13 @@ fn everything_body(fields: Value, source_model: &str) -> Value {
     };
     exchange(&request(model(fields), history, options))
         .body
-        .into_tree()
+        .into_value()
 }
 
 #[test]
-fn everything_as_own_history() {
+fn full_conversation_as_own_history() {
     let fields = json!({"compat": {"supportsMidConvoSystemMessages": true}});
-    insta::assert_snapshot!(outline(&everything_body(fields, "alpha")), @r#"
+    insta::assert_snapshot!(outline(&full_conversation_body(fields, "alpha")), @r#"
     model: "alpha"
     stream: true
     messages:
@@ -324,8 +324,8 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off() {
-    insta::assert_snapshot!(outline(&everything_body(json!({}), "another")), @r#"
+fn full_conversation_as_hand_off() {
+    insta::assert_snapshot!(outline(&full_conversation_body(json!({}), "another")), @r#"
     model: "alpha"
     stream: true
     messages:
@@ -352,17 +352,17 @@ fn everything_as_a_hand_off() {
 }
 
 #[test]
-fn a_model_without_images_is_told_of_them() {
-    let body = everything_body(json!({"input": ["text"]}), "alpha");
+fn a_text_model_gets_placeholders_for_images() {
+    let body = full_conversation_body(json!({"input": ["text"]}), "alpha");
     let text = body["messages"].to_string();
     assert!(!text.contains("image_url"), "{text}");
     assert!(text.contains("image"), "{text}");
 }
 
 #[test]
-fn thinking_is_asked_for_by_effort_or_by_prompt_mode() {
+fn thinking_uses_effort_or_prompt_mode() {
     use ThinkingLevel::{High, Low, Off};
-    let effort = |word: &str| json!({"reasoning_effort": word});
+    let effort = |level: &str| json!({"reasoning_effort": level});
     let mode = || json!({"prompt_mode": "reasoning"});
     let rows = [
         ("mistral-small-2603", json!({}), Low, effort("high")),
@@ -411,7 +411,7 @@ fn thinking_is_asked_for_by_effort_or_by_prompt_mode() {
 }
 
 fn thinking_fields(model: Model, options: StreamOptions) -> Value {
-    let body = exchange(&hello(model, options)).body.into_tree();
+    let body = exchange(&hello(model, options)).body.into_value();
     let fields = ["prompt_mode", "reasoning_effort"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
@@ -419,31 +419,34 @@ fn thinking_fields(model: Model, options: StreamOptions) -> Value {
 }
 
 #[test]
-fn the_session_is_told_while_prompts_are_cached() {
-    let told = |retention| {
+fn the_session_is_sent_if_prompts_are_cached() {
+    let decoded = |retention| {
         let options = StreamOptions {
             cache_retention: Some(retention),
             ..options()
         };
         let sent = exchange(&hello(model(json!({})), options));
         let header = sent.headers.get("x-affinity").cloned().flatten();
-        (header, sent.body.into_tree()["prompt_cache_key"].clone())
+        (header, sent.body.into_value()["prompt_cache_key"].clone())
     };
     for retention in [CacheRetention::Short, CacheRetention::Long] {
         let session = (Some("session-1".to_owned()), json!("session-1"));
-        assert_eq!(told(retention), session);
+        assert_eq!(decoded(retention), session);
     }
-    assert_eq!(told(CacheRetention::None), (None, Value::Null));
+    assert_eq!(decoded(CacheRetention::None), (None, Value::Null));
 }
 
 #[test]
-fn the_tool_choice_of_the_api_wins() {
+fn the_tool_choice_option_of_the_api_wins() {
     let mut options = StreamOptions {
         tool_choice: Some(ToolChoice::None),
         ..options()
     };
     let choice = |options| {
-        exchange(&hello(model(json!({})), options)).body.into_tree()["tool_choice"].clone()
+        exchange(&hello(model(json!({})), options))
+            .body
+            .into_value()["tool_choice"]
+            .clone()
     };
     assert_eq!(choice(options.clone()), "none");
     options
@@ -453,7 +456,7 @@ fn the_tool_choice_of_the_api_wins() {
 }
 
 #[test]
-fn the_request_is_addressed_and_authorized() {
+fn the_request_has_url_and_authorization() {
     let sent = exchange(&hello(
         model(json!({"baseUrl": "http://h/base/"})),
         options(),
@@ -467,7 +470,7 @@ fn the_request_is_addressed_and_authorized() {
 }
 
 #[test]
-fn failed_results_say_so_and_empty_ones_too() {
+fn failed_and_empty_results_are_marked() {
     let result = |content: Value, is_error: bool| {
         let history = json!([
             {"role": "assistant", "stopReason": "toolUse", "content":
@@ -477,26 +480,20 @@ fn failed_results_say_so_and_empty_ones_too() {
         ]);
         let body = exchange(&request(model(json!({})), history, options()))
             .body
-            .into_tree();
+            .into_value();
         body["messages"][1]["content"][0]["text"].clone()
     };
     let text = || json!([{"type": "text", "text": " no such file\n"}]);
     let image = || json!([{"type": "image", "data": "AA", "mimeType": "image/png"}]);
     assert_eq!(result(text(), false), "no such file");
     assert_eq!(result(text(), true), "Error: no such file");
-    assert_eq!(result(json!([]), false), "(the tool returned nothing)");
-    assert_eq!(
-        result(json!([]), true),
-        "Error: (the tool returned nothing)"
-    );
-    assert_eq!(
-        result(image(), false),
-        "(the tool returned an image, attached)"
-    );
+    assert_eq!(result(json!([]), false), "(no tool output)");
+    assert_eq!(result(json!([]), true), "Error: (no tool output)");
+    assert_eq!(result(image(), false), "(see attached image)");
 }
 
 #[test]
-fn refused_requests_tell_status_and_body() {
+fn failed_responses_contain_status_and_body() {
     let head = ResponseHead {
         status: 422,
         headers: std::collections::BTreeMap::new(),

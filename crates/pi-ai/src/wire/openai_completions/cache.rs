@@ -1,5 +1,4 @@
-//! Prompt caching: Anthropic-style marks in the body, and the key that ties requests of a session
-//! together.
+//! Prompt caching: Anthropic-style cache markers in the body, and the session's cache key.
 
 use serde::Serialize;
 
@@ -10,9 +9,9 @@ use crate::json::JsonObject;
 use crate::options::{CacheRetention, ModelRequest};
 use crate::wire::openai_responses::request::cache_key;
 
-/// A mark: the prompt up to here may be kept.
+/// A cache marker: the prompt up to here may be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct CacheControl {
+pub(super) struct ChatCacheControl {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,21 +46,21 @@ pub(super) fn mark(
     }
 }
 
-fn control(compat: &CompletionsCompat, retention: CacheRetention) -> Option<CacheControl> {
+fn control(compat: &CompletionsCompat, retention: CacheRetention) -> Option<ChatCacheControl> {
     let CacheControlFormat::Anthropic = compat.cache_control_format?;
     let ttl = match retention {
         CacheRetention::None => return None,
         CacheRetention::Short => None,
         CacheRetention::Long => compat.supports_long_cache_retention.then_some("1h"),
     };
-    Some(CacheControl {
+    Some(ChatCacheControl {
         kind: "ephemeral",
         ttl,
     })
 }
 
-/// Marks the last text of a message; tells whether there was one.
-fn mark_text(content: &mut ChatContent, control: CacheControl) -> bool {
+/// Marks the last text of a message; returns whether there was one.
+fn mark_text(content: &mut ChatContent, control: ChatCacheControl) -> bool {
     if let ChatContent::Text(text) = content {
         if text.is_empty() {
             return false;
@@ -80,9 +79,9 @@ fn mark_text(content: &mut ChatContent, control: CacheControl) -> bool {
     false
 }
 
-/// Writes the session's cache key and how long the prompt shall be kept. Services other than
-/// OpenAI's own see the key only with long retention, since many refuse fields they do not know.
-pub(super) fn write_key(
+/// Adds the session's cache key and the retention. Services other than OpenAI only receive the key
+/// with long retention, since many reject unknown fields.
+pub(super) fn add_cache_key(
     body: &mut JsonObject,
     request: &ModelRequest,
     compat: &CompletionsCompat,
@@ -90,8 +89,8 @@ pub(super) fn write_key(
 ) {
     let is_long = retention == CacheRetention::Long && compat.supports_long_cache_retention;
     let is_openai = request.model.base_url.contains("api.openai.com");
-    let takes_key = is_long || (is_openai && retention != CacheRetention::None);
-    if let Some(session) = request.options.session_id.as_ref().filter(|_| takes_key) {
+    let sends_key = is_long || (is_openai && retention != CacheRetention::None);
+    if let Some(session) = request.options.session_id.as_ref().filter(|_| sends_key) {
         body.insert("prompt_cache_key".into(), cache_key(session).into());
     }
     if is_long {

@@ -1,6 +1,6 @@
-//! The vendor's chunks, read as leniently as the many services need.
+//! The chunks of the stream, parsed leniently for the many compatible services.
 //!
-//! Fields whose type differs between services are kept raw and read where they are used.
+//! Fields whose type differs between services are kept raw and parsed where they are used.
 
 use std::borrow::Cow;
 
@@ -11,30 +11,28 @@ use crate::json::{lenient_optional_u64, lenient_u64};
 use crate::usage::Usage;
 use crate::wire::chat_stream;
 
-/// One event of the stream.
 #[derive(Debug, Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct ChatChunk<'a> {
     #[serde(borrow, default)]
     pub id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    pub choices: Option<Vec<Choice<'a>>>,
+    pub choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(borrow, default)]
     pub usage: Option<&'a RawValue>,
-    /// Set when the service fails after it began to answer.
+    /// Set when the service fails after the response began.
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
-    /// `error` where the whole event is the error.
+    /// `error` if the complete event is the error.
     #[serde(borrow, default)]
     pub object: Option<Cow<'a, str>>,
 }
 
-/// What the model said.
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct ChatChoice<'a> {
     #[serde(borrow, default)]
-    pub delta: Option<Delta<'a>>,
+    pub delta: Option<ChunkDelta<'a>>,
     #[serde(borrow, default)]
     pub finish_reason: Option<Cow<'a, str>>,
     /// Moonshot reports usage here.
@@ -42,9 +40,8 @@ pub(super) struct Choice<'a> {
     pub usage: Option<&'a RawValue>,
 }
 
-/// What is new.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct ChunkDelta<'a> {
     #[serde(borrow, default)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -56,14 +53,14 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub reasoning_text: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub tool_calls: Option<Vec<CallDelta<'a>>>,
+    pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
     #[serde(borrow, default)]
     pub reasoning_details: Option<&'a RawValue>,
 }
 
-impl<'a> Delta<'a> {
-    /// Returns the thinking and the name of its field: services that send several repeat the same
-    /// text in each.
+impl<'a> ChunkDelta<'a> {
+    /// Returns the thinking text and the name of its field: services that send several fields repeat
+    /// the same text in each.
     pub(super) fn thinking(&self) -> Option<(&'static str, Cow<'a, str>)> {
         [
             ("reasoning_content", self.reasoning_content),
@@ -82,7 +79,7 @@ impl<'a> Delta<'a> {
 
 /// A fragment of a tool call.
 #[derive(Debug, Deserialize)]
-pub(super) struct CallDelta<'a> {
+pub(super) struct ToolCallDelta<'a> {
     #[serde(borrow, default)]
     index: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -93,25 +90,23 @@ pub(super) struct CallDelta<'a> {
     pub custom: Option<CustomDelta<'a>>,
 }
 
-impl CallDelta<'_> {
-    /// Returns the place of the call among its fellows, if the fragment tells one.
+impl ToolCallDelta<'_> {
+    /// Returns the index of the call, if the fragment has one.
     pub(super) fn index(&self) -> Option<u64> {
         self.index?.get().parse().ok()
     }
 
-    /// Returns the name, if the fragment tells one.
     pub(super) fn name(&self) -> Option<&str> {
         let of_function = self.function.as_ref().and_then(|call| call.name.as_deref());
         let of_custom = self.custom.as_ref().and_then(|call| call.name.as_deref());
         of_function.or(of_custom).filter(|name| !name.is_empty())
     }
 
-    /// Returns the id, if the fragment tells one.
     pub(super) fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// Returns whether the input is text of a grammar, not JSON.
+    /// Whether the input is text of a grammar, not JSON.
     pub(super) fn is_custom(&self) -> bool {
         self.custom.is_some() && self.function.is_none()
     }
@@ -121,7 +116,7 @@ impl CallDelta<'_> {
 pub(super) struct FunctionDelta<'a> {
     #[serde(borrow, default)]
     pub name: Option<Cow<'a, str>>,
-    /// JSON text, or, from some services, the object itself.
+    /// JSON text or, from some services, the object itself.
     #[serde(borrow, default)]
     pub arguments: Option<&'a RawValue>,
 }
@@ -134,7 +129,6 @@ pub(super) struct CustomDelta<'a> {
     pub input: Option<Cow<'a, str>>,
 }
 
-/// Token counts as the services report them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ChunkUsage {
@@ -167,7 +161,7 @@ struct CompletionDetails {
     reasoning_tokens: u64,
 }
 
-/// Reads token counts; a report that cannot be read is none.
+/// Parses token counts; an invalid report is ignored.
 pub(super) fn usage(report: &RawValue) -> Option<Usage> {
     let report: Option<ChunkUsage> = serde_json::from_str(report.get()).ok()?;
     report.map(Usage::from)

@@ -1,12 +1,12 @@
-//! The decoder of streamed chunks.
+//! Decodes streamed chunks.
 //!
-//! An answer has one text block and one thinking block, wherever their pieces stand, and a block for
-//! each call. The API never says that a block is complete, so all of them end with the stream.
+//! A response has one text block and one thinking block, wherever their deltas appear, and a block
+//! for each call. The API never marks a block as complete, so all of them end with the stream.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::chunk::{self, CallDelta, Choice, Chunk, Delta};
+use super::chunk::{self, ChatChoice, ChatChunk, ChunkDelta, ToolCallDelta};
 use super::compat::CompletionsCompat;
 use super::messages::reasoning_field;
 use super::reasoning_details::ReasoningDetails;
@@ -20,34 +20,32 @@ use crate::options::ModelRequest;
 use crate::stop_reason::StopReason;
 use crate::transform::tool_ids::short_hash;
 use crate::transport::sse::{SseEvent, SseParser};
-use crate::wire::chat_stream::{self, DONE, OpenCalls};
-use crate::wire::{Decoder, Progress, openai_error};
+use crate::wire::chat_stream::{self, DONE, ToolCallTracker};
+use crate::wire::{DecodeStatus, Decoder, openai_error};
 
-/// The argument of a custom call whose tool nobody declared.
+/// The argument of a custom call whose tool is not declared.
 const UNDECLARED_INPUT: &str = "input";
 
-/// Decodes one answer.
 pub(super) struct CompletionsDecoder {
     events: SseParser,
-    answer: Answer,
+    state: CompletionsState,
 }
 
 impl CompletionsDecoder {
-    /// Creates the decoder of an answer to the given request.
     pub(super) fn new(request: &ModelRequest) -> Self {
-        let compat = CompletionsCompat::of(&request.model);
-        // A tool that cannot be declared has failed the request already.
+        let compat = CompletionsCompat::for_model(&request.model);
+        // A tool that cannot be declared has already failed the request.
         let inputs = tools::grammar_inputs(&request.messages, &compat).unwrap_or_default();
         Self {
             events: SseParser::new(),
-            answer: Answer {
+            state: CompletionsState {
                 model: Arc::clone(&request.model),
                 inputs,
-                tells_finish_reason: compat.supports_finish_reason,
+                requires_finish_reason: compat.supports_finish_reason,
                 text: None,
                 thinking: None,
                 details: ReasoningDetails::default(),
-                calls: OpenCalls::default(),
+                calls: ToolCallTracker::default(),
                 custom_inputs: Vec::new(),
                 finish: None,
                 is_done: false,
@@ -61,44 +59,47 @@ impl Decoder for CompletionsDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let answer = &mut self.answer;
+    ) -> Result<DecodeStatus, ProviderError> {
+        let state = &mut self.state;
         self.events
-            .push(bytes, |event| answer.take(event, message))?;
-        if !answer.is_done {
-            return Ok(Progress::More);
+            .push(bytes, |event| state.handle_event(event, message))?;
+        if !state.is_done {
+            return Ok(DecodeStatus::More);
         }
-        answer.conclude(message)?;
-        Ok(Progress::Complete)
+        state.finish_response(message)?;
+        Ok(DecodeStatus::Complete)
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        match self.events.finish(|event| answer.take(event, message)) {
-            // A last event that cannot be read is a cut one: what came before it decides.
+        let state = &mut self.state;
+        match self
+            .events
+            .finish(|event| state.handle_event(event, message))
+        {
+            // A last event that cannot be parsed was truncated: the previous events decide.
             Err(error) if error.class != ErrorClass::Protocol => Err(error),
-            Ok(()) | Err(_) => answer.conclude(message),
+            Ok(()) | Err(_) => state.finish_response(message),
         }
     }
 }
 
-/// The state of an answer.
-struct Answer {
+/// Decoder state of a response.
+struct CompletionsState {
     model: Arc<Model>,
     inputs: GrammarInputs,
-    tells_finish_reason: bool,
+    requires_finish_reason: bool,
     text: Option<usize>,
     thinking: Option<usize>,
     details: ReasoningDetails,
-    calls: OpenCalls,
+    calls: ToolCallTracker,
     /// The inputs of custom calls, by block.
     custom_inputs: Vec<(usize, GrammarInput)>,
-    finish: Option<Finish>,
+    finish: Option<FinishOutcome>,
     is_done: bool,
 }
 
-impl Answer {
-    fn take(
+impl CompletionsState {
+    fn handle_event(
         &mut self,
         event: SseEvent<'_>,
         message: &mut MessageBuilder,
@@ -112,39 +113,39 @@ impl Answer {
         }
         let data = chat_stream::without_lone_surrogates(event.data);
         if event.event == Some("error") {
-            self.sign_thinking(message);
-            return Err(openai_error::in_event(&data));
+            self.set_thinking_signature(message);
+            return Err(openai_error::event_error(&data));
         }
-        let Some(chunk) = chat_stream::read_event::<Chunk<'_>>(&data)? else {
+        let Some(chunk) = chat_stream::parse_event::<ChatChunk<'_>>(&data)? else {
             return Ok(());
         };
         let is_error = chunk.object.as_deref() == Some("error")
             || chunk.error.is_some_and(chat_stream::is_truthy);
         if is_error {
-            self.sign_thinking(message);
-            return Err(openai_error::in_event(&data));
+            self.set_thinking_signature(message);
+            return Err(openai_error::event_error(&data));
         }
-        self.take_chunk(chunk, message)
+        self.handle_chunk(chunk, message)
     }
 
-    fn take_chunk(
+    fn handle_chunk(
         &mut self,
-        chunk: Chunk<'_>,
+        chunk: ChatChunk<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
-        self.take_names(&chunk, message);
+        self.record_ids(&chunk, message);
         let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
         let choice_usage = choice.as_ref().and_then(|choice| choice.usage);
         if let Some(usage) = chunk.usage.or(choice_usage).and_then(chunk::usage) {
             message.set_usage(usage);
         }
         match choice {
-            Some(choice) => self.take_choice(&choice, message),
+            Some(choice) => self.handle_choice(&choice, message),
             None => Ok(()),
         }
     }
 
-    fn take_names(&self, chunk: &Chunk<'_>, message: &mut MessageBuilder) {
+    fn record_ids(&self, chunk: &ChatChunk<'_>, message: &mut MessageBuilder) {
         let id = chunk.id.as_deref().filter(|id| !id.is_empty());
         let model = chunk.model.as_deref();
         let model = model.filter(|model| !model.is_empty() && *model != self.model.id);
@@ -158,39 +159,39 @@ impl Answer {
         });
     }
 
-    fn take_choice(
+    fn handle_choice(
         &mut self,
-        choice: &Choice<'_>,
+        choice: &ChatChoice<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         if let Some(reason) = choice.finish_reason.as_deref()
             && !reason.is_empty()
         {
-            let finish = Finish::of(reason);
+            let finish = FinishOutcome::from_reason(reason);
             message.stop(finish.stop_reason(), Some(reason));
             self.finish = Some(finish);
         }
         match &choice.delta {
-            Some(delta) => self.take_delta(delta, message),
+            Some(delta) => self.handle_delta(delta, message),
             None => Ok(()),
         }
     }
 
-    fn take_delta(
+    fn handle_delta(
         &mut self,
-        delta: &Delta<'_>,
+        delta: &ChunkDelta<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let text = delta.content.and_then(chat_stream::text);
         self.append_text(text.as_deref(), message);
-        // What the model says instead of an answer is for the user all the same.
+        // A refusal is shown to the user like text.
         self.append_text(delta.refusal.as_deref(), message);
         if let Some((field, text)) = delta.thinking() {
             let block = self.thinking_block(reasoning_field(&self.model, field), message);
             message.append_thinking(block, &text);
         }
         for call in delta.tool_calls.iter().flatten() {
-            self.take_call(call, message)?;
+            self.handle_call(call, message)?;
         }
         if let Some(details) = delta.reasoning_details
             && self.details.push(details)
@@ -216,52 +217,52 @@ impl Answer {
         })
     }
 
-    fn take_call(
+    fn handle_call(
         &mut self,
-        call: &CallDelta<'_>,
+        call: &ToolCallDelta<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let (id, name) = (call.id(), call.name());
-        let known = self.calls.find(call.index(), id, name);
-        let block = known.unwrap_or_else(|| {
+        let existing = self.calls.find(call.index(), id, name);
+        let block = existing.unwrap_or_else(|| {
             let block = message.open_tool_call(ToolCall {
                 id: id.unwrap_or_default().to_owned(),
                 name: name.unwrap_or_default().to_owned(),
                 ..ToolCall::default()
             });
-            self.calls.begin(block, call.index(), id);
+            self.calls.register(block, call.index(), id);
             block
         });
-        if known.is_some() {
-            message.with_tool_call(block, |told| {
-                if told.id.is_empty() {
-                    id.unwrap_or_default().clone_into(&mut told.id);
+        if existing.is_some() {
+            message.with_tool_call(block, |call| {
+                if call.id.is_empty() {
+                    id.unwrap_or_default().clone_into(&mut call.id);
                 }
-                if told.name.is_empty() {
-                    name.unwrap_or_default().clone_into(&mut told.name);
+                if call.name.is_empty() {
+                    name.unwrap_or_default().clone_into(&mut call.name);
                 }
             });
         }
-        let piece = if call.is_custom() {
+        let delta = if call.is_custom() {
             let input = call.custom.as_ref().and_then(|call| call.input.as_deref());
             Cow::Owned(self.input_json(block, input.unwrap_or_default(), message)?)
         } else {
             let arguments = call.function.as_ref().and_then(|call| call.arguments);
             arguments.map_or(Cow::default(), chat_stream::arguments)
         };
-        message.append_arguments_part(block, &piece);
+        message.append_arguments_or_empty(block, &delta);
         Ok(())
     }
 
-    /// Returns a piece of a custom call's input as the JSON text of its arguments.
+    /// Converts a delta of a custom call's input to the JSON text of its arguments.
     fn input_json(
         &mut self,
         block: usize,
         input: &str,
         message: &mut MessageBuilder,
     ) -> Result<String, ProviderError> {
-        let place = self.custom_inputs.iter().position(|(of, _)| *of == block);
-        let place = place.unwrap_or_else(|| {
+        let position = self.custom_inputs.iter().position(|(of, _)| *of == block);
+        let position = position.unwrap_or_else(|| {
             let name = message.with_tool_call(block, |call| call.name.clone());
             let property = self.inputs.get(&name.unwrap_or_default());
             let property = property.map_or(UNDECLARED_INPUT, String::as_str);
@@ -269,18 +270,18 @@ impl Answer {
                 .push((block, GrammarInput::new(property)));
             self.custom_inputs.len() - 1
         });
-        match self.custom_inputs.get_mut(place) {
+        match self.custom_inputs.get_mut(position) {
             Some((_, collected)) => collected.push(input),
             None => Ok(String::new()),
         }
     }
 
-    /// Ends all blocks in their order, and tells how the answer ended.
-    fn conclude(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        self.sign_thinking(message);
+    /// Closes all blocks in order, and returns the outcome of the response.
+    fn finish_response(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        self.set_thinking_signature(message);
         let kinds: Vec<BlockKind> = message.read(|message| {
             let blocks = message.content.iter();
-            blocks.map(BlockKind::of).collect()
+            blocks.map(BlockKind::from_block).collect()
         });
         for (block, kind) in kinds.into_iter().enumerate() {
             match kind {
@@ -290,10 +291,10 @@ impl Answer {
             }
         }
         match self.finish.take() {
-            Some(Finish::Failed(error)) => Err(error),
-            Some(Finish::Ended(_)) => Ok(()),
-            None if self.tells_finish_reason => Err(ProviderError::network(
-                "The answer ended without a finish reason",
+            Some(FinishOutcome::Failed(error)) => Err(error),
+            Some(FinishOutcome::Ended(_)) => Ok(()),
+            None if self.requires_finish_reason => Err(ProviderError::network(
+                "The stream ended without a finish reason",
             )),
             None => {
                 let reason = if message.has_tool_calls() {
@@ -317,7 +318,7 @@ impl Answer {
         }
         let has_id = message.with_tool_call(block, |call| !call.id.is_empty());
         if has_id == Some(false) {
-            // Results name their call, so a call without an id gets one of ours.
+            // Results refer to calls by ID, so a call without one gets a generated ID.
             let id = format!(
                 "call_{}",
                 short_hash(&chat_stream::call_id_seed(message, block))
@@ -328,7 +329,7 @@ impl Answer {
         Ok(())
     }
 
-    fn sign_thinking(&self, message: &mut MessageBuilder) {
+    fn set_thinking_signature(&self, message: &mut MessageBuilder) {
         if let (Some(block), Some(signature)) = (self.thinking, self.details.signature()) {
             message.with_thinking(block, |block| block.thinking_signature = Some(signature));
         }
@@ -343,7 +344,7 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    fn of(block: &AssistantBlock) -> Self {
+    fn from_block(block: &AssistantBlock) -> Self {
         match block {
             AssistantBlock::Text(_) | AssistantBlock::Unknown(_) => Self::Text,
             AssistantBlock::Thinking(_) => Self::Thinking,
@@ -352,18 +353,18 @@ impl BlockKind {
     }
 }
 
-/// How an answer ended.
-enum Finish {
+/// The outcome of a response.
+enum FinishOutcome {
     Ended(StopReason),
     Failed(ProviderError),
 }
 
-impl Finish {
-    fn of(reason: &str) -> Self {
+impl FinishOutcome {
+    fn from_reason(reason: &str) -> Self {
         let failed = |class| {
             Self::Failed(ProviderError::new(
                 class,
-                format!("The service ended the answer with finish_reason: {reason}"),
+                format!("The service ended the response with finish_reason: {reason}"),
             ))
         };
         match reason {

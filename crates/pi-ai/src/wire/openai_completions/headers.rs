@@ -1,14 +1,12 @@
-//! The headers that Chat Completions services expect: authorization, and which session a request
-//! belongs to.
+//! The headers of Chat Completions services: authorization and session affinity.
 
 use secrecy::ExposeSecret;
 
 use super::compat::{CompletionsCompat, SessionAffinityFormat};
 use crate::error::ProviderError;
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
-use crate::wire::{AUTHORIZATION_HEADERS, copilot, missing_key};
+use crate::wire::{AUTHORIZATION_HEADERS, copilot, missing_api_key};
 
-/// Returns the headers of a request.
 pub(super) fn build(
     request: &ModelRequest,
     compat: &CompletionsCompat,
@@ -19,7 +17,7 @@ pub(super) fn build(
         let bearer = format!("Bearer {}", key.expose_secret());
         headers.insert("authorization".into(), Some(bearer));
     } else if !request.sends_any_header(&AUTHORIZATION_HEADERS) {
-        return Err(missing_key(request));
+        return Err(missing_api_key(request));
     }
     if request.model.provider == copilot::PROVIDER {
         headers.extend(copilot::headers(&request.messages));
@@ -46,7 +44,7 @@ fn affinity_headers(format: SessionAffinityFormat) -> &'static [&'static str] {
     }
 }
 
-/// `OpenCode` routes by conversation, whether or not prompts are cached.
+/// `OpenCode` routes by conversation, even if prompts are not cached.
 fn routing_header(request: &ModelRequest) -> Option<&'static &'static str> {
     matches!(&*request.model.provider, "opencode" | "opencode-go").then_some(&"x-opencode-session")
 }

@@ -1,11 +1,11 @@
-//! The transcript as chat messages.
+//! Converts the transcript to chat messages.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cache::CacheControl;
+use super::cache::ChatCacheControl;
 use super::compat::CompletionsCompat;
 use super::reasoning_details;
 use super::tools::{ChatTool, ChatToolCall, GrammarInputs};
@@ -18,29 +18,28 @@ use crate::model::Model;
 use crate::tool_schema::Tool;
 use crate::transcript;
 
-/// Said by the model between a tool result and a user message, where a service wants that.
-const BRIDGE: &str = "I have seen the results.";
-const IMAGES_FOLLOW: &str = "(the tool returned an image, attached below)";
-const NO_OUTPUT: &str = "(the tool returned nothing)";
-const TOOL_IMAGES: &str = "Images that the tools returned:";
+/// Assistant message between a tool result and a user message, for services that require one.
+const BRIDGE_MESSAGE: &str = "I have processed the tool results.";
+const IMAGE_ATTACHED: &str = "(see attached image)";
+const NO_OUTPUT: &str = "(no tool output)";
+const TOOL_IMAGES_LABEL: &str = "Tool result images:";
 
-/// The reasoning fields an answer may have been streamed in. A thinking block keeps the name of its
-/// field as signature, and is replayed under it.
+/// The fields in which services stream reasoning. A thinking block stores the name of its field as
+/// its signature, and is replayed under it.
 const REASONING_FIELDS: [&str; 3] = ["reasoning", "reasoning_content", "reasoning_text"];
 
-/// A message on the wire.
 #[derive(Debug, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(super) enum ChatMessage {
-    System(Instructions),
-    Developer(Instructions),
+    System(SystemChatMessage),
+    Developer(SystemChatMessage),
     User { content: ChatContent },
-    Assistant(Answer),
-    Tool(ToolAnswer),
+    Assistant(AssistantChatMessage),
+    Tool(ToolChatMessage),
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Instructions {
+pub(super) struct SystemChatMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<ChatContent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -48,7 +47,7 @@ pub(super) struct Instructions {
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Answer {
+pub(super) struct AssistantChatMessage {
     content: ChatContent,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
@@ -63,14 +62,13 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ToolAnswer {
+pub(super) struct ToolChatMessage {
     content: ChatContent,
     tool_call_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
 }
 
-/// Message content.
 #[derive(Debug, Default, Serialize)]
 #[serde(untagged)]
 pub(super) enum ChatContent {
@@ -90,14 +88,13 @@ impl ChatContent {
     }
 }
 
-/// A part of message content.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ContentPart {
     Text {
         text: String,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<CacheControl>,
+        cache_control: Option<ChatCacheControl>,
     },
     ImageUrl {
         image_url: ImageUrl,
@@ -139,19 +136,19 @@ impl ChatMessage {
     pub(super) fn conversation(&mut self) -> Option<&mut ChatContent> {
         match self {
             Self::User { content } => Some(content),
-            Self::Assistant(answer) => Some(&mut answer.content),
-            Self::Tool(answer) => Some(&mut answer.content),
+            Self::Assistant(message) => Some(&mut message.content),
+            Self::Tool(message) => Some(&mut message.content),
             Self::System(_) | Self::Developer(_) => None,
         }
     }
 }
 
-/// Writes a transcript as chat messages.
+/// Converts a transcript to chat messages.
 pub(super) struct ChatWriter<'request> {
     model: &'request Model,
     compat: &'request CompletionsCompat,
     inputs: &'request GrammarInputs,
-    /// Whether later system messages bring their tools themselves.
+    /// Whether later system messages declare their tools themselves.
     tools_in_place: bool,
     messages: Vec<ChatMessage>,
     /// Images of the tool results since the last other message.
@@ -159,7 +156,6 @@ pub(super) struct ChatWriter<'request> {
 }
 
 impl<'request> ChatWriter<'request> {
-    /// Creates a writer for one request.
     pub(super) fn new(
         model: &'request Model,
         compat: &'request CompletionsCompat,
@@ -176,22 +172,22 @@ impl<'request> ChatWriter<'request> {
         }
     }
 
-    /// Writes a transcript that was handed over to the model already.
+    /// Converts a transcript that was already handed off to the model.
     pub(super) fn write(
         mut self,
         transcript: &[Cow<'_, Message>],
     ) -> Result<Vec<ChatMessage>, ProviderError> {
-        for (place, message) in transcript.iter().enumerate() {
+        for (index, message) in transcript.iter().enumerate() {
             if !matches!(**message, Message::ToolResult(_)) {
                 self.push_tool_images();
             }
             match &**message {
-                Message::System(message) if place == 0 => {
+                Message::System(message) if index == 0 => {
                     self.push_instructions(transcript::system_text(message));
                 }
                 Message::System(message) => self.push_update(message)?,
                 Message::User(message) => self.push_user(message),
-                Message::Assistant(message) => self.push_answer(message),
+                Message::Assistant(message) => self.push_assistant(message),
                 Message::ToolResult(message) => self.push_tool_result(message),
             }
         }
@@ -203,7 +199,7 @@ impl<'request> ChatWriter<'request> {
         if text.is_empty() {
             return;
         }
-        let instructions = Instructions {
+        let instructions = SystemChatMessage {
             content: Some(ChatContent::Text(text)),
             tools: Vec::new(),
         };
@@ -222,7 +218,7 @@ impl<'request> ChatWriter<'request> {
                 .iter()
                 .map(|tool| ChatTool::declare(tool, self.compat))
                 .collect();
-            self.messages.push(ChatMessage::System(Instructions {
+            self.messages.push(ChatMessage::System(SystemChatMessage {
                 content: None,
                 tools: tools?,
             }));
@@ -248,15 +244,16 @@ impl<'request> ChatWriter<'request> {
     fn push_user_content(&mut self, content: ChatContent) {
         let follows_result = matches!(self.messages.last(), Some(ChatMessage::Tool(_)));
         if follows_result && self.compat.requires_assistant_after_tool_result {
-            self.messages.push(ChatMessage::Assistant(Answer {
-                content: ChatContent::Text(BRIDGE.to_owned()),
-                ..Answer::default()
-            }));
+            self.messages
+                .push(ChatMessage::Assistant(AssistantChatMessage {
+                    content: ChatContent::Text(BRIDGE_MESSAGE.to_owned()),
+                    ..AssistantChatMessage::default()
+                }));
         }
         self.messages.push(ChatMessage::User { content });
     }
 
-    fn push_answer(&mut self, message: &AssistantMessage) {
+    fn push_assistant(&mut self, message: &AssistantMessage) {
         let texts: Vec<&str> = message
             .content
             .iter()
@@ -270,31 +267,31 @@ impl<'request> ChatWriter<'request> {
             .copied()
             .filter(|block| !block.thinking.trim().is_empty())
             .collect();
-        let mut answer = Answer {
-            content: self.answer_content(&texts, &thinking),
-            reasoning_details: reasoning_details::of_answer(&all_thinking, message),
+        let mut chat_message = AssistantChatMessage {
+            content: self.assistant_content(&texts, &thinking),
+            reasoning_details: reasoning_details::for_message(&all_thinking, message),
             tool_calls: message
                 .tool_calls()
                 .map(|call| ChatToolCall::replay(call, self.inputs))
                 .collect(),
-            ..Answer::default()
+            ..AssistantChatMessage::default()
         };
-        // The details are the structured form of the same thinking: never both.
-        if answer.reasoning_details.is_none() && !self.compat.requires_thinking_as_text {
-            self.replay_reasoning(&mut answer, &thinking);
+        // The details are the structured form of the same thinking: never send both.
+        if chat_message.reasoning_details.is_none() && !self.compat.requires_thinking_as_text {
+            self.replay_reasoning(&mut chat_message, &thinking);
         }
         if self.compat.requires_reasoning_content && self.model.reasoning {
-            answer.reasoning_content.get_or_insert_default();
+            chat_message.reasoning_content.get_or_insert_default();
         }
-        // Services refuse an answer that says nothing and calls nothing.
-        if !answer.content.is_empty() || !answer.tool_calls.is_empty() {
-            self.messages.push(ChatMessage::Assistant(answer));
+        // Services reject an assistant message without content and calls.
+        if !chat_message.content.is_empty() || !chat_message.tool_calls.is_empty() {
+            self.messages.push(ChatMessage::Assistant(chat_message));
         }
     }
 
-    /// Text goes out as a plain string: given a list of parts, some models take to answering in
-    /// that notation.
-    fn answer_content(&self, texts: &[&str], thinking: &[&ThinkingContent]) -> ChatContent {
+    /// Text is sent as a plain string: given a list of parts, some models start to respond in that
+    /// format.
+    fn assistant_content(&self, texts: &[&str], thinking: &[&ThinkingContent]) -> ChatContent {
         if self.compat.requires_thinking_as_text && !thinking.is_empty() {
             let thoughts: Vec<&str> = thinking.iter().map(|block| &*block.thinking).collect();
             let mut parts = vec![ContentPart::text(thoughts.join("\n\n"))];
@@ -311,7 +308,11 @@ impl<'request> ChatWriter<'request> {
         }
     }
 
-    fn replay_reasoning(&self, answer: &mut Answer, thinking: &[&ThinkingContent]) {
+    fn replay_reasoning(
+        &self,
+        chat_message: &mut AssistantChatMessage,
+        thinking: &[&ThinkingContent],
+    ) {
         let Some(signature) = thinking
             .first()
             .and_then(|block| block.thinking_signature.as_deref())
@@ -323,12 +324,12 @@ impl<'request> ChatWriter<'request> {
             return;
         }
         let thoughts: Vec<&str> = thinking.iter().map(|block| &*block.thinking).collect();
-        let slot = match field {
-            "reasoning" => &mut answer.reasoning,
-            "reasoning_text" => &mut answer.reasoning_text,
-            _ => &mut answer.reasoning_content,
+        let target = match field {
+            "reasoning" => &mut chat_message.reasoning,
+            "reasoning_text" => &mut chat_message.reasoning_text,
+            _ => &mut chat_message.reasoning_content,
         };
-        *slot = Some(thoughts.join("\n"));
+        *target = Some(thoughts.join("\n"));
     }
 
     fn push_tool_result(&mut self, message: &ToolResultMessage) {
@@ -338,13 +339,13 @@ impl<'request> ChatWriter<'request> {
             let notice = if images.is_empty() {
                 NO_OUTPUT
             } else {
-                IMAGES_FOLLOW
+                IMAGE_ATTACHED
             };
             notice.clone_into(&mut text);
         }
         let name = Some(&message.tool_name)
             .filter(|name| self.compat.requires_tool_result_name && !name.is_empty());
-        self.messages.push(ChatMessage::Tool(ToolAnswer {
+        self.messages.push(ChatMessage::Tool(ToolChatMessage {
             content: ChatContent::Text(text),
             tool_call_id: message.tool_call_id.clone(),
             name: name.cloned(),
@@ -354,19 +355,19 @@ impl<'request> ChatWriter<'request> {
         }
     }
 
-    /// Tool messages hold text only, so the images of a run of results follow in one user message.
+    /// Tool messages are text-only, so the images of consecutive results follow in one user message.
     fn push_tool_images(&mut self) {
         if self.tool_images.is_empty() {
             return;
         }
-        let mut parts = vec![ContentPart::text(TOOL_IMAGES)];
+        let mut parts = vec![ContentPart::text(TOOL_IMAGES_LABEL)];
         parts.append(&mut self.tool_images);
         self.push_user_content(ChatContent::Parts(parts));
     }
 }
 
-/// Returns the field that thinking is replayed under. `OpenCode` Go streams `reasoning` but reads
-/// `reasoning_content` only.
+/// Returns the field that thinking is replayed under. `OpenCode` Go streams `reasoning` but only
+/// accepts `reasoning_content`.
 pub(super) fn reasoning_field<'name>(model: &Model, streamed: &'name str) -> &'name str {
     if model.provider == "opencode-go" && streamed == "reasoning" {
         "reasoning_content"

@@ -1,7 +1,7 @@
-//! `reasoning_details`: the structured thinking that OpenRouter and others stream beside the text.
+//! `reasoning_details`: the structured thinking that OpenRouter and others stream alongside the text.
 //!
-//! The pieces are collected while the answer streams, stored as JSON in the signature of its
-//! thinking block, and sent back as they are.
+//! The details are collected while the response streams, stored as JSON in the signature of its
+//! thinking block, and replayed unchanged.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ use crate::content::ThinkingContent;
 use crate::json;
 use crate::message::AssistantMessage;
 
-/// The details of one answer.
+/// The details of one response.
 #[derive(Debug, Default)]
-pub(super) struct ReasoningDetails(Vec<Detail<'static>>);
+pub(super) struct ReasoningDetails(Vec<ReasoningDetail<'static>>);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type")]
@@ -40,15 +40,15 @@ enum DetailKind<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Detail<'a> {
+struct ReasoningDetail<'a> {
     #[serde(flatten)]
     kind: DetailKind<'a>,
     #[serde(flatten)]
-    labels: Labels<'a>,
+    labels: DetailLabels<'a>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Labels<'a> {
+struct DetailLabels<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -58,28 +58,28 @@ struct Labels<'a> {
 }
 
 impl ReasoningDetails {
-    /// Takes the details of one delta; those of an unknown shape are left out. Returns whether any
-    /// was taken.
+    /// Adds the details of one delta; those in an unknown format are skipped. Returns whether any
+    /// was added.
     pub(super) fn push(&mut self, details: &RawValue) -> bool {
         let Ok(details) = serde_json::from_str::<Vec<&RawValue>>(details.get()) else {
             return false;
         };
-        let mut taken = false;
+        let mut added = false;
         for detail in details {
-            if let Some(detail) = Detail::read(detail.get()) {
+            if let Some(detail) = ReasoningDetail::parse(detail.get()) {
                 self.append(detail);
-                taken = true;
+                added = true;
             }
         }
-        taken
+        added
     }
 
-    /// Text and summaries arrive in fragments that add up; encrypted pieces stand alone.
-    fn append(&mut self, detail: Detail<'_>) {
+    /// Text and summaries arrive in fragments that are joined; encrypted details are kept separate.
+    fn append(&mut self, detail: ReasoningDetail<'_>) {
         let last = self.0.last_mut();
         match (last, &detail.kind) {
             (
-                Some(Detail {
+                Some(ReasoningDetail {
                     kind: DetailKind::Text { text, signature },
                     labels,
                 }),
@@ -95,7 +95,7 @@ impl ReasoningDetails {
                 labels.fill(detail.labels);
             }
             (
-                Some(Detail {
+                Some(ReasoningDetail {
                     kind: DetailKind::Summary { summary },
                     labels,
                 }),
@@ -108,7 +108,7 @@ impl ReasoningDetails {
         }
     }
 
-    /// Returns the details as the signature of the thinking block; nothing when there were none.
+    /// Returns the details as the signature of the thinking block, `None` if there were none.
     pub(super) fn signature(&self) -> Option<String> {
         if self.0.is_empty() {
             return None;
@@ -117,15 +117,15 @@ impl ReasoningDetails {
     }
 }
 
-impl<'a> Detail<'a> {
-    fn read(text: &'a str) -> Option<Self> {
+impl<'a> ReasoningDetail<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
         Some(Self {
             kind: serde_json::from_str(text).ok()?,
             labels: serde_json::from_str(text).ok()?,
         })
     }
 
-    fn into_owned(self) -> Detail<'static> {
+    fn into_owned(self) -> ReasoningDetail<'static> {
         let kind = match self.kind {
             DetailKind::Summary { summary } => DetailKind::Summary {
                 summary: owned(summary),
@@ -136,15 +136,15 @@ impl<'a> Detail<'a> {
                 signature: signature.map(owned),
             },
         };
-        let mut labels = Labels::default();
+        let mut labels = DetailLabels::default();
         labels.fill(self.labels);
-        Detail { kind, labels }
+        ReasoningDetail { kind, labels }
     }
 }
 
-impl Labels<'static> {
-    /// Takes over what is missing so far.
-    fn fill(&mut self, other: Labels<'_>) {
+impl DetailLabels<'static> {
+    /// Copies the fields that are still missing.
+    fn fill(&mut self, other: DetailLabels<'_>) {
         if self.id.is_none() {
             self.id = other.id.map(owned);
         }
@@ -161,14 +161,17 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-/// Returns the details to replay with an answer: those of its first signed thinking block, else the
-/// encrypted ones that older sessions kept with each tool call.
-pub(super) fn of_answer(thinking: &[&ThinkingContent], answer: &AssistantMessage) -> Option<Value> {
+/// Returns the details to replay with a message: those of its first signed thinking block, else the
+/// encrypted ones that older sessions stored with each tool call.
+pub(super) fn for_message(
+    thinking: &[&ThinkingContent],
+    message: &AssistantMessage,
+) -> Option<Value> {
     let signed = thinking
         .iter()
         .find_map(|block| signed_details(block.thinking_signature.as_deref()?));
     signed.or_else(|| {
-        let encrypted: Vec<Value> = answer
+        let encrypted: Vec<Value> = message
             .tool_calls()
             .filter_map(|call| encrypted_detail(call.thought_signature.as_deref()?))
             .collect();
@@ -183,19 +186,19 @@ fn signed_details(signature: &str) -> Option<Value> {
     let details: Vec<&RawValue> = serde_json::from_str(signature).ok()?;
     let all_known = details
         .iter()
-        .all(|detail| Detail::read(detail.get()).is_some());
+        .all(|detail| ReasoningDetail::parse(detail.get()).is_some());
     if details.is_empty() || !all_known {
         return None;
     }
-    // The stored text goes back as it is, fields this version does not know included.
+    // The stored text is replayed unchanged, including fields unknown to this version.
     serde_json::from_str(signature).ok()
 }
 
 fn encrypted_detail(signature: &str) -> Option<Value> {
-    let detail = Detail::read(signature)?;
-    let is_whole = matches!(&detail.kind, DetailKind::Encrypted { data } if !data.is_empty())
+    let detail = ReasoningDetail::parse(signature)?;
+    let is_complete = matches!(&detail.kind, DetailKind::Encrypted { data } if !data.is_empty())
         && detail.labels.id.is_some_and(|id| !id.is_empty());
-    is_whole
+    is_complete
         .then(|| serde_json::from_str(signature).ok())
         .flatten()
 }

@@ -1,4 +1,4 @@
-//! The request body.
+//! Builds the request: URL, headers and body.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::compat::CompletionsCompat;
 use super::messages::ChatWriter;
-use super::thinking::Thinking;
+use super::thinking::ThinkingFields;
 use super::tools::{self, ChatTool};
 use super::{cache, headers};
 use crate::error::ProviderError;
@@ -16,11 +16,10 @@ use crate::options::{CacheRetention, ModelRequest};
 use crate::token_limits;
 use crate::transcript::{self, RequestTools};
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange, to_tree};
+use crate::wire::{BodyEncoding, HttpExchange, to_json_value};
 
-/// Builds the request.
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-    let compat = CompletionsCompat::of(&request.model);
+    let compat = CompletionsCompat::for_model(&request.model);
     let retention = request.cache_retention();
     Ok(HttpExchange {
         url: format!(
@@ -40,7 +39,8 @@ fn body(
 ) -> Result<JsonObject, ProviderError> {
     let (model, options) = (&*request.model, &request.options);
     let output_limit = token_limits::output_limit(request);
-    let transcript_tools = RequestTools::resolve(&request.messages, compat.takes_tools_in_place());
+    let transcript_tools =
+        RequestTools::resolve(&request.messages, compat.supports_tools_in_place());
     let mut declared: Vec<ChatTool> = transcript_tools
         .tools
         .iter()
@@ -48,14 +48,14 @@ fn body(
         .collect::<Result<_, _>>()?;
     let inputs = tools::grammar_inputs(&request.messages, compat)?;
     let mut messages = ChatWriter::new(model, compat, &inputs, transcript_tools.additions_in_place)
-        .write(&handed_over(request, compat))?;
+        .write(&hand_off_messages(request, compat))?;
     cache::mark(&mut messages, &mut declared, compat, retention);
 
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
-    body.insert("messages".into(), to_tree(&messages)?);
+    body.insert("messages".into(), to_json_value(&messages)?);
     body.insert("stream".into(), true.into());
-    cache::write_key(&mut body, request, compat, retention);
+    cache::add_cache_key(&mut body, request, compat, retention);
     if compat.supports_usage_in_streaming {
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
@@ -70,9 +70,9 @@ fn body(
     if let Some(priority) = &compat.vllm_priority {
         body.insert("priority".into(), priority.clone().into());
     }
-    Thinking::of(request, output_limit).write(&mut body, compat);
+    ThinkingFields::for_request(request, output_limit).write(&mut body, compat);
     write_routing(&mut body, compat);
-    // Last, so that whoever sets them overrides everything above.
+    // Last, so that they override everything above.
     body.extend(model.sampling_params.clone().unwrap_or_default());
     body.extend(options.sampling_params.clone().unwrap_or_default());
     Ok(body)
@@ -85,12 +85,12 @@ fn write_tools(
     declared: &[ChatTool],
 ) -> Result<(), ProviderError> {
     if !declared.is_empty() {
-        body.insert("tools".into(), to_tree(declared)?);
+        body.insert("tools".into(), to_json_value(declared)?);
         if compat.zai_tool_stream {
             body.insert("tool_stream".into(), true.into());
         }
-    } else if request.messages.iter().any(speaks_of_tools) {
-        // Proxies in front of Anthropic refuse a history with calls when no tools are given.
+    } else if request.messages.iter().any(uses_tools) {
+        // Proxies in front of Anthropic reject a history with calls if no tools are declared.
         body.insert("tools".into(), json!([]));
     }
     if let Some(choice) = request.options.tool_choice_value() {
@@ -99,7 +99,7 @@ fn write_tools(
     Ok(())
 }
 
-fn handed_over<'request>(
+fn hand_off_messages<'request>(
     request: &'request ModelRequest,
     compat: &CompletionsCompat,
 ) -> Vec<Cow<'request, Message>> {
@@ -109,10 +109,10 @@ fn handed_over<'request>(
     transform::hand_off(messages, model, &call_id, request.env.now_ms())
 }
 
-fn speaks_of_tools(message: &Message) -> bool {
+fn uses_tools(message: &Message) -> bool {
     match message {
         Message::ToolResult(_) => true,
-        Message::Assistant(answer) => answer.tool_calls().next().is_some(),
+        Message::Assistant(message) => message.tool_calls().next().is_some(),
         Message::System(_) | Message::User(_) => false,
     }
 }

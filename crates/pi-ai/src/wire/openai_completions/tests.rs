@@ -1,5 +1,5 @@
-//! Recorded answers and built requests; the tables of services and thinking formats are in files of
-//! their own.
+//! Recorded responses and built requests; the tables of services and thinking formats are in
+//! separate files.
 
 mod compat;
 mod decode;
@@ -31,13 +31,13 @@ fn exchange(request: &ModelRequest) -> HttpExchange {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match prepared.poll(&mut context) {
         std::task::Poll::Ready(exchange) => exchange.unwrap(),
-        std::task::Poll::Pending => panic!("building a request waits for nothing"),
+        std::task::Poll::Pending => panic!("building a request must not wait"),
     }
 }
 
-/// The body of a request that says "hi" with one tool.
+/// The body of a request with the prompt "hi" and one tool.
 fn body(model: Model, options: StreamOptions) -> Value {
-    exchange(&hello(model, options)).body.into_tree()
+    exchange(&hello(model, options)).body.into_value()
 }
 
 fn hello(model: Model, options: StreamOptions) -> ModelRequest {

@@ -1,7 +1,7 @@
-//! How each service is asked to think: eleven formats for one thinking level.
+//! The thinking fields of each service: eleven formats for one thinking level.
 //!
-//! Whether a model thinks at all and what its levels are called is in the model; this file knows
-//! only the request fields.
+//! The model defines whether it supports thinking and how its levels are named; this file only
+//! knows the request fields.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::options::{ModelRequest, StreamOptions};
 use crate::thinking::ThinkingLevel;
 use crate::token_limits;
 
-/// The request fields of a service that switch thinking.
+/// The request fields that control thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ThinkingFormat {
@@ -21,75 +21,75 @@ pub(super) enum ThinkingFormat {
     Openai,
     /// `reasoning.effort`.
     Openrouter,
-    /// `thinking.type`, and `reasoning_effort` where the model takes it.
+    /// `thinking.type`, and `reasoning_effort` if supported.
     Deepseek,
-    /// `thinking.type` that keeps earlier thinking, and `reasoning_effort` likewise.
+    /// `thinking.type` that keeps earlier thinking, and `reasoning_effort` if supported.
     Zai,
-    /// `reasoning.enabled`, and `reasoning_effort` likewise.
+    /// `reasoning.enabled`, and `reasoning_effort` if supported.
     Together,
-    /// `chat_template_args` of the model's choice, and `reasoning_effort` likewise.
+    /// `chat_template_args` from the model's settings, and `reasoning_effort` if supported.
     Baseten,
-    /// `enable_thinking`, and `reasoning_effort` likewise.
+    /// `enable_thinking`, and `reasoning_effort` if supported.
     Qwen,
     /// `chat_template_kwargs` of Qwen's own template.
     QwenChatTemplate,
-    /// `chat_template_kwargs` of the model's choice.
+    /// `chat_template_kwargs` from the model's settings.
     ChatTemplate,
-    /// `thinking` as a word.
+    /// `thinking` as a string.
     StringThinking,
-    /// `reasoning.effort`, for levels the model names.
+    /// `reasoning.effort`, for levels that the model maps.
     AntLing,
 }
 
-/// What a request asks for.
-pub(super) struct Thinking<'request> {
+/// The thinking configuration of a request.
+pub(super) struct ThinkingFields<'request> {
     model: &'request Model,
-    /// The level; nothing when thinking is off.
+    /// The level; `None` if thinking is off.
     level: Option<ThinkingLevel>,
-    /// The model's word for the level, off included.
-    word: Word<'request>,
+    /// The model's name for the level, including off.
+    mapped: MappedLevel<'request>,
     /// Tokens for thinking, within the output limit.
     budget: Option<u64>,
 }
 
-/// What the model's map says of a level.
+/// A level in the model's level map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word<'model> {
-    /// Nothing: the level goes by its own name.
+enum MappedLevel<'model> {
+    /// Not in the map: the level keeps its own name.
     Unmapped,
-    /// Null: the model does not have the level.
+    /// Null: the model does not support the level.
     Missing,
     Named(&'model str),
 }
 
-impl<'model> Word<'model> {
-    fn of(level: ThinkingLevel, model: &'model Model) -> Self {
+impl<'model> MappedLevel<'model> {
+    fn lookup(level: ThinkingLevel, model: &'model Model) -> Self {
         match model.mapped_thinking_level(level) {
             None => Self::Unmapped,
             Some(None) => Self::Missing,
-            Some(Some(word)) => Self::Named(word),
+            Some(Some(mapped)) => Self::Named(mapped),
         }
     }
 }
 
-impl<'request> Thinking<'request> {
-    /// Reads what a request asks for, given its output limit.
-    pub(super) fn of(request: &'request ModelRequest, output_limit: u64) -> Self {
+impl<'request> ThinkingFields<'request> {
+    /// Resolves the configuration of a request with the given output limit.
+    pub(super) fn for_request(request: &'request ModelRequest, output_limit: u64) -> Self {
         let model = &*request.model;
         let level = requested_level(model, &request.options);
         let budget = level.map(|level| {
-            let wanted = request.options.thinking_budgets.for_level(level);
-            token_limits::cap_thinking_budget(wanted, output_limit)
+            let requested = request.options.thinking_budgets.for_level(level);
+            token_limits::cap_thinking_budget(requested, output_limit)
         });
         Self {
             model,
             level,
-            word: Word::of(level.unwrap_or(ThinkingLevel::Off), model),
+            mapped: MappedLevel::lookup(level.unwrap_or(ThinkingLevel::Off), model),
             budget: budget.filter(|budget| *budget > 0),
         }
     }
 
-    /// Writes the fields of the service's format.
+    /// Adds the fields of the service's format.
     pub(super) fn write(&self, body: &mut JsonObject, compat: &CompletionsCompat) {
         if !self.model.reasoning {
             return;
@@ -106,12 +106,14 @@ impl<'request> Thinking<'request> {
         match compat.thinking_format {
             ThinkingFormat::Openai => set(body, "reasoning_effort", effort),
             ThinkingFormat::Openrouter => {
-                let reasoning = self.effort_or_none().map(|word| json!({"effort": word}));
+                let reasoning = self
+                    .effort_or_none()
+                    .map(|effort| json!({"effort": effort}));
                 set(body, "reasoning", reasoning);
             }
             ThinkingFormat::Deepseek => {
-                // A model that cannot stop thinking is not asked to.
-                if on || self.word != Word::Missing {
+                // A model that cannot disable thinking does not receive the field.
+                if on || self.mapped != MappedLevel::Missing {
                     set(body, "thinking", Some(json!({"type": switch(on)})));
                 }
                 set(body, "reasoning_effort", effort.filter(|_| on));
@@ -148,32 +150,32 @@ impl<'request> Thinking<'request> {
             }
             ThinkingFormat::StringThinking => set(body, "thinking", self.effort_or_none()),
             ThinkingFormat::AntLing => {
-                if let (true, Word::Named(word)) = (on, self.word) {
-                    set(body, "reasoning", Some(json!({"effort": word})));
+                if let (true, MappedLevel::Named(mapped)) = (on, self.mapped) {
+                    set(body, "reasoning", Some(json!({"effort": mapped})));
                 }
             }
         }
     }
 
-    /// The word for the effort: the mapped one, else the level's own name. Off has no name of its
-    /// own, and a level the model does not have has none at all.
+    /// Returns the effort: the mapped name, else the level's own name. Off has no own name, and a
+    /// level that the model does not support has none.
     fn effort(&self) -> Option<&'request str> {
-        match self.word {
-            Word::Named(word) => Some(word),
-            Word::Missing => None,
-            Word::Unmapped => self.level.map(ThinkingLevel::as_str),
+        match self.mapped {
+            MappedLevel::Named(mapped) => Some(mapped),
+            MappedLevel::Missing => None,
+            MappedLevel::Unmapped => self.level.map(ThinkingLevel::as_str),
         }
     }
 
-    /// The same for services that call off `none`.
+    /// Like `effort`, for services that call off `none`.
     fn effort_or_none(&self) -> Option<&'request str> {
-        match (self.word, self.level) {
-            (Word::Unmapped, None) => Some("none"),
+        match (self.mapped, self.level) {
+            (MappedLevel::Unmapped, None) => Some("none"),
             _ => self.effort(),
         }
     }
 
-    /// Fills in the variables of a template; nothing when no value is left.
+    /// Fills in the variables of a template; `None` if no value is left.
     fn template_values(&self, template: &JsonObject) -> Option<Value> {
         let values: JsonObject = template
             .iter()
@@ -199,14 +201,14 @@ impl<'request> Thinking<'request> {
     }
 }
 
-/// Returns the level to ask for: the API's own option, else the common one as far as the model
-/// offers it. Off stays off, even for a model that does not list it.
+/// Returns the level to request: the API's own option, else the common one clamped to the model's
+/// levels. Off stays off, even for a model that does not list it.
 fn requested_level(model: &Model, options: &StreamOptions) -> Option<ThinkingLevel> {
-    let own = options
+    let option_level = options
         .provider_option("reasoningEffort")
         .and_then(Value::as_str)
         .and_then(ThinkingLevel::from_name);
-    let level = match (own, options.reasoning) {
+    let level = match (option_level, options.reasoning) {
         (Some(level), _) => level,
         (None, ThinkingLevel::Off) => ThinkingLevel::Off,
         (None, level) => model.clamp_thinking_level(level),

@@ -1,11 +1,11 @@
-//! Tools on the wire: function tools, and custom tools whose input a grammar constrains.
+//! Encodes tools: function tools, and custom tools whose input is constrained by a grammar.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cache::CacheControl;
+use super::cache::ChatCacheControl;
 use super::compat::CompletionsCompat;
 use crate::constrained_sampling::{
     grammar_input_properties, grammar_tool, raw_input, strict_parameters,
@@ -17,10 +17,10 @@ use crate::message::Message;
 use crate::tool_schema::Tool;
 use crate::transcript;
 
-/// For every tool that goes out as a custom one, the argument that takes the sampled text.
+/// For every custom tool, the argument that receives the sampled text.
 pub(super) type GrammarInputs = BTreeMap<String, String>;
 
-/// Collects the inputs of every tool that a transcript ever declared.
+/// Collects the inputs of every tool that a transcript declares.
 pub(super) fn grammar_inputs(
     messages: &[Message],
     compat: &CompletionsCompat,
@@ -31,13 +31,12 @@ pub(super) fn grammar_inputs(
     grammar_input_properties(&transcript::declared_tools(messages), true)
 }
 
-/// A tool declaration.
 #[derive(Debug, Serialize)]
 pub(super) struct ChatTool {
     #[serde(flatten)]
     kind: ChatToolKind,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cache_control: Option<CacheControl>,
+    pub(super) cache_control: Option<ChatCacheControl>,
 }
 
 #[derive(Debug, Serialize)]
@@ -52,7 +51,7 @@ struct FunctionTool {
     name: String,
     description: String,
     parameters: Value,
-    /// Left out where the service does not know it: some refuse unknown fields.
+    /// Omitted if the service does not support it: some reject unknown fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
 }
@@ -77,7 +76,7 @@ struct Grammar {
 }
 
 impl ChatTool {
-    /// Declares a tool as far as the service can constrain it.
+    /// Declares a tool with the constraints that the service supports.
     pub(super) fn declare(tool: &Tool, compat: &CompletionsCompat) -> Result<Self, ProviderError> {
         let (name, description) = (tool.name.clone(), tool.description.clone());
         let kind = match grammar_tool(tool, compat.supports_grammar_tools)? {
@@ -112,7 +111,7 @@ impl ChatTool {
     }
 }
 
-/// A call in a replayed answer.
+/// A call in a replayed assistant message.
 #[derive(Debug, Serialize)]
 pub(super) struct ChatToolCall {
     id: String,
@@ -140,7 +139,7 @@ struct CustomCall {
 }
 
 impl ChatToolCall {
-    /// Replays a call, as a custom one when its tool is.
+    /// Replays a call, as a custom call if its tool is a custom tool.
     pub(super) fn replay(call: &ToolCall, inputs: &GrammarInputs) -> Self {
         let name = call.name.clone();
         let kind = match inputs.get(&call.name) {

@@ -1,38 +1,35 @@
-//! Deviations of Responses-compatible services, read from a model's `compat` record.
+//! Deviations of Responses-compatible services, from a model's `compat` record.
 //!
-//! Each flag is read here and given a meaning elsewhere; what a record leaves out has the default of
-//! its API.
+//! This file only parses the flags; those missing from the record have the default of their
+//! API.
 
 use serde_json::Value;
 
 use crate::model::Model;
 
-/// What a service takes and what it wants differently.
+/// The capabilities of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponsesCompat {
-    /// Instructions go in the `developer` role when the model reasons, else in `system`.
+    /// Instructions use the `developer` role if the model supports reasoning, else `system`.
     pub developer_role: bool,
-    /// System messages may stand after the conversation has begun.
+    /// System messages are allowed within the conversation.
     pub later_system_messages: bool,
-    /// Which headers tie the requests of a session together.
     pub session_affinity: SessionAffinity,
     /// Prompts can be cached for longer than minutes.
     pub long_cache_retention: bool,
-    /// Function tools may be strict.
     pub strict_tools: bool,
     /// Grammar tools are sent as custom tools.
     pub grammar_tools: bool,
-    /// Tools may be added in place with `additional_tools`.
+    /// Tools may be added within the conversation with `additional_tools`.
     pub additional_tools: bool,
-    /// Tools may be added in place as the result of a tool search.
+    /// Tools may be added within the conversation as the result of a tool search.
     pub tool_search: bool,
     /// The cache is controlled by `prompt_cache_options`.
     pub explicit_prompt_cache: bool,
-    /// `max_output_tokens` is accepted.
     pub max_output_tokens: bool,
 }
 
-/// Which headers tie the requests of a session together.
+/// Headers that identify the session of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionAffinity {
     /// `session_id` and `x-client-request-id`.
@@ -43,7 +40,7 @@ pub(crate) enum SessionAffinity {
     ExtendedSession,
 }
 
-/// Whether function tools may be strict where the model's record does not say.
+/// Whether function tools may be strict if the model's record does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StrictByDefault {
     Yes,
@@ -51,8 +48,8 @@ pub(crate) enum StrictByDefault {
 }
 
 impl ResponsesCompat {
-    /// Reads the record of a model; what it does not name has the API's default.
-    pub(crate) fn of(model: &Model, strict: StrictByDefault) -> Self {
+    /// Parses the record of a model.
+    pub(crate) fn for_model(model: &Model, strict: StrictByDefault) -> Self {
         let flag = |name: &str, default: bool| {
             model
                 .compat_value(name)
@@ -62,7 +59,7 @@ impl ResponsesCompat {
         Self {
             developer_role: flag("supportsDeveloperRole", true),
             later_system_messages: flag("supportsMidConvoSystemMessages", false),
-            session_affinity: SessionAffinity::of(model),
+            session_affinity: SessionAffinity::for_model(model),
             long_cache_retention: flag("supportsLongCacheRetention", true),
             strict_tools: flag("supportsStrictMode", strict == StrictByDefault::Yes),
             grammar_tools: flag("supportsOpenAIGrammarTools", false),
@@ -73,14 +70,14 @@ impl ResponsesCompat {
         }
     }
 
-    /// Returns whether tools declared by a later system message can be sent in place.
+    /// Whether tools declared by a later system message can be sent there.
     pub(crate) fn adds_tools_in_place(&self) -> bool {
         self.later_system_messages && (self.additional_tools || self.tool_search)
     }
 }
 
 impl SessionAffinity {
-    fn of(model: &Model) -> Self {
+    fn for_model(model: &Model) -> Self {
         match model
             .compat_value("sessionAffinityFormat")
             .and_then(Value::as_str)

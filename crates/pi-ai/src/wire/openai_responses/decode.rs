@@ -1,6 +1,6 @@
 //! Decodes a response that arrives as server-sent events.
 //!
-//! Only the framing is here; the events mean what [`super::reader`] makes of them.
+//! This file only handles the framing; [`super::reader`] interprets the events.
 
 use serde::de::IgnoredAny;
 
@@ -8,9 +8,8 @@ use super::reader::{EventReader, ReaderSettings};
 use crate::error::ProviderError;
 use crate::live_message::MessageBuilder;
 use crate::transport::sse::SseParser;
-use crate::wire::{Decoder, Progress};
+use crate::wire::{DecodeStatus, Decoder};
 
-/// Decodes a response that arrives as server-sent events.
 #[derive(Debug)]
 pub(crate) struct ResponsesDecoder {
     parser: SseParser,
@@ -18,7 +17,6 @@ pub(crate) struct ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    /// Creates a decoder for one response.
     pub(crate) fn new(settings: ReaderSettings) -> Self {
         Self {
             parser: SseParser::new(),
@@ -26,11 +24,11 @@ impl ResponsesDecoder {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn status(&self) -> DecodeStatus {
         if self.reader.is_complete() {
-            Progress::Complete
+            DecodeStatus::Complete
         } else {
-            Progress::More
+            DecodeStatus::More
         }
     }
 }
@@ -40,19 +38,19 @@ impl Decoder for ResponsesDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
+    ) -> Result<DecodeStatus, ProviderError> {
         let reader = &mut self.reader;
         self.parser
-            .push(bytes, |event| read_data(reader, event.data, message))?;
-        Ok(self.progress())
+            .push(bytes, |event| handle_data(reader, event.data, message))?;
+        Ok(self.status())
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
         let reader = &mut self.reader;
         self.parser.finish(|event| {
-            // The last event may be cut off in its middle, and half an object is no JSON.
+            // The last event may be truncated by a lost connection.
             match serde_json::from_str::<IgnoredAny>(event.data) {
-                Ok(IgnoredAny) => read_data(reader, event.data, message),
+                Ok(IgnoredAny) => handle_data(reader, event.data, message),
                 Err(_cut) => Ok(()),
             }
         })?;
@@ -60,7 +58,7 @@ impl Decoder for ResponsesDecoder {
     }
 }
 
-fn read_data(
+fn handle_data(
     reader: &mut EventReader,
     data: &str,
     message: &mut MessageBuilder,
@@ -68,5 +66,5 @@ fn read_data(
     if reader.is_complete() || data.trim().is_empty() || data.starts_with("[DONE]") {
         return Ok(());
     }
-    reader.read(data, message).map(|_| ())
+    reader.handle_event(data, message).map(|_| ())
 }

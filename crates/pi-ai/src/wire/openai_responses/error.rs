@@ -1,48 +1,46 @@
-//! Words and classifies what goes wrong with a response: refused, reported in the stream, broken off
-//! or never finished. The service's own code decides the class, then the status, then its words.
+//! Builds and classifies the errors of a response: failed, reported in the stream, aborted or
+//! incomplete. The service's error code decides the class, then the status, then the message.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::events::{Failure, Response};
+use super::events::{ResponseObject, ServiceError};
 use crate::error::{ErrorClass, ProviderError};
 use crate::options::ResponseHead;
 use crate::overflow;
 use crate::transport::classify_status;
 use crate::wire::http_error;
 
-/// Describes an event that is not JSON, or not the JSON it should be.
-pub(crate) fn unreadable(cause: &serde_json::Error) -> ProviderError {
-    ProviderError::protocol(format!(
-        "The service sent an event that cannot be read: {cause}"
-    ))
+/// Error for an event that is not valid JSON.
+pub(crate) fn invalid_event(cause: &serde_json::Error) -> ProviderError {
+    ProviderError::protocol(format!("The service sent an invalid event: {cause}"))
 }
 
-/// Describes a stream that ended without saying how the response did.
+/// Error for a stream that ended without a final event.
 pub(crate) fn ended_early() -> ProviderError {
     ProviderError::network("Connection lost: it ended before the response was complete")
 }
 
-/// Describes a status we do not know.
 pub(super) fn unknown_status(status: &str) -> ProviderError {
-    ProviderError::protocol(format!("The response ended in an unknown status: {status}"))
+    ProviderError::protocol(format!(
+        "The response ended with an unknown status: {status}"
+    ))
 }
 
-/// Describes a response that was broken off by the service.
+/// Error for a response that the service ended early.
 pub(super) fn incomplete(reason: Option<&str>) -> ProviderError {
     match reason {
         Some(reason) => ProviderError::new(
             class_of_code(reason).unwrap_or(ErrorClass::Refused),
-            format!("The service broke the response off: {reason}"),
+            format!("The service ended the response early: {reason}"),
         ),
-        None => ProviderError::protocol("The service broke the response off without a reason"),
+        None => ProviderError::protocol("The service ended the response early without a reason"),
     }
 }
 
-/// Describes a response that failed.
-pub(super) fn failed(response: &Response) -> ProviderError {
-    if let Some(failure) = &response.error {
-        return reported(failure);
+pub(super) fn failed(response: &ResponseObject) -> ProviderError {
+    if let Some(service_error) = &response.error {
+        return reported(service_error);
     }
     let reason = response
         .incomplete_details
@@ -52,45 +50,48 @@ pub(super) fn failed(response: &Response) -> ProviderError {
         Some(reason) => incomplete(Some(reason)),
         None => ProviderError::new(
             ErrorClass::Overloaded,
-            "The response failed; the service gave no reason",
+            "The response failed without a reason",
         ),
     }
 }
 
-/// Describes an error that the service reported in the stream.
-pub(super) fn reported(failure: &Failure) -> ProviderError {
-    let code = failure.code.as_deref().or(failure.kind.as_deref());
-    let words = match (code, failure.message.as_deref()) {
+/// Error that the service reported in the stream.
+pub(super) fn reported(service_error: &ServiceError) -> ProviderError {
+    let code = service_error
+        .code
+        .as_deref()
+        .or(service_error.kind.as_deref());
+    let text = match (code, service_error.message.as_deref()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
-        (Some(words), None) | (None, Some(words)) => words.to_owned(),
-        (None, None) => "no reason given".to_owned(),
+        (Some(text), None) | (None, Some(text)) => text.to_owned(),
+        (None, None) => "unknown error".to_owned(),
     };
-    let class = match class_of(failure) {
-        None if overflow::is_overflow_text(&words) => ErrorClass::ContextOverflow,
+    let class = match class_of(service_error) {
+        None if overflow::is_overflow_text(&text) => ErrorClass::ContextOverflow,
         None => ErrorClass::Overloaded,
         Some(class) => class,
     };
-    ProviderError::new(class, format!("The service reported an error: {words}"))
+    ProviderError::new(class, format!("The service reported an error: {text}"))
 }
 
-/// Words and classifies an answer that is not a success.
+/// Builds and classifies the error for a failed response.
 ///
-/// The services wrap what they say in `{"error": …}`; the wrapping tells nobody anything.
-pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
+/// The services wrap errors in `{"error": …}`; the message leaves that out.
+pub(crate) fn response_error(head: &ResponseHead, body: &str) -> ProviderError {
     #[derive(Deserialize)]
-    struct Wrapped<'a> {
+    struct ErrorWrapper<'a> {
         #[serde(borrow)]
         error: &'a RawValue,
     }
-    let inner = serde_json::from_str::<Wrapped<'_>>(body)
+    let inner = serde_json::from_str::<ErrorWrapper<'_>>(body)
         .ok()
         .map(|wrapped| wrapped.error.get())
         .filter(|inner| inner.starts_with('{'));
-    let told = inner.map_or_else(|| body.to_owned(), http_error::compacted);
-    let mut error = http_error::refused(head, &told);
-    let failure = inner.and_then(|inner| serde_json::from_str::<Failure>(inner).ok());
-    error.class = match failure.as_ref().and_then(class_of) {
-        // Only the headers know how long to wait.
+    let message = inner.map_or_else(|| body.to_owned(), http_error::compact_json);
+    let mut error = http_error::response_error(head, &message);
+    let service_error = inner.and_then(|inner| serde_json::from_str::<ServiceError>(inner).ok());
+    error.class = match service_error.as_ref().and_then(class_of) {
+        // Only the headers carry the retry delay.
         None | Some(ErrorClass::RateLimited { .. } | ErrorClass::InvalidRequest) => {
             classify_status(head, body)
         }
@@ -99,12 +100,12 @@ pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
     error
 }
 
-fn class_of(failure: &Failure) -> Option<ErrorClass> {
-    let codes = [failure.code.as_deref(), failure.kind.as_deref()];
+fn class_of(service_error: &ServiceError) -> Option<ErrorClass> {
+    let codes = [service_error.code.as_deref(), service_error.kind.as_deref()];
     codes.into_iter().flatten().find_map(class_of_code)
 }
 
-/// Returns the class that an error code speaks for.
+/// Classifies an error code.
 pub(crate) fn class_of_code(code: &str) -> Option<ErrorClass> {
     Some(match code {
         "context_length_exceeded" => ErrorClass::ContextOverflow,

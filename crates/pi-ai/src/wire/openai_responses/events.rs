@@ -1,7 +1,7 @@
-//! The service's stream events, as far as we read them.
+//! The stream events of the Responses API, as far as they are used.
 //!
-//! An event is scanned once for its type and the places of its fields; only the field that the type
-//! gives a meaning is then read. So an event we do not know cannot fail, whatever it holds.
+//! An event is scanned once for its type and its raw fields; only the fields relevant for the type
+//! are then parsed. So an unknown event cannot fail, regardless of its content.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,13 +12,12 @@ use serde_json::value::RawValue;
 
 use crate::json::lenient_optional_u64;
 
-/// One event, its fields still as JSON text.
+/// An event whose fields are still JSON text.
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamEvent<'a> {
-    /// What the event tells.
     #[serde(rename = "type", borrow, default)]
     pub kind: Cow<'a, str>,
-    /// The output item it belongs to.
+    /// The output item that the event belongs to.
     #[serde(borrow, default)]
     output_index: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -40,72 +39,68 @@ pub(super) struct StreamEvent<'a> {
 }
 
 impl<'a> StreamEvent<'a> {
-    /// Scans an event.
     pub(super) fn scan(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Returns the place of the output item the event belongs to.
+    /// Returns the index of the output item that the event belongs to.
     pub(super) fn output_index(&self) -> Option<u64> {
         self.output_index.and_then(|raw| raw.get().parse().ok())
     }
 
-    /// Returns new text.
     pub(super) fn delta(&self) -> Option<Cow<'a, str>> {
-        text_of(self.delta)
+        parse_text(self.delta)
     }
 
-    /// Returns the whole arguments of a function call.
+    /// Returns the complete arguments of a function call.
     pub(super) fn arguments(&self) -> Option<Cow<'a, str>> {
-        text_of(self.arguments)
+        parse_text(self.arguments)
     }
 
-    /// Returns the whole input of a custom tool call.
+    /// Returns the complete input of a custom tool call.
     pub(super) fn input(&self) -> Option<Cow<'a, str>> {
-        text_of(self.input)
+        parse_text(self.input)
     }
 
-    /// Returns the item as JSON text.
     pub(super) fn item(&self) -> Option<&'a RawValue> {
         self.item
     }
 
-    /// Returns the response.
-    pub(super) fn response(&self) -> Result<Option<Response>, serde_json::Error> {
+    pub(super) fn response(&self) -> Result<Option<ResponseObject>, serde_json::Error> {
         self.response
             .map(|raw| serde_json::from_str(raw.get()))
             .transpose()
     }
 
-    /// Returns whether the event is nothing but an error, as some gateways send it.
+    /// Whether the event is only an error object, as some gateways send it.
     pub(super) fn is_bare_error(&self) -> bool {
         self.kind.is_empty() && self.error.is_some()
     }
 
-    /// Returns the error that the event tells of, wherever it holds the words.
-    pub(super) fn failure(&self) -> Failure {
-        let nested: Failure = self
+    /// Returns the error of the event, wherever it is stored.
+    pub(super) fn service_error(&self) -> ServiceError {
+        let nested: ServiceError = self
             .error
             .and_then(|raw| serde_json::from_str(raw.get()).ok())
             .unwrap_or_default();
-        Failure {
-            code: scalar_of(self.code).or(nested.code),
+        ServiceError {
+            code: parse_scalar(self.code).or(nested.code),
             kind: nested.kind,
-            message: text_of(self.message)
+            message: parse_text(self.message)
                 .map(Cow::into_owned)
                 .or(nested.message),
         }
     }
 }
 
-fn text_of(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(raw?.get())
+fn parse_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<LenientText<'_>>(raw?.get())
         .ok()
         .map(|text| text.0)
 }
 
-fn scalar_of(raw: Option<&RawValue>) -> Option<String> {
-    match text_of(raw) {
+fn parse_scalar(raw: Option<&RawValue>) -> Option<String> {
+    match parse_text(raw) {
         Some(text) => Some(text.into_owned()),
         None => raw
             .map(|raw| raw.get().to_owned())
@@ -113,47 +108,48 @@ fn scalar_of(raw: Option<&RawValue>) -> Option<String> {
     }
 }
 
-/// A JSON string. Half of a surrogate pair, which is no text, is left out instead of failing.
-struct Text<'a>(Cow<'a, str>);
+/// A JSON string. Lone surrogates, which are not valid text, are dropped instead of failing.
+struct LenientText<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
+        struct LenientTextVisitor;
+        impl<'de> Visitor<'de> for LenientTextVisitor {
+            type Value = LenientText<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a string")
             }
 
-            fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+            fn visit_borrowed_bytes<E: de::Error>(
+                self,
+                bytes: &'de [u8],
+            ) -> Result<LenientText<'de>, E> {
                 match std::str::from_utf8(bytes) {
-                    Ok(text) => Ok(Text(Cow::Borrowed(text))),
+                    Ok(text) => Ok(LenientText(Cow::Borrowed(text))),
                     Err(_) => self.visit_bytes(bytes),
                 }
             }
 
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<LenientText<'de>, E> {
                 let valid: String = bytes.utf8_chunks().map(|chunk| chunk.valid()).collect();
-                Ok(Text(Cow::Owned(valid)))
+                Ok(LenientText(Cow::Owned(valid)))
             }
         }
-        // As bytes, serde_json hands out what a string as text would be refused for.
-        deserializer.deserialize_bytes(TextVisitor)
+        // As bytes, serde_json returns strings that it would reject as text.
+        deserializer.deserialize_bytes(LenientTextVisitor)
     }
 }
 
-/// Reads an optional text of an item in the same lenient way.
+/// Deserializes an optional text of an item in the same lenient way.
 fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let raw = Option::<&RawValue>::deserialize(deserializer)?;
-    Ok(text_of(raw).map(Cow::into_owned))
+    Ok(parse_text(raw).map(Cow::into_owned))
 }
 
-/// An output item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputItem {
-    /// What the item is.
     #[serde(rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
     #[serde(deserialize_with = "optional_text")]
@@ -168,10 +164,10 @@ pub(super) struct OutputItem {
     /// The input of a custom tool call.
     #[serde(deserialize_with = "optional_text")]
     pub input: Option<String>,
-    /// Where a dynamically loaded tool came from.
+    /// Source of a dynamically loaded tool.
     #[serde(deserialize_with = "optional_text")]
     pub namespace: Option<String>,
-    /// Whether a message comments or answers.
+    /// Whether a message is commentary or the final answer.
     #[serde(deserialize_with = "optional_text")]
     pub phase: Option<String>,
     /// Parts of a message or of reasoning.
@@ -181,22 +177,24 @@ pub(super) struct OutputItem {
 }
 
 impl OutputItem {
-    /// Reads an item.
     pub(super) fn parse(raw: &RawValue) -> Result<Self, serde_json::Error> {
         serde_json::from_str(raw.get())
     }
 
-    /// Joins the parts of a message.
     pub(super) fn message_text(&self) -> String {
         let parts = self.content.iter().flatten();
-        parts.filter_map(ItemPart::words).collect()
+        parts.filter_map(ItemPart::text_or_refusal).collect()
     }
 
-    /// Joins what reasoning shows: its summary, or its text where there is none.
+    /// Joins the summary of reasoning, or its text if there is no summary.
     pub(super) fn reasoning_text(&self) -> String {
         let joined = |parts: &Option<Vec<ItemPart>>| {
-            let words: Vec<&str> = parts.iter().flatten().filter_map(ItemPart::words).collect();
-            words.join("\n\n")
+            let text: Vec<&str> = parts
+                .iter()
+                .flatten()
+                .filter_map(ItemPart::text_or_refusal)
+                .collect();
+            text.join("\n\n")
         };
         let summary = joined(&self.summary);
         if summary.is_empty() {
@@ -207,7 +205,6 @@ impl OutputItem {
     }
 }
 
-/// A part of an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ItemPart {
@@ -218,40 +215,37 @@ pub(super) struct ItemPart {
 }
 
 impl ItemPart {
-    fn words(&self) -> Option<&str> {
+    fn text_or_refusal(&self) -> Option<&str> {
         self.text.as_deref().or(self.refusal.as_deref())
     }
 }
 
-/// A response as its first and last events show it.
+/// A response, as contained in its first and last events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Response {
+pub(super) struct ResponseObject {
     pub id: Option<String>,
     pub status: Option<String>,
     pub usage: Option<ResponseUsage>,
-    /// The tier that served it.
+    /// The tier that served the response.
     pub service_tier: Option<String>,
-    /// Why it is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
-    pub error: Option<Failure>,
+    pub error: Option<ServiceError>,
     /// Whether the model ended its turn.
     pub end_turn: Option<bool>,
     pub output: Option<Vec<FinalItem>>,
 }
 
-/// Why a response is incomplete.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct IncompleteDetails {
-    /// The service's word for it.
     pub reason: Option<String>,
 }
 
-/// An error in the service's words.
+/// An error reported by the service.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Failure {
+pub(super) struct ServiceError {
     #[serde(deserialize_with = "optional_scalar")]
     pub code: Option<String>,
     #[serde(rename = "type", deserialize_with = "optional_text")]
@@ -260,8 +254,8 @@ pub(super) struct Failure {
     pub message: Option<String>,
 }
 
-impl Failure {
-    /// Returns what tells the error from others.
+impl ServiceError {
+    /// Returns the error's code, or its type.
     pub(super) fn code(&self) -> Option<String> {
         self.code.clone().or_else(|| self.kind.clone())
     }
@@ -269,57 +263,48 @@ impl Failure {
 
 fn optional_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let raw = Option::<&RawValue>::deserialize(deserializer)?;
-    Ok(scalar_of(raw))
+    Ok(parse_scalar(raw))
 }
 
-/// An item of a finished response, for what its own event may have left out.
+/// An item of a finished response, for data that its own event may lack.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct FinalItem {
-    /// What the item is.
     #[serde(rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
     #[serde(deserialize_with = "optional_text")]
     pub id: Option<String>,
-    /// Reasoning in the form that can be sent back.
+    /// Reasoning in the form that can be replayed.
     #[serde(deserialize_with = "optional_text")]
     pub encrypted_content: Option<String>,
 }
 
-/// Token counts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResponseUsage {
-    /// Input tokens, cached ones included.
+    /// Input tokens, including cached ones.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub input_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub output_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub total_tokens: Option<u64>,
-    /// Which part of the input was cached.
-    pub input_tokens_details: Option<InputDetails>,
-    /// Which part of the output was reasoning.
-    pub output_tokens_details: Option<OutputDetails>,
+    pub input_tokens_details: Option<InputTokenDetails>,
+    pub output_tokens_details: Option<OutputTokenDetails>,
 }
 
-/// Which part of the input was cached.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct InputDetails {
-    /// Tokens read from the cache.
+pub(super) struct InputTokenDetails {
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub cached_tokens: Option<u64>,
-    /// Tokens written to the cache.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub cache_write_tokens: Option<u64>,
 }
 
-/// Which part of the output was reasoning.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct OutputDetails {
-    /// Tokens spent on reasoning.
+pub(super) struct OutputTokenDetails {
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub reasoning_tokens: Option<u64>,
 }

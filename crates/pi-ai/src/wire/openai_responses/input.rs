@@ -1,7 +1,7 @@
-//! The `input` list of a request: a transcript as the Responses APIs read it.
+//! Builds the `input` list of a request: a transcript as the Responses APIs accept it.
 //!
-//! What another model's history may contain is decided by [`crate::transform`]; here every message is
-//! spelled as the items that OpenAI would have produced itself, so that prompt caches hold.
+//! [`crate::transform`] decides what another model's history may contain; here every message is
+//! encoded as the items that OpenAI itself would have produced, so that prompt caches hit.
 
 use std::borrow::Cow;
 
@@ -22,31 +22,28 @@ use crate::tool_schema::Tool;
 use crate::transcript;
 use crate::transform::tool_ids::{responses, short_hash};
 use crate::transform::{hand_off, is_same_model};
-use crate::wire::to_tree;
+use crate::wire::to_json_value;
 
 /// Where the leading system message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeadingPrompt {
-    /// Into the first input item.
+    /// In the first input item.
     Input,
-    /// Into a field of the request; the input begins with the conversation.
+    /// In a field of the request; the input starts with the conversation.
     RequestField,
 }
 
-/// Turns transcripts into input items.
+/// Converts transcripts to input items.
 #[derive(Debug)]
 pub(crate) struct InputBuilder<'request> {
-    /// The model that reads.
+    /// The model that receives the request.
     pub model: &'request Model,
-    /// What its service takes.
     pub compat: &'request ResponsesCompat,
-    /// How tools are declared.
     pub tools: ToolDialect,
     /// The grammar tools of the transcript.
     pub grammar_properties: &'request GrammarProperties,
-    /// Where the leading system message goes.
     pub leading_prompt: LeadingPrompt,
-    /// Whether later tool declarations are sent in place.
+    /// Whether later tool declarations are sent at their system message.
     pub additions_in_place: bool,
 }
 
@@ -82,11 +79,11 @@ enum InputItem<'a> {
     },
     FunctionCallOutput {
         call_id: &'a str,
-        output: ToolOutput,
+        output: CallOutput,
     },
     CustomToolCallOutput {
         call_id: &'a str,
-        output: ToolOutput,
+        output: CallOutput,
     },
     AdditionalTools {
         role: &'static str,
@@ -134,13 +131,13 @@ enum InputPart<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum ToolOutput {
+enum CallOutput {
     Text(String),
     Parts(Vec<InputPart<'static>>),
 }
 
 impl InputBuilder<'_> {
-    /// Builds the input list of a transcript.
+    /// Converts a transcript to the input list.
     pub(crate) fn items(
         &self,
         messages: &[Message],
@@ -150,10 +147,10 @@ impl InputBuilder<'_> {
         let rule = |id: &str, source: &AssistantMessage| responses(id, source, self.model);
         let messages = hand_off(resolved, self.model, &rule, now_ms);
         let mut items = Vec::with_capacity(messages.len());
-        // Made-up ids count the messages that are sent; the leading system message is not counted.
+        // Generated IDs count the sent messages, without the leading system message.
         let mut number = 0;
         for (index, message) in messages.iter().enumerate() {
-            let sent_before = items.len();
+            let items_before = items.len();
             match message.as_ref() {
                 Message::System(system) if index == 0 => {
                     self.push_prompt(system, &mut items)?;
@@ -161,38 +158,38 @@ impl InputBuilder<'_> {
                 }
                 Message::System(system) => self.push_update(system, number, &mut items)?,
                 Message::User(user) => push_user(&user.content, &mut items)?,
-                Message::Assistant(answer) => {
-                    items.extend(self.assistant_items(answer, number)?);
+                Message::Assistant(message) => {
+                    items.extend(self.assistant_items(message, number)?);
                 }
                 Message::ToolResult(result) => items.push(self.tool_output(result)?),
             }
-            if items.len() > sent_before || message.as_system().is_some() {
+            if items.len() > items_before || message.as_system().is_some() {
                 number += 1;
             }
         }
         Ok(items)
     }
 
-    /// Builds the items that replay one answer.
+    /// Converts an assistant message to the items that replay it.
     pub(crate) fn assistant_items(
         &self,
-        answer: &AssistantMessage,
+        message: &AssistantMessage,
         number: usize,
     ) -> Result<Vec<Value>, ProviderError> {
         let mut items = Vec::new();
         let mut texts = 0;
-        for block in &answer.content {
+        for block in &message.content {
             match block {
                 AssistantBlock::Thinking(thinking) => {
                     let signature = thinking.thinking_signature.as_deref();
                     items.extend(signature.and_then(reasoning_item));
                 }
                 AssistantBlock::Text(text) => {
-                    items.push(to_tree(&message_item(text, number, texts))?);
+                    items.push(to_json_value(&message_item(text, number, texts))?);
                     texts += 1;
                 }
                 AssistantBlock::ToolCall(call) => {
-                    items.push(to_tree(&self.call_item(call, answer))?);
+                    items.push(to_json_value(&self.call_item(call, message))?);
                 }
                 AssistantBlock::Unknown(_) => {}
             }
@@ -236,7 +233,7 @@ impl InputBuilder<'_> {
 
     fn push_instructions(&self, text: String, items: &mut Vec<Value>) -> Result<(), ProviderError> {
         if !text.is_empty() {
-            items.push(to_tree(&InputItem::Instructions {
+            items.push(to_json_value(&InputItem::Instructions {
                 role: self.instruction_role(),
                 content: text,
             })?);
@@ -251,24 +248,24 @@ impl InputBuilder<'_> {
         items: &mut Vec<Value>,
     ) -> Result<(), ProviderError> {
         if self.compat.additional_tools {
-            items.push(to_tree(&InputItem::AdditionalTools {
+            items.push(to_json_value(&InputItem::AdditionalTools {
                 role: "developer",
                 tools: self.tools.declare(tools, DeclaredIn::List)?,
             })?);
             return Ok(());
         }
-        // Without such an item, the addition is told as a tool search that the model made and we
-        // answered. Its id must be the same whenever the conversation is sent again.
+        // Otherwise, the addition is sent as a tool search by the model with our result. Its ID must
+        // stay the same whenever the conversation is sent again.
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let seed = format!("system:{number}:{}", names.join(","));
         let call_id = format!("pi_tool_load_{}", short_hash(&seed));
-        items.push(to_tree(&InputItem::ToolSearchCall {
+        items.push(to_json_value(&InputItem::ToolSearchCall {
             call_id: &call_id,
             execution: "client",
             status: "completed",
             arguments: json!({"query": names.join(" "), "limit": names.len()}),
         })?);
-        items.push(to_tree(&InputItem::ToolSearchOutput {
+        items.push(to_json_value(&InputItem::ToolSearchOutput {
             call_id: &call_id,
             execution: "client",
             status: "completed",
@@ -277,10 +274,10 @@ impl InputBuilder<'_> {
         Ok(())
     }
 
-    fn call_item<'a>(&self, call: &'a ToolCall, answer: &AssistantMessage) -> InputItem<'a> {
+    fn call_item<'a>(&self, call: &'a ToolCall, message: &AssistantMessage) -> InputItem<'a> {
         let (call_id, item_id) = call_ids::split(&call.id);
-        let same_service = answer.provider == self.model.provider && answer.api == self.model.api;
-        let same_model = is_same_model(answer, self.model);
+        let same_service = message.provider == self.model.provider && message.api == self.model.api;
+        let same_model = is_same_model(message, self.model);
         let namespace = call.namespace.as_deref().filter(|_| same_model);
         if let Some(property) = self.grammar_properties.get(&call.name) {
             return InputItem::CustomToolCall {
@@ -291,11 +288,11 @@ impl InputBuilder<'_> {
                 namespace,
             };
         }
-        // The service pairs item ids with the reasoning of the model that made them. Another model
-        // of the same service has no such reasoning, so its calls go without item id.
-        let sibling = same_service && !same_model;
+        // The service pairs item IDs with the reasoning of the model that created them. Another model
+        // of the same service has no such reasoning, so its calls are sent without item ID.
+        let from_other_model = same_service && !same_model;
         InputItem::FunctionCall {
-            id: item_id.filter(|id| id.starts_with(FUNCTION_ITEM_PREFIX) && !sibling),
+            id: item_id.filter(|id| id.starts_with(FUNCTION_ITEM_PREFIX) && !from_other_model),
             call_id,
             name: &call.name,
             arguments: to_string(&call.arguments).unwrap_or_default(),
@@ -305,8 +302,8 @@ impl InputBuilder<'_> {
 
     fn tool_output(&self, result: &ToolResultMessage) -> Result<Value, ProviderError> {
         let (call_id, _) = call_ids::split(&result.tool_call_id);
-        let output = self.output_of(&result.content);
-        to_tree(
+        let output = self.call_output(&result.content);
+        to_json_value(
             &if self.grammar_properties.contains_key(&result.tool_name) {
                 InputItem::CustomToolCallOutput { call_id, output }
             } else {
@@ -315,18 +312,18 @@ impl InputBuilder<'_> {
         )
     }
 
-    fn output_of(&self, content: &[InputBlock]) -> ToolOutput {
+    fn call_output(&self, content: &[InputBlock]) -> CallOutput {
         let text = crate::content::join_text(content);
         let images: Vec<&ImageContent> = content.iter().filter_map(as_image).collect();
         if images.is_empty() || !self.model.accepts_images() {
-            return ToolOutput::Text(match (text.is_empty(), images.is_empty()) {
+            return CallOutput::Text(match (text.is_empty(), images.is_empty()) {
                 (false, _) => text,
                 (true, false) => "(see attached image)".to_owned(),
                 (true, true) => "(no tool output)".to_owned(),
             });
         }
         let text = (!text.is_empty()).then_some(InputPart::InputText { text: text.into() });
-        ToolOutput::Parts(
+        CallOutput::Parts(
             text.into_iter()
                 .chain(images.into_iter().map(image_part))
                 .collect(),
@@ -340,7 +337,7 @@ fn push_user(content: &MessageContent, items: &mut Vec<Value>) -> Result<(), Pro
         MessageContent::Blocks(blocks) => blocks.iter().filter_map(input_part).collect(),
     };
     if !parts.is_empty() {
-        items.push(to_tree(&InputItem::User {
+        items.push(to_json_value(&InputItem::User {
             role: "user",
             content: parts,
         })?);
@@ -372,14 +369,14 @@ fn as_image(block: &InputBlock) -> Option<&ImageContent> {
     }
 }
 
-/// Reasoning is replayed as the very item that arrived. A signature that holds no such item came
-/// from elsewhere and cannot be replayed.
+/// Reasoning is replayed as the item that arrived. A signature without such an item is from another
+/// API and cannot be replayed.
 fn reasoning_item(signature: &str) -> Option<Value> {
     let item: Value = serde_json::from_str(signature).ok()?;
     (item.get("type")? == "reasoning").then_some(item)
 }
 
-fn message_item(text: &TextContent, number: usize, place: usize) -> InputItem<'_> {
+fn message_item(text: &TextContent, number: usize, index: usize) -> InputItem<'_> {
     let signature = text
         .text_signature
         .as_deref()
@@ -389,8 +386,8 @@ fn message_item(text: &TextContent, number: usize, place: usize) -> InputItem<'_
         Some(signature) if !signature.id.is_empty() => {
             (call_ids::message_item_id(&signature.id), signature.phase)
         }
-        Some(_) | None if place == 0 => (format!("msg_pi_{number}"), None),
-        Some(_) | None => (format!("msg_pi_{number}_{place}"), None),
+        Some(_) | None if index == 0 => (format!("msg_pi_{number}"), None),
+        Some(_) | None => (format!("msg_pi_{number}_{index}"), None),
     };
     InputItem::Message {
         role: "assistant",

@@ -1,15 +1,15 @@
-//! Token counts of a response, and what its service tier does to the price.
+//! Token counts of a response, and the effect of the service tier on its cost.
 //!
-//! The price of a token is the model's; a tier only multiplies it.
+//! The token price is the model's; a tier only multiplies it.
 
 use super::events::ResponseUsage;
 use crate::model::Model;
 use crate::usage::{Cost, Usage};
 
-/// The one model whose priority tier costs more than twice the ordinary price.
-const MODEL_WITH_DEARER_PRIORITY: &str = "gpt-5.5";
+/// The only model whose priority tier costs more than twice the standard price.
+const MODEL_WITH_HIGHER_PRIORITY_PRICE: &str = "gpt-5.5";
 
-/// How the tier that served a request changes its price.
+/// How the tier of a request changes its cost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TierPricing {
     requested: Option<String>,
@@ -17,41 +17,40 @@ pub(crate) struct TierPricing {
     rule: TierRule,
 }
 
-/// Which tier counts.
+/// Which tier applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TierRule {
-    /// The one the response names, else the one that was asked for.
+    /// The tier of the response, else the requested one.
     #[default]
-    AsAnswered,
-    /// The one that was asked for, too, when the response calls its tier `default`: Codex does so
-    /// whatever the tier.
-    AsAskedWhenDefault,
+    AsReported,
+    /// Like `AsReported`, but a response tier of `default` means the requested one: Codex reports
+    /// it for every tier.
+    RequestedIfDefault,
 }
 
 impl TierPricing {
-    /// Prices a request to a model that asks for a tier.
     pub(crate) fn new(model: &Model, requested: Option<&str>, rule: TierRule) -> Self {
-        let dear = model.id == MODEL_WITH_DEARER_PRIORITY;
+        let expensive = model.id == MODEL_WITH_HIGHER_PRIORITY_PRICE;
         Self {
             requested: requested.map(str::to_owned),
-            priority_factor: Some(if dear { 2.5 } else { 2.0 }),
+            priority_factor: Some(if expensive { 2.5 } else { 2.0 }),
             rule,
         }
     }
 
-    /// Returns what the price is multiplied with; without prices of tiers, that is one.
-    pub(super) fn factor(&self, answered: Option<&str>) -> f64 {
+    /// Returns the price multiplier; 1.0 without tier pricing.
+    pub(super) fn factor(&self, reported_tier: Option<&str>) -> f64 {
         let Some(priority_factor) = self.priority_factor else {
             return 1.0;
         };
         let requested = self.requested.as_deref();
-        let tier = match (answered, requested) {
-            (Some("default"), Some(asked @ ("flex" | "priority")))
-                if self.rule == TierRule::AsAskedWhenDefault =>
+        let tier = match (reported_tier, requested) {
+            (Some("default"), Some(requested @ ("flex" | "priority")))
+                if self.rule == TierRule::RequestedIfDefault =>
             {
-                Some(asked)
+                Some(requested)
             }
-            (answered, requested) => answered.or(requested),
+            (reported_tier, requested) => reported_tier.or(requested),
         };
         match tier {
             Some("flex") => 0.5,
@@ -61,7 +60,7 @@ impl TierPricing {
     }
 }
 
-/// Reads token counts. The service counts cached tokens as input; we do not.
+/// Converts token counts. The service includes cached tokens in the input; we do not.
 pub(super) fn usage(reported: &ResponseUsage) -> Usage {
     let details = reported.input_tokens_details.as_ref();
     let cache_read = details
@@ -89,7 +88,6 @@ pub(super) fn usage(reported: &ResponseUsage) -> Usage {
     }
 }
 
-/// Multiplies a price.
 pub(super) fn scale(cost: &mut Cost, factor: f64) {
     if factor == 1.0 {
         return;
@@ -112,42 +110,42 @@ mod tests {
 
     #[test]
     fn the_tier_sets_the_factor() {
-        use TierRule::{AsAnswered, AsAskedWhenDefault};
+        use TierRule::{AsReported, RequestedIfDefault};
         let cases = [
-            ("alpha", None, None, AsAnswered, 1.0),
-            ("alpha", None, Some("flex"), AsAnswered, 0.5),
-            ("alpha", Some("priority"), None, AsAnswered, 2.0),
-            ("gpt-5.5", Some("priority"), None, AsAnswered, 2.5),
-            ("alpha", Some("priority"), Some("default"), AsAnswered, 1.0),
+            ("alpha", None, None, AsReported, 1.0),
+            ("alpha", None, Some("flex"), AsReported, 0.5),
+            ("alpha", Some("priority"), None, AsReported, 2.0),
+            ("gpt-5.5", Some("priority"), None, AsReported, 2.5),
+            ("alpha", Some("priority"), Some("default"), AsReported, 1.0),
             (
                 "alpha",
                 Some("priority"),
                 Some("default"),
-                AsAskedWhenDefault,
+                RequestedIfDefault,
                 2.0,
             ),
             (
                 "alpha",
                 Some("flex"),
                 Some("priority"),
-                AsAskedWhenDefault,
+                RequestedIfDefault,
                 2.0,
             ),
             (
                 "alpha",
                 Some("auto"),
                 Some("default"),
-                AsAskedWhenDefault,
+                RequestedIfDefault,
                 1.0,
             ),
         ];
-        for (id, asked, answered, rule, factor) in cases {
+        for (id, requested, reported_tier, rule, factor) in cases {
             let model = model(api::OPENAI_RESPONSES, json!({"id": id}));
-            let pricing = TierPricing::new(&model, asked, rule);
+            let pricing = TierPricing::new(&model, requested, rule);
             assert_eq!(
-                pricing.factor(answered),
+                pricing.factor(reported_tier),
                 factor,
-                "{id} {asked:?} {answered:?}"
+                "{id} {requested:?} {reported_tier:?}"
             );
         }
         assert_eq!(TierPricing::default().factor(Some("flex")), 1.0);

@@ -1,4 +1,4 @@
-//! Turns the service's stream events into message events, one at a time, whatever carried them:
+//! Converts the service's stream events into message events, one at a time, for both transports:
 //! server-sent events in [`super::decode`], WebSocket messages in Codex.
 
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 use super::call_ids;
 use super::compat::ResponsesCompat;
-use super::ending::{self, UnknownStatus};
+use super::completion::{self, UnknownStatus};
 use super::error;
-use super::events::{Failure, OutputItem, Response, StreamEvent};
+use super::events::{OutputItem, ResponseObject, ServiceError, StreamEvent};
 use super::pricing::TierPricing;
 use super::signature::TextSignature;
 use super::tools::{GrammarProperties, grammar_properties};
@@ -18,19 +18,17 @@ use crate::error::ProviderError;
 use crate::json::value_to_string;
 use crate::live_message::MessageBuilder;
 use crate::options::ModelRequest;
-use crate::wire::Progress;
+use crate::wire::DecodeStatus;
 
-/// What a grammar tool that the transcript does not declare is called with.
+/// The argument of a grammar tool that the transcript does not declare.
 const DEFAULT_GRAMMAR_PROPERTY: &str = "input";
 
-/// What a reader must know of the request.
+/// The parts of the request that affect decoding.
 #[derive(Debug, Default)]
 pub(crate) struct ReaderSettings {
     /// The grammar tools of the transcript.
     pub grammar_properties: GrammarProperties,
-    /// How the tier that served the request changes its price.
     pub pricing: TierPricing,
-    /// What a status means that we do not know.
     pub unknown_status: UnknownStatus,
 }
 
@@ -38,7 +36,7 @@ impl ReaderSettings {
     /// Returns the settings of a request to a service without tiers.
     pub(crate) fn for_request(request: &ModelRequest, compat: &ResponsesCompat) -> Self {
         Self {
-            // A grammar that cannot be declared has failed the request already.
+            // A grammar that cannot be declared has already failed the request.
             grammar_properties: grammar_properties(&request.messages, compat).unwrap_or_default(),
             ..Self::default()
         }
@@ -49,14 +47,14 @@ impl ReaderSettings {
 #[derive(Debug)]
 pub(crate) struct EventReader {
     settings: ReaderSettings,
-    open: Vec<OpenItem>,
-    /// Reasoning items that have ended: their ids and blocks.
+    open_items: Vec<OpenItem>,
+    /// Completed reasoning items: their IDs and blocks.
     reasoning: Vec<(String, usize)>,
     complete: bool,
-    failure_code: Option<String>,
+    error_code: Option<String>,
 }
 
-/// An output item that has begun and not ended.
+/// An output item that is not complete.
 #[derive(Debug)]
 struct OpenItem {
     output_index: Option<u64>,
@@ -66,36 +64,35 @@ struct OpenItem {
 
 #[derive(Debug)]
 enum ItemKind {
-    Reasoning,
+    ReasoningConfig,
     Message,
     FunctionCall,
     CustomToolCall(GrammarInput),
 }
 
 impl EventReader {
-    /// Creates a reader for one response.
     pub(crate) fn new(settings: ReaderSettings) -> Self {
         Self {
             settings,
-            open: Vec::new(),
+            open_items: Vec::new(),
             reasoning: Vec::new(),
             complete: false,
-            failure_code: None,
+            error_code: None,
         }
     }
 
     /// Returns the code of the error that ended the response.
-    pub(crate) fn failure_code(&self) -> Option<&str> {
-        self.failure_code.as_deref()
+    pub(crate) fn error_code(&self) -> Option<&str> {
+        self.error_code.as_deref()
     }
 
-    /// Takes one event as JSON text.
-    pub(crate) fn read(
+    /// Processes one event as JSON text.
+    pub(crate) fn handle_event(
         &mut self,
         text: &str,
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let event = StreamEvent::scan(text).map_err(|cause| error::unreadable(&cause))?;
+    ) -> Result<DecodeStatus, ProviderError> {
+        let event = StreamEvent::scan(text).map_err(|cause| error::invalid_event(&cause))?;
         match event.kind.as_ref() {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.append_text(&event, message);
@@ -113,7 +110,8 @@ impl EventReader {
             "response.custom_tool_call_input.done" => self.end_input(&event, message)?,
             "response.output_item.added" => {
                 if let Some(raw) = event.item() {
-                    let item = OutputItem::parse(raw).map_err(|cause| error::unreadable(&cause))?;
+                    let item =
+                        OutputItem::parse(raw).map_err(|cause| error::invalid_event(&cause))?;
                     self.begin_item(event.output_index(), &item, message)?;
                 }
             }
@@ -123,42 +121,41 @@ impl EventReader {
                 }
             }
             "response.created" => {
-                if let Ok(Some(Response { id: Some(id), .. })) = event.response() {
+                if let Ok(Some(ResponseObject { id: Some(id), .. })) = event.response() {
                     message.update(|message| message.response_id = Some(id));
                 }
             }
             "response.completed" | "response.incomplete" | "response.done" => {
                 let response = event
                     .response()
-                    .map_err(|cause| error::unreadable(&cause))?;
+                    .map_err(|cause| error::invalid_event(&cause))?;
                 let response = response.unwrap_or_default();
-                ending::restore_encrypted_reasoning(&response, &self.reasoning, message);
-                ending::end_response(&response, &self.settings, message)?;
+                completion::restore_encrypted_reasoning(&response, &self.reasoning, message);
+                completion::complete_response(&response, &self.settings, message)?;
                 self.complete = true;
-                return Ok(Progress::Complete);
+                return Ok(DecodeStatus::Complete);
             }
             "response.failed" => {
                 let response = event.response().ok().flatten().unwrap_or_default();
                 message.update(|message| message.raw_stop_reason.clone_from(&response.status));
-                self.failure_code = response.error.as_ref().and_then(Failure::code);
+                self.error_code = response.error.as_ref().and_then(ServiceError::code);
                 return Err(error::failed(&response));
             }
             kind if kind == "error" || event.is_bare_error() => {
-                let failure = event.failure();
-                self.failure_code = failure.code();
-                return Err(error::reported(&failure));
+                let service_error = event.service_error();
+                self.error_code = service_error.code();
+                return Err(error::reported(&service_error));
             }
             _ => {}
         }
-        Ok(Progress::More)
+        Ok(DecodeStatus::More)
     }
 
-    /// Returns whether the response is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Takes the end of the stream.
+    /// Ends the stream.
     pub(crate) fn finish(&self) -> Result<(), ProviderError> {
         if self.complete {
             Ok(())
@@ -168,7 +165,7 @@ impl EventReader {
     }
 
     fn open_item(&mut self, output_index: Option<u64>) -> Option<&mut OpenItem> {
-        self.open
+        self.open_items
             .iter_mut()
             .rfind(|item| item.output_index == output_index)
     }
@@ -188,7 +185,7 @@ impl EventReader {
         message: &mut MessageBuilder,
     ) {
         if let Some(item) = self.open_item(event.output_index())
-            && matches!(item.kind, ItemKind::Reasoning)
+            && matches!(item.kind, ItemKind::ReasoningConfig)
         {
             message.append_thinking(item.content_index, delta);
         }
@@ -206,7 +203,7 @@ impl EventReader {
         let Some(item) = self.open_item(event.output_index()) else {
             return;
         };
-        let Some(whole) = event.arguments() else {
+        let Some(complete_arguments) = event.arguments() else {
             return;
         };
         if !matches!(item.kind, ItemKind::FunctionCall) {
@@ -215,9 +212,9 @@ impl EventReader {
         let collected = message
             .arguments_text(item.content_index)
             .unwrap_or_default();
-        match whole.strip_prefix(collected.as_str()) {
+        match complete_arguments.strip_prefix(collected.as_str()) {
             Some(rest) => message.append_arguments(item.content_index, rest),
-            None => message.replace_arguments(item.content_index, &whole),
+            None => message.replace_arguments(item.content_index, &complete_arguments),
         }
     }
 
@@ -256,7 +253,7 @@ impl EventReader {
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let (content_index, kind) = match item.kind.as_deref() {
-            Some("reasoning") => (message.open_thinking(), ItemKind::Reasoning),
+            Some("reasoning") => (message.open_thinking(), ItemKind::ReasoningConfig),
             Some("message") => (message.open_text(), ItemKind::Message),
             Some("function_call") => {
                 let content_index = message.open_tool_call(tool_call(item));
@@ -272,14 +269,14 @@ impl EventReader {
                     .and_then(|name| self.settings.grammar_properties.get(name))
                     .map_or(DEFAULT_GRAMMAR_PROPERTY, String::as_str);
                 let mut input = GrammarInput::new(property);
-                let begun = input.push(item.input.as_deref().unwrap_or_default())?;
-                message.append_arguments(content_index, &begun);
+                let initial = input.push(item.input.as_deref().unwrap_or_default())?;
+                message.append_arguments(content_index, &initial);
                 (content_index, ItemKind::CustomToolCall(input))
             }
-            // Items of the service's own tools have no block of ours.
+            // Items of server-side tools have no block.
             _ => return Ok(()),
         };
-        self.open.push(OpenItem {
+        self.open_items.push(OpenItem {
             output_index,
             content_index,
             kind,
@@ -293,22 +290,22 @@ impl EventReader {
         raw: &RawValue,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
-        let item = OutputItem::parse(raw).map_err(|cause| error::unreadable(&cause))?;
+        let item = OutputItem::parse(raw).map_err(|cause| error::invalid_event(&cause))?;
         if self.open_item(output_index).is_none() {
             // Some services announce an item only when it is complete.
             self.begin_item(output_index, &item, message)?;
         }
-        let Some(place) = self
-            .open
+        let Some(position) = self
+            .open_items
             .iter()
             .rposition(|open| open.output_index == output_index && open.kind.is(&item))
         else {
             return Ok(());
         };
-        let open = self.open.swap_remove(place);
+        let open = self.open_items.swap_remove(position);
         let content_index = open.content_index;
         match open.kind {
-            ItemKind::Reasoning => self.end_reasoning(content_index, item, raw, message),
+            ItemKind::ReasoningConfig => self.end_reasoning(content_index, item, raw, message),
             ItemKind::Message => end_message(content_index, &item, message),
             ItemKind::FunctionCall => {
                 if let Some(arguments) = item.arguments.as_deref().filter(|text| !text.is_empty()) {
@@ -334,10 +331,10 @@ impl EventReader {
         raw: &RawValue,
         message: &mut MessageBuilder,
     ) {
-        let shown = item.reasoning_text();
+        let text = item.reasoning_text();
         message.with_thinking(content_index, |block| {
-            if !shown.is_empty() {
-                block.thinking = shown;
+            if !text.is_empty() {
+                block.thinking = text;
             }
             block.thinking_signature = Some(compact(raw));
         });
@@ -351,7 +348,7 @@ impl EventReader {
 impl ItemKind {
     fn is(&self, item: &OutputItem) -> bool {
         let name = match self {
-            Self::Reasoning => "reasoning",
+            Self::ReasoningConfig => "reasoning",
             Self::Message => "message",
             Self::FunctionCall => "function_call",
             Self::CustomToolCall(_) => "custom_tool_call",
@@ -394,7 +391,7 @@ fn end_message(content_index: usize, item: &OutputItem, message: &mut MessageBui
     message.close_text(content_index);
 }
 
-/// Returns the item's JSON without needless blanks.
+/// Formats the item's JSON without whitespace.
 fn compact(raw: &RawValue) -> String {
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(value) => value_to_string(&value),

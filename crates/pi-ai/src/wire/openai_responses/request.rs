@@ -1,13 +1,13 @@
-//! The fields of a request that OpenAI, Azure and Codex share.
+//! Request fields shared by OpenAI, Azure and Codex.
 //!
-//! Each service puts its own body together from these; none of them knows which service asks.
+//! Each service builds its body from these; nothing here depends on the service.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::compat::{ResponsesCompat, SessionAffinity};
 use super::input::{InputBuilder, LeadingPrompt};
-use super::tools::{DeclaredIn, GrammarProperties, ToolDialect, UnaskedStrict, grammar_properties};
+use super::tools::{DeclaredIn, DefaultStrict, GrammarProperties, ToolDialect, grammar_properties};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
@@ -15,50 +15,47 @@ use crate::thinking::ThinkingLevel;
 use crate::token_limits;
 use crate::transcript::RequestTools;
 
-/// The service refuses smaller output limits.
+/// The service rejects smaller output limits.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
-/// The service refuses longer cache keys.
+/// The service rejects longer cache keys.
 const MAX_CACHE_KEY_CHARACTERS: usize = 64;
 
-/// Asks for reasoning in a form that can be sent back.
+/// Requests reasoning in a form that can be replayed.
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
-/// How much a request shall reason.
+/// The reasoning configuration of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reasoning {
-    /// Nothing is said about it.
-    Unsaid,
-    /// It shall not, in the model's word for that.
+pub(crate) enum ReasoningConfig {
+    /// The field is omitted.
+    Omitted,
+    /// Disabled, with the model's name for that effort.
     Off(String),
-    /// It shall, and show a summary.
     On {
-        /// The model's word for how much.
+        /// The model's name for the effort.
         effort: String,
-        /// Which summary it shows.
+        /// Which summary to return.
         summary: String,
     },
 }
 
-/// What is sent of a transcript: its input items and the tools of the request's own list.
+/// The encoded transcript: its input items and the tools of the request's own list.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct EncodedConversation {
     pub input: Vec<Value>,
     pub tools: Vec<Value>,
 }
 
-/// What the three services do differently with a transcript.
+/// Differences between the three services.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServiceRules {
-    /// What `strict` says of a tool that asks for nothing.
-    pub unasked_strict: UnaskedStrict,
-    /// Where the leading system message goes.
+    /// The value of `strict` for a tool that does not request it.
+    pub default_strict: DefaultStrict,
     pub leading_prompt: LeadingPrompt,
 }
 
-impl Conversation {
-    /// Builds input and tools of a request.
-    pub(crate) fn of(
+impl EncodedConversation {
+    pub(crate) fn for_request(
         request: &ModelRequest,
         compat: &ResponsesCompat,
         rules: ServiceRules,
@@ -77,7 +74,7 @@ impl Conversation {
         })
     }
 
-    /// Adds the tools to a body; without any the field is left out.
+    /// Adds the tools to a body; the field is omitted if there are none.
     pub(crate) fn add_tools(tools: Vec<Value>, body: &mut JsonObject) {
         if !tools.is_empty() {
             body.insert("tools".into(), tools.into());
@@ -85,7 +82,6 @@ impl Conversation {
     }
 }
 
-/// Creates the builder that turns messages of this request into items.
 pub(crate) fn input_builder<'request>(
     request: &'request ModelRequest,
     compat: &'request ResponsesCompat,
@@ -95,19 +91,18 @@ pub(crate) fn input_builder<'request>(
     InputBuilder {
         model: &request.model,
         compat,
-        tools: ToolDialect::of(compat, rules.unasked_strict),
+        tools: ToolDialect::new(compat, rules.default_strict),
         grammar_properties,
         leading_prompt: rules.leading_prompt,
         additions_in_place: false,
     }
 }
 
-impl Reasoning {
-    /// Decides how much a request reasons.
-    pub(crate) fn of(request: &ModelRequest) -> Self {
+impl ReasoningConfig {
+    pub(crate) fn for_request(request: &ModelRequest) -> Self {
         let model = &request.model;
         if !model.reasoning {
-            return Self::Unsaid;
+            return Self::Omitted;
         }
         let summary = request.options.text_option("reasoningSummary");
         match (effort(request), summary) {
@@ -120,17 +115,16 @@ impl Reasoning {
                 summary: summary.to_owned(),
             },
             (None, None) => match model.mapped_thinking_level(ThinkingLevel::Off) {
-                Some(None) => Self::Unsaid,
-                Some(Some(word)) => Self::Off(word.to_owned()),
+                Some(None) => Self::Omitted,
+                Some(Some(name)) => Self::Off(name.to_owned()),
                 None => Self::Off("none".to_owned()),
             },
         }
     }
 
-    /// Adds `reasoning` to a body.
     pub(crate) fn add_to(&self, body: &mut JsonObject) {
         let value = match self {
-            Self::Unsaid => return,
+            Self::Omitted => return,
             Self::Off(effort) => json!({"effort": effort}),
             Self::On { effort, summary } => json!({"effort": effort, "summary": summary}),
         };
@@ -138,7 +132,7 @@ impl Reasoning {
     }
 }
 
-/// Returns the model's word for the wanted effort; nothing when it shall not reason.
+/// Returns the model's name for the requested effort, `None` if reasoning is off.
 fn effort(request: &ModelRequest) -> Option<String> {
     let model = &request.model;
     let level = match request.options.text_option("reasoningEffort") {
@@ -148,7 +142,7 @@ fn effort(request: &ModelRequest) -> Option<String> {
             None => return Some(name.to_owned()),
         },
         None => match request.options.reasoning {
-            // Not asked to reason: a model that cannot do without is left to its own devices.
+            // Reasoning was not requested: a model that cannot disable it uses its default.
             ThinkingLevel::Off => return None,
             level => model.clamp_thinking_level(level),
         },
@@ -160,32 +154,29 @@ fn effort(request: &ModelRequest) -> Option<String> {
     Some(mapped.unwrap_or(level.as_str()).to_owned())
 }
 
-/// Asks for reasoning in a form that can be sent back.
+/// Requests reasoning in a form that can be replayed.
 pub(crate) fn include_encrypted_reasoning(body: &mut JsonObject) {
     body.insert("include".into(), json!([ENCRYPTED_REASONING]));
 }
 
-/// Adds `max_output_tokens`.
 pub(crate) fn add_output_limit(request: &ModelRequest, body: &mut JsonObject) {
     let limit = token_limits::output_limit(request).max(MIN_OUTPUT_TOKENS);
     body.insert("max_output_tokens".into(), limit.into());
 }
 
-/// Adds the temperature, where one was asked for.
 pub(crate) fn add_temperature(request: &ModelRequest, body: &mut JsonObject) {
     if let Some(temperature) = request.options.temperature {
         body.insert("temperature".into(), json!(temperature));
     }
 }
 
-/// Adds the service tier, where one was asked for.
 pub(crate) fn add_service_tier(request: &ModelRequest, body: &mut JsonObject) {
     if let Some(tier) = request.options.text_option("serviceTier") {
         body.insert("service_tier".into(), tier.into());
     }
 }
 
-/// Merges sampling parameters last, so that they win over everything else.
+/// Merges sampling parameters last, so that they override everything else.
 pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObject) {
     let layers = [
         request.model.sampling_params.as_ref(),
@@ -196,7 +187,7 @@ pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObjec
     }
 }
 
-/// Returns the session id unless caching is off.
+/// Returns the session ID unless caching is off.
 pub(crate) fn cached_session_id(request: &ModelRequest) -> Option<String> {
     match request.cache_retention() {
         CacheRetention::None => None,
@@ -207,19 +198,17 @@ pub(crate) fn cached_session_id(request: &ModelRequest) -> Option<String> {
     }
 }
 
-/// Adds the cache key of the session.
 pub(crate) fn add_cache_key(request: &ModelRequest, body: &mut JsonObject) {
     if let Some(session_id) = cached_session_id(request) {
         body.insert("prompt_cache_key".into(), cache_key(&session_id).into());
     }
 }
 
-/// Shortens a session id to what the service takes as cache key.
+/// Truncates a session ID to the length limit of cache keys.
 pub(crate) fn cache_key(session_id: &str) -> String {
     session_id.chars().take(MAX_CACHE_KEY_CHARACTERS).collect()
 }
 
-/// Adds how long the prompt shall be cached.
 pub(crate) fn add_cache_retention(
     request: &ModelRequest,
     compat: &ResponsesCompat,
@@ -240,7 +229,7 @@ pub(crate) fn add_cache_retention(
     }
 }
 
-/// Returns the headers that tie the requests of a session together.
+/// Returns the headers that identify the session of a request.
 pub(crate) fn affinity_headers(
     request: &ModelRequest,
     affinity: SessionAffinity,
@@ -259,7 +248,7 @@ pub(crate) fn affinity_headers(
         .collect()
 }
 
-/// Returns the key to sign in with.
+/// Returns the API key unless it is empty.
 pub(crate) fn api_key(request: &ModelRequest) -> Option<&SecretString> {
     let key = request.options.api_key.as_ref();
     key.filter(|key| !key.expose_secret().is_empty())

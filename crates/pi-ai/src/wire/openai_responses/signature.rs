@@ -1,24 +1,22 @@
-//! What a text block remembers of the message item it arrived in: its id and its phase.
+//! Stores the ID and phase of a text block's message item.
 //!
-//! Stored as JSON in the block's signature, `{"v":1,"id":"msg_1","phase":"commentary"}`; sessions
-//! of old hold the bare id.
+//! The block's signature is JSON, `{"v":1,"id":"msg_1","phase":"commentary"}`; old sessions
+//! have the bare ID.
 
 use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 1;
 
-/// The id and phase of a message item.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextSignature {
     v: u32,
     pub id: String,
-    /// Whether the text comments on the work or is the final answer.
+    /// Whether the text is commentary or the final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
 }
 
 impl TextSignature {
-    /// Describes a message item.
     pub(super) fn new(id: &str, phase: Option<&str>) -> Self {
         Self {
             v: VERSION,
@@ -27,7 +25,7 @@ impl TextSignature {
         }
     }
 
-    /// Reads a stored signature; an unknown phase is left out, because the service refuses it.
+    /// Parses a stored signature; an unknown phase is dropped because the service rejects it.
     pub(super) fn parse(signature: &str) -> Self {
         match serde_json::from_str::<Self>(signature) {
             Ok(parsed) if parsed.v == VERSION => Self {
@@ -40,7 +38,6 @@ impl TextSignature {
         }
     }
 
-    /// Writes the signature as it is stored.
     pub(super) fn to_json(&self) -> Option<String> {
         crate::json::to_string(self).ok()
     }
@@ -53,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_of_every_age_are_read() {
+    fn signatures_of_all_versions_are_parsed() {
         let cases = [
             (r#"{"v":1,"id":"m"}"#, "m", None),
             (

@@ -1,4 +1,4 @@
-//! Recorded streams to events, transcripts to request bodies.
+//! Recorded streams and their events, transcripts and their request bodies.
 
 use insta::assert_snapshot;
 use pretty_assertions::assert_eq;
@@ -9,8 +9,8 @@ use crate::model::{Model, api};
 use crate::options::{CacheRetention, StreamOptions, ToolChoice};
 use crate::thinking::ThinkingLevel;
 use crate::wire::testing::{
-    assert_every_cut_ends_well, assert_same_events_for_any_split, decode, everything, lines, model,
-    request,
+    assert_same_events_for_any_split, assert_truncation_is_an_error, decode, full_conversation,
+    lines, model, request,
 };
 
 /// Every recorded stream of the API.
@@ -82,7 +82,7 @@ fn reading_request() -> ModelRequest {
         api::OPENAI_RESPONSES,
         json!({"compat": {"supportsOpenAIGrammarTools": true}}),
     );
-    let messages = everything("mock", api::OPENAI_RESPONSES, "alpha");
+    let messages = full_conversation("mock", api::OPENAI_RESPONSES, "alpha");
     request(model, messages, StreamOptions::default())
 }
 
@@ -105,7 +105,7 @@ fn text() {
 }
 
 #[test]
-fn thinking_is_summarized_and_can_be_sent_back() {
+fn thinking_is_summarized_and_can_be_replayed() {
     assert_snapshot!(events(fixture("thinking")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
@@ -180,18 +180,18 @@ fn the_output_limit_stops_with_length() {
 }
 
 #[test]
-fn a_filtered_answer_is_an_error() {
+fn a_filtered_response_is_an_error() {
     assert_snapshot!(events(fixture("filtered")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Once"}
     {"type":"text_end","contentIndex":0,"content":"Once"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service broke the response off: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service ended the response early: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn a_failed_response_keeps_what_had_arrived() {
+fn a_failed_response_keeps_the_partial_message() {
     assert_snapshot!(events(fixture("failed")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -201,7 +201,7 @@ fn a_failed_response_keeps_what_had_arrived() {
 }
 
 #[test]
-fn an_error_event_ends_the_answer() {
+fn an_error_event_ends_the_response() {
     assert_snapshot!(events(fixture("error_event")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -211,7 +211,7 @@ fn an_error_event_ends_the_answer() {
 }
 
 #[test]
-fn grammar_tools_are_told_as_json_and_the_tier_is_priced() {
+fn grammar_input_becomes_json_and_the_tier_is_priced() {
     assert_snapshot!(events(fixture("custom_tool")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"call_p|ctc_0","toolName":"patch"}
@@ -240,7 +240,7 @@ fn items_announced_late_and_reasoning_completed_at_the_end() {
 }
 
 #[test]
-fn any_split_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     let request = reading_request();
     for (_, body) in FIXTURES {
         assert_same_events_for_any_split(
@@ -252,10 +252,10 @@ fn any_split_gives_the_same_events() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_well() {
+fn a_truncated_stream_is_an_error() {
     let request = reading_request();
     for name in COMPLETE {
-        assert_every_cut_ends_well(
+        assert_truncation_is_an_error(
             || OpenAiResponses.decoder(&request),
             &request.model,
             fixture(name),
@@ -281,29 +281,29 @@ pub(crate) fn prepared<P: HttpProtocol>(protocol: &P, request: &ModelRequest) ->
         .unwrap()
 }
 
-/// Renders a body, one field per line and one input item or tool per line.
+/// Formats a body for snapshots: one line per field, input item and tool.
 pub(crate) fn body_lines(body: &Value) -> String {
     let mut rendered = Vec::new();
     for (name, value) in body.as_object().unwrap() {
         match value {
             Value::Array(items) if name == "input" || name == "tools" => {
                 rendered.push(format!("{name}:"));
-                rendered.extend(items.iter().map(|item| format!("  {}", shown(item))));
+                rendered.extend(items.iter().map(|item| format!("  {}", format_value(item))));
             }
-            other => rendered.push(format!("{name}: {}", shown(other))),
+            other => rendered.push(format!("{name}: {}", format_value(other))),
         }
     }
     rendered.join("\n")
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     crate::json::value_to_string(value).replace(crate::wire::testing::PNG, "<png>")
 }
 
-fn everything_from(provider: &str, api: &str, model_id: &str, target: Model) -> String {
-    let messages = everything(provider, api, model_id);
+fn full_conversation_from(provider: &str, api: &str, model_id: &str, target: Model) -> String {
+    let messages = full_conversation(provider, api, model_id);
     let request = request(target, messages, options(|_| {}));
-    body_lines(&prepared(&OpenAiResponses, &request).body.into_tree())
+    body_lines(&prepared(&OpenAiResponses, &request).body.into_value())
 }
 
 fn capable_model() -> Model {
@@ -317,8 +317,8 @@ fn capable_model() -> Model {
 }
 
 #[test]
-fn everything_as_own_history() {
-    let body = everything_from("openai", api::OPENAI_RESPONSES, "alpha", capable_model());
+fn full_conversation_as_own_history() {
+    let body = full_conversation_from("openai", api::OPENAI_RESPONSES, "alpha", capable_model());
     assert_snapshot!(body, @r#"
     model: "alpha"
     input:
@@ -349,9 +349,9 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off() {
+fn full_conversation_as_hand_off() {
     let target = model(api::OPENAI_RESPONSES, json!({"provider": "openai"}));
-    let body = everything_from("anthropic", api::ANTHROPIC_MESSAGES, "claude", target);
+    let body = full_conversation_from("anthropic", api::ANTHROPIC_MESSAGES, "claude", target);
     assert_snapshot!(body, @r#"
     model: "alpha"
     input:
@@ -382,23 +382,23 @@ fn everything_as_a_hand_off() {
 }
 
 #[test]
-fn everything_from_a_sibling_model_for_a_text_model() {
+fn full_conversation_from_another_model_for_a_text_model() {
     let target = model(
         api::OPENAI_RESPONSES,
         json!({"provider": "openai", "input": ["text"], "reasoning": false,
             "compat": {"supportsMidConvoSystemMessages": true, "supportsToolSearch": true}}),
     );
-    let body = everything_from("openai", api::OPENAI_RESPONSES, "beta", target);
+    let body = full_conversation_from("openai", api::OPENAI_RESPONSES, "beta", target);
     assert_snapshot!(body, @r#"
     model: "alpha"
     input:
       {"role":"system","content":"You are precise.\n\n<cwd>/tmp</cwd>"}
-      {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_text","text":"[image left out: this model reads text only]"}]}
+      {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_text","text":"[image omitted: this model does not support images]"}]}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
       {"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
-      {"type":"function_call_output","call_id":"call_1","output":"A\n[tool image left out: this model reads text only]"}
+      {"type":"function_call_output","call_id":"call_1","output":"A\n[tool image omitted: this model does not support images]"}
       {"type":"function_call_output","call_id":"call_2","output":"no such file"}
       {"type":"tool_search_call","call_id":"pi_tool_load_dzbl9a1mhl5qk","execution":"client","status":"completed","arguments":{"query":"write","limit":1}}
       {"type":"tool_search_output","call_id":"pi_tool_load_dzbl9a1mhl5qk","execution":"client","status":"completed","tools":[{"type":"function","name":"write","description":"Writes a file.","parameters":{"type":"object","properties":{}},"defer_loading":true}]}
@@ -419,7 +419,7 @@ fn everything_from_a_sibling_model_for_a_text_model() {
 }
 
 #[test]
-fn own_answers_are_replayed_item_by_item() {
+fn own_messages_are_replayed_item_by_item() {
     let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}"#;
     let long_id = "m".repeat(70);
     let messages = json!([
@@ -443,7 +443,7 @@ fn own_answers_are_replayed_item_by_item() {
             "content": [{"type": "image", "data": "AA==", "mimeType": "image/gif"}]}
     ]);
     let request = request(capable_model(), messages, options(|_| {}));
-    assert_snapshot!(body_lines(&prepared(&OpenAiResponses, &request).body.into_tree()), @r#"
+    assert_snapshot!(body_lines(&prepared(&OpenAiResponses, &request).body.into_value()), @r#"
     model: "alpha"
     input:
       {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
@@ -467,7 +467,7 @@ fn own_answers_are_replayed_item_by_item() {
     "#);
 }
 
-/// Returns the fields of a body besides input and tools.
+/// Returns the fields of a body except input and tools.
 fn fields(fields: Value, change: impl FnOnce(&mut StreamOptions)) -> String {
     let model = model(api::OPENAI_RESPONSES, fields);
     let request = request(
@@ -475,12 +475,12 @@ fn fields(fields: Value, change: impl FnOnce(&mut StreamOptions)) -> String {
         json!([{"role": "user", "content": "hi"}]),
         options(change),
     );
-    let mut body = prepared(&OpenAiResponses, &request).body.into_tree();
+    let mut body = prepared(&OpenAiResponses, &request).body.into_value();
     let body = body.as_object_mut().unwrap();
     for name in ["input", "model", "stream", "store"] {
         assert!(body.shift_remove(name).is_some(), "{name}");
     }
-    shown(&Value::Object(body.clone()))
+    format_value(&Value::Object(body.clone()))
 }
 
 #[test]
@@ -491,7 +491,7 @@ fn compat_flags_and_options_change_the_fields() {
     let long = |options: &mut StreamOptions| options.cache_retention = Some(CacheRetention::Long);
     let none = |options: &mut StreamOptions| options.cache_retention = Some(CacheRetention::None);
     let off = |options: &mut StreamOptions| options.reasoning = ThinkingLevel::Off;
-    let asked = |name: &'static str, value: Value| {
+    let with_option = |name: &'static str, value: Value| {
         move |options: &mut StreamOptions| {
             options.provider_options.insert(name.to_owned(), value);
         }
@@ -576,7 +576,7 @@ fn compat_flags_and_options_change_the_fields() {
         "a mapped level",
         fields(
             json!({"thinkingLevelMap": {"low": "tiny"}}),
-            asked("reasoningSummary", "concise".into()),
+            with_option("reasoningSummary", "concise".into()),
         ),
         format!(
             r#"{KEY},{MAX},"reasoning":{{"effort":"tiny","summary":"concise"}},"include":["reasoning.encrypted_content"]"#
@@ -586,7 +586,7 @@ fn compat_flags_and_options_change_the_fields() {
         "service tier",
         fields(
             json!({"reasoning": false}),
-            asked("serviceTier", "flex".into()),
+            with_option("serviceTier", "flex".into()),
         ),
         format!(r#"{KEY},{MAX},"service_tier":"flex""#),
     );
@@ -601,7 +601,7 @@ fn compat_flags_and_options_change_the_fields() {
         "the API's own tool choice",
         fields(
             json!({"reasoning": false}),
-            asked("toolChoice", json!({"type": "function", "name": "read"})),
+            with_option("toolChoice", json!({"type": "function", "name": "read"})),
         ),
         format!(r#"{KEY},{MAX},"tool_choice":{{"type":"function","name":"read"}}"#),
     );
@@ -627,7 +627,7 @@ fn compat_flags_and_options_change_the_fields() {
 }
 
 #[test]
-fn headers_sign_in_and_tie_the_session_together() {
+fn headers_contain_authorization_and_session() {
     let headers = |fields: Value| {
         let model = model(api::OPENAI_RESPONSES, fields);
         let messages = json!([{"role": "user", "content": "hi"}]);
@@ -675,7 +675,7 @@ fn headers_sign_in_and_tie_the_session_together() {
 }
 
 #[test]
-fn a_request_without_credential_is_refused_unless_headers_carry_one() {
+fn a_request_without_credential_is_an_error_unless_headers_authorize() {
     let prepare = |change: fn(&mut StreamOptions)| {
         let model = model(api::OPENAI_RESPONSES, json!({}));
         let mut request = request(model, json!([]), options(|_| {}));
@@ -683,8 +683,8 @@ fn a_request_without_credential_is_refused_unless_headers_carry_one() {
         change(&mut request.options);
         futures_util::FutureExt::now_or_never(OpenAiResponses.prepare(&request)).unwrap()
     };
-    let refused = prepare(|_| {}).unwrap_err();
-    assert_eq!(refused.message, "No API key for provider mock");
+    let error = prepare(|_| {}).unwrap_err();
+    assert_eq!(error.message, "No API key for provider mock");
     let own = |options: &mut StreamOptions| {
         let value = Some("Bearer x".to_owned());
         options
@@ -695,7 +695,7 @@ fn a_request_without_credential_is_refused_unless_headers_carry_one() {
 }
 
 #[test]
-fn refusals_are_worded_and_classified() {
+fn failed_responses_are_described_and_classified() {
     use crate::error::ErrorClass;
     let limited = ErrorClass::RateLimited {
         retry_after: Some(std::time::Duration::from_secs(2)),
@@ -750,7 +750,7 @@ fn refusals_are_worded_and_classified() {
 }
 
 #[test]
-fn broken_events_do_not_break_the_reader() {
+fn malformed_events_are_handled() {
     let cases = [
         ("data: {\"type\":\"resp\n\n", "protocol"),
         ("data: null\n\n", "protocol"),
@@ -762,9 +762,12 @@ fn broken_events_do_not_break_the_reader() {
         ),
         (
             "data: {\"type\":\"response.completed\",\"response\":{\"usage\":3}}\n\n",
-            "cannot be read",
+            "invalid event",
         ),
-        ("data: {\"type\":\"response.failed\"}\n\n", "no reason"),
+        (
+            "data: {\"type\":\"response.failed\"}\n\n",
+            "without a reason",
+        ),
         ("data: [DONE]\n\n", "before the response was complete"),
         (
             "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"odd\"}}",
@@ -779,21 +782,21 @@ fn broken_events_do_not_break_the_reader() {
             "before the response",
         ),
     ];
-    for (body, words) in cases {
+    for (body, expected_text) in cases {
         let events = events(body.as_bytes());
         let last = events.lines().last().unwrap();
         assert!(last.contains("\"type\":\"error\""), "{body}: {last}");
-        let expected = if words == "protocol" {
-            "cannot be read"
+        let expected = if expected_text == "protocol" {
+            "invalid event"
         } else {
-            words
+            expected_text
         };
         assert!(last.contains(expected), "{body}: {last}");
     }
 }
 
 #[test]
-fn half_a_surrogate_pair_is_left_out() {
+fn lone_surrogates_are_dropped() {
     let body = br#"data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m"}}
 
 data: {"type":"response.output_text.delta","output_index":0,"delta":"a\ud83d"}

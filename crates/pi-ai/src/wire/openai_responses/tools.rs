@@ -1,5 +1,5 @@
-//! Tool declarations as the Responses APIs take them: function tools, strict or not, and custom tools
-//! that sample under a grammar. What a tool asks for is decided in [`crate::constrained_sampling`].
+//! Encodes tool declarations for the Responses APIs: function tools, strict or not, and custom tools
+//! with a grammar. [`crate::constrained_sampling`] resolves what a tool requests.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,26 @@ use crate::message::Message;
 use crate::tool_schema::Tool;
 use crate::transcript;
 
-/// How function tools are declared.
+/// How tools are declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolDialect {
-    /// Function tools may be strict.
     pub strict_tools: bool,
     /// Grammar tools are sent as custom tools.
     pub grammar_tools: bool,
-    /// What `strict` says of a tool that asks for nothing.
-    pub unasked_strict: UnaskedStrict,
+    /// The value of `strict` for a tool that does not request it.
+    pub default_strict: DefaultStrict,
 }
 
-/// What `strict` says of a tool that asks for nothing.
+/// The value of `strict` for a tool that does not request it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnaskedStrict {
+pub(crate) enum DefaultStrict {
     /// `false`.
     False,
     /// `null`, which leaves it to the service.
     Null,
 }
 
-/// Where a declaration stands.
+/// Where a declaration is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeclaredIn {
     /// In the request's list or an `additional_tools` item.
@@ -44,33 +43,31 @@ pub(super) enum DeclaredIn {
 }
 
 impl ToolDialect {
-    /// Returns the dialect of a service.
-    pub(super) fn of(compat: &ResponsesCompat, unasked_strict: UnaskedStrict) -> Self {
+    pub(super) fn new(compat: &ResponsesCompat, default_strict: DefaultStrict) -> Self {
         Self {
             strict_tools: compat.strict_tools,
             grammar_tools: compat.grammar_tools,
-            unasked_strict,
+            default_strict,
         }
     }
 
-    /// Declares tools.
     pub(super) fn declare(
         self,
         tools: &[Tool],
-        place: DeclaredIn,
+        declared_in: DeclaredIn,
     ) -> Result<Vec<Value>, ProviderError> {
         tools
             .iter()
-            .map(|tool| self.declare_one(tool, place))
+            .map(|tool| self.declare_one(tool, declared_in))
             .collect()
     }
 
-    fn declare_one(self, tool: &Tool, place: DeclaredIn) -> Result<Value, ProviderError> {
+    fn declare_one(self, tool: &Tool, declared_in: DeclaredIn) -> Result<Value, ProviderError> {
         let mut declaration = match grammar_tool(tool, self.grammar_tools)? {
             Some(grammar) => custom_tool(tool, &grammar),
             None => self.function_tool(tool)?,
         };
-        if place == DeclaredIn::SearchResult {
+        if declared_in == DeclaredIn::SearchResult {
             declaration["defer_loading"] = true.into();
         }
         Ok(declaration)
@@ -78,10 +75,10 @@ impl ToolDialect {
 
     fn function_tool(self, tool: &Tool) -> Result<Value, ProviderError> {
         let strict_schema = strict_parameters(tool, self.strict_tools)?;
-        let strict = match (&strict_schema, self.unasked_strict) {
+        let strict = match (&strict_schema, self.default_strict) {
             (Some(_), _) => Value::Bool(true),
-            (None, UnaskedStrict::False) => Value::Bool(false),
-            (None, UnaskedStrict::Null) => Value::Null,
+            (None, DefaultStrict::False) => Value::Bool(false),
+            (None, DefaultStrict::Null) => Value::Null,
         };
         let mut declaration = json!({
             "type": "function",
@@ -109,10 +106,10 @@ fn custom_tool(tool: &Tool, grammar: &GrammarTool) -> Value {
     })
 }
 
-/// The property that takes the sampled text, by the name of the grammar tool.
+/// The property that receives the sampled text, by the name of the grammar tool.
 pub(crate) type GrammarProperties = BTreeMap<String, String>;
 
-/// Finds the grammar tools among all tools a transcript ever declared.
+/// Finds the grammar tools among all tools that a transcript declares.
 pub(crate) fn grammar_properties(
     messages: &[Message],
     compat: &ResponsesCompat,

@@ -1,4 +1,4 @@
-//! The gateway's events into our own.
+//! Decodes the gateway's events.
 
 use std::borrow::Cow;
 
@@ -13,36 +13,35 @@ use crate::message::Diagnostic;
 use crate::stop_reason::StopReason;
 use crate::transport::sse::{SseEvent, SseParser};
 use crate::usage::Usage;
-use crate::wire::{Decoder, Progress};
+use crate::wire::{DecodeStatus, Decoder};
 
-/// Ends some streams; it carries nothing.
+/// Ends some streams; carries no data.
 const DONE_MARK: &str = "[DONE]";
 
-/// Decodes one answer.
 #[derive(Debug)]
 pub(crate) struct PiDecoder {
     parser: SseParser,
-    answer: Answer,
+    state: PiResponseState,
 }
 
 #[derive(Debug)]
-struct Answer {
+struct PiResponseState {
     timestamp: i64,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockMapping>,
     is_complete: bool,
 }
 
-/// Where a block of the gateway stands in our message.
+/// Maps a block index of the gateway to ours.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct BlockMapping {
     wire_index: usize,
     content_index: usize,
 }
 
-/// All fields of all events: a tagged enum would copy every delta once more.
+/// The fields of all events: a tagged enum would copy every delta once more.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event<'event> {
+struct GatewayEvent<'event> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'event, str>,
     #[serde(default)]
@@ -76,11 +75,11 @@ struct Event<'event> {
 }
 
 impl PiDecoder {
-    /// Creates the decoder of one answer that began at the given time.
+    /// `timestamp` is the start of the response.
     pub(crate) fn new(timestamp: i64) -> Self {
         Self {
             parser: SseParser::new(),
-            answer: Answer {
+            state: PiResponseState {
                 timestamp,
                 blocks: Vec::new(),
                 is_complete: false,
@@ -94,26 +93,26 @@ impl Decoder for PiDecoder {
         &mut self,
         bytes: &[u8],
         message: &mut MessageBuilder,
-    ) -> Result<Progress, ProviderError> {
-        let Self { parser, answer } = self;
-        parser.push(bytes, |event| answer.take(event, message))?;
-        Ok(if answer.is_complete {
-            Progress::Complete
+    ) -> Result<DecodeStatus, ProviderError> {
+        let Self { parser, state } = self;
+        parser.push(bytes, |event| state.handle_event(event, message))?;
+        Ok(if state.is_complete {
+            DecodeStatus::Complete
         } else {
-            Progress::More
+            DecodeStatus::More
         })
     }
 
     fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
-        let Self { parser, answer } = self;
+        let Self { parser, state } = self;
         parser.finish(|event| {
-            // The last event may have been cut off with the connection.
+            // The last event may be truncated by a lost connection.
             if serde_json::from_str::<IgnoredAny>(event.data).is_err() {
                 return Ok(());
             }
-            answer.take(event, message)
+            state.handle_event(event, message)
         })?;
-        if answer.is_complete {
+        if state.is_complete {
             Ok(())
         } else {
             Err(ProviderError::network(
@@ -123,8 +122,8 @@ impl Decoder for PiDecoder {
     }
 }
 
-impl Answer {
-    fn take(
+impl PiResponseState {
+    fn handle_event(
         &mut self,
         event: SseEvent<'_>,
         message: &mut MessageBuilder,
@@ -133,30 +132,30 @@ impl Answer {
         if self.is_complete || data.is_empty() || data == DONE_MARK {
             return Ok(());
         }
-        let event: Event<'_> = from_str_lenient(data).map_err(|error| {
+        let event: GatewayEvent<'_> = from_str_lenient(data).map_err(|error| {
             ProviderError::protocol(format!(
-                "An event of the stream was terminated early or is not valid: {error}"
+                "An event of the stream was terminated early or is invalid: {error}"
             ))
         })?;
-        self.event(event, message)
+        self.apply_event(event, message)
     }
 
-    fn event(
+    fn apply_event(
         &mut self,
-        event: Event<'_>,
+        event: GatewayEvent<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let index = event.content_index;
         match event.kind.as_ref() {
-            "text_delta" => message.append_text_part(self.block(index)?, &event.delta),
-            "thinking_delta" => message.append_thinking_part(self.block(index)?, &event.delta),
-            "toolcall_delta" => message.append_arguments_part(self.block(index)?, &event.delta),
-            "text_start" => self.begin(index, message.open_text()),
-            "thinking_start" => self.begin(
+            "text_delta" => message.append_text_or_empty(self.block(index)?, &event.delta),
+            "thinking_delta" => message.append_thinking_or_empty(self.block(index)?, &event.delta),
+            "toolcall_delta" => message.append_arguments_or_empty(self.block(index)?, &event.delta),
+            "text_start" => self.add_block(index, message.open_text()),
+            "thinking_start" => self.add_block(
                 index,
                 message.open_thinking_with(ThinkingContent::default()),
             ),
-            "toolcall_start" => self.begin(
+            "toolcall_start" => self.add_block(
                 index,
                 message.open_tool_call(ToolCall {
                     id: event.id.unwrap_or_default(),
@@ -169,19 +168,19 @@ impl Answer {
             "toolcall_end" => end_tool_call(self.block(index)?, event.tool_call, message),
             "done" => {
                 let reason = event.reason.unwrap_or(StopReason::Stop);
-                self.settle(event, message);
+                self.apply_terminal_event(event, message);
                 message.stop(reason, None);
                 self.is_complete = true;
             }
-            "error" => return Err(self.failure(event, message)),
-            // The start was told with the headers; other events may come later.
+            "error" => return Err(self.error(event, message)),
+            // `start` was emitted with the headers; unknown events are ignored.
             _ => {}
         }
         Ok(())
     }
 
-    fn begin(&mut self, wire_index: usize, content_index: usize) {
-        self.blocks.push(Block {
+    fn add_block(&mut self, wire_index: usize, content_index: usize) {
+        self.blocks.push(BlockMapping {
             wire_index,
             content_index,
         });
@@ -194,27 +193,27 @@ impl Answer {
             .map(|block| block.content_index)
             .ok_or_else(|| {
                 ProviderError::protocol(format!(
-                    "The stream goes on with block {wire_index}, which never began"
+                    "The stream continues block {wire_index}, which was never started"
                 ))
             })
     }
 
-    fn failure(&self, event: Event<'_>, message: &mut MessageBuilder) -> ProviderError {
+    fn error(&self, event: GatewayEvent<'_>, message: &mut MessageBuilder) -> ProviderError {
         let class = match event.reason {
             Some(StopReason::Aborted) => ErrorClass::Aborted,
             _ => ErrorClass::Protocol,
         };
         let text = event.error_message.clone();
-        self.settle(event, message);
+        self.apply_terminal_event(event, message);
         ProviderError::new(
             class,
             text.filter(|text| !text.is_empty())
-                .unwrap_or_else(|| "The gateway reported an error without saying which".to_owned()),
+                .unwrap_or_else(|| "The gateway reported an unknown error".to_owned()),
         )
     }
 
-    /// Takes what a terminal event says of the whole answer. The gateway knows the prices.
-    fn settle(&self, event: Event<'_>, message: &mut MessageBuilder) {
+    /// Applies the fields of a terminal event. The gateway computes the cost.
+    fn apply_terminal_event(&self, event: GatewayEvent<'_>, message: &mut MessageBuilder) {
         let timestamp = self.timestamp;
         message.update(|message| {
             message.usage = event.usage.unwrap_or_default();
@@ -237,7 +236,7 @@ impl Answer {
     }
 }
 
-fn end_text(content_index: usize, event: Event<'_>, message: &mut MessageBuilder) {
+fn end_text(content_index: usize, event: GatewayEvent<'_>, message: &mut MessageBuilder) {
     message.with_text(content_index, |block| {
         if let Some(text) = event.content {
             block.text = text;
@@ -247,7 +246,7 @@ fn end_text(content_index: usize, event: Event<'_>, message: &mut MessageBuilder
     message.close_text_with_signature(content_index);
 }
 
-fn end_thinking(content_index: usize, event: Event<'_>, message: &mut MessageBuilder) {
+fn end_thinking(content_index: usize, event: GatewayEvent<'_>, message: &mut MessageBuilder) {
     message.with_thinking(content_index, |block| {
         if let Some(text) = event.content {
             block.thinking = text;
@@ -262,7 +261,7 @@ fn end_tool_call(content_index: usize, call: Option<ToolCall>, message: &mut Mes
     let Some(mut call) = call else {
         return message.close_tool_call(content_index);
     };
-    // The block's type is not a field of the call itself.
+    // The block's type is not a field of the call.
     call.extra.shift_remove("type");
     let arguments = call.arguments.clone();
     message.with_tool_call(content_index, |block| *block = call);

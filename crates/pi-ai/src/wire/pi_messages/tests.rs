@@ -60,7 +60,7 @@ fn text_and_thinking_keep_their_signatures() {
 }
 
 #[test]
-fn calls_may_arrive_in_pieces_and_side_by_side() {
+fn calls_can_be_interleaved() {
     assert_snapshot!(lines(&events(fixture!("tools"))), @r##"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"a","toolName":"read"}
@@ -75,7 +75,7 @@ fn calls_may_arrive_in_pieces_and_side_by_side() {
 }
 
 #[test]
-fn comments_names_and_marks_are_skipped() {
+fn comments_names_and_end_markers_are_skipped() {
     assert_snapshot!(lines(&events(fixture!("oddities"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -85,7 +85,7 @@ fn comments_names_and_marks_are_skipped() {
 }
 
 #[test]
-fn an_error_event_keeps_what_had_arrived() {
+fn an_error_event_keeps_the_partial_message() {
     assert_snapshot!(lines(&events(fixture!("error"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -95,46 +95,46 @@ fn an_error_event_keeps_what_had_arrived() {
 }
 
 #[test]
-fn broken_streams_say_what_is_wrong() {
+fn malformed_streams_are_reported() {
     let start = r#"data: {"type":"text_start","contentIndex":0}"#;
     let cases = [
         (String::new(), "ended without a terminal event"),
         (format!("{start}\n\n"), "ended without a terminal event"),
         (
             r#"data: {"type":"text_delta","contentIndex":3,"delta":"x"}"#.to_owned() + "\n\n",
-            "block 3, which never began",
+            "block 3, which was never started",
         ),
         ("data: {\"type\n\n".to_owned(), "terminated early"),
         (
             r#"data: {"type":"error","reason":"error"}"#.to_owned(),
-            "without saying which",
+            "unknown error",
         ),
     ];
     for (body, expected) in cases {
         let events = events(body.as_bytes());
-        let said = &events.last().unwrap()["error"]["errorMessage"];
-        let said = said.as_str().unwrap();
-        assert!(said.contains(expected), "{said:?} lacks {expected:?}");
+        let error = &events.last().unwrap()["error"]["errorMessage"];
+        let error = error.as_str().unwrap();
+        assert!(error.contains(expected), "{error:?} lacks {expected:?}");
     }
 }
 
 #[test]
-fn a_gateway_may_say_that_the_request_was_cancelled() {
+fn a_gateway_can_report_cancellation() {
     let events = events(br#"data: {"type":"error","reason":"aborted","errorMessage":"stopped"}"#);
     assert_eq!(events.last().unwrap()["reason"], "aborted");
 }
 
 #[test]
-fn any_split_of_the_bytes_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     for body in [fixture!("text"), fixture!("tools"), fixture!("oddities")] {
         testing::assert_same_events_for_any_split(decoder, &model(), body);
     }
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_well() {
+fn a_truncated_stream_is_an_error() {
     for body in [fixture!("text"), fixture!("tools")] {
-        testing::assert_every_cut_ends_well(decoder, &model(), body);
+        testing::assert_truncation_is_an_error(decoder, &model(), body);
     }
 }
 
@@ -150,12 +150,12 @@ fn options() -> StreamOptions {
 }
 
 #[tokio::test]
-async fn the_transcript_is_sent_as_it_is() {
+async fn the_transcript_is_sent_unchanged() {
     for origin in [("mock", "pi-messages", "alpha"), ("other", "mistral", "m")] {
-        let messages = testing::everything(origin.0, origin.1, origin.2);
+        let messages = testing::full_conversation(origin.0, origin.1, origin.2);
         let exchange = exchange(&request(messages.clone(), options())).await;
         assert_eq!(exchange.url, "http://127.0.0.1:9/v1/messages");
-        let body = exchange.body.into_tree();
+        let body = exchange.body.into_value();
         assert_eq!(body["model"], "alpha");
         assert_eq!(body["options"], json!({}));
         let sent = &body["context"]["messages"];
@@ -179,7 +179,7 @@ async fn the_transcript_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn only_what_was_asked_for_is_sent() {
+async fn only_options_that_are_set_are_sent() {
     let forced = json!({"type": "function", "function": {"name": "read"}});
     let cases = [
         (options(), json!({})),
@@ -212,14 +212,14 @@ async fn only_what_was_asked_for_is_sent() {
             exchange(&request(json!([]), options))
                 .await
                 .body
-                .into_tree()["options"],
+                .into_value()["options"],
             expected
         );
     }
 }
 
 #[tokio::test]
-async fn the_environment_and_debugging_reach_the_request() {
+async fn environment_and_debug_option_are_applied() {
     let mut request = request(
         json!([]),
         StreamOptions {
@@ -231,7 +231,7 @@ async fn the_environment_and_debugging_reach_the_request() {
     let exchange = exchange(&request).await;
     assert_eq!(exchange.url, "http://127.0.0.1:9/v1/messages?debug=1");
     assert_eq!(
-        exchange.body.into_tree()["options"],
+        exchange.body.into_value()["options"],
         json!({"cacheRetention": "long"})
     );
     assert_eq!(
@@ -245,7 +245,7 @@ async fn the_environment_and_debugging_reach_the_request() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_key_is_not_sent() {
+async fn a_request_without_a_key_is_an_error() {
     let bare = request(json!([]), StreamOptions::default());
     let error = PiMessages.prepare(&bare).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
@@ -260,7 +260,7 @@ fn head(status: u16) -> ResponseHead {
 }
 
 #[test]
-fn a_refusal_is_worded_and_recorded() {
+fn a_failed_response_is_described_and_recorded() {
     let request = request(json!([]), StreamOptions::default());
     let own = r#"{"error":{"code":"no_credit","message":"empty"}}"#;
     assert_eq!(

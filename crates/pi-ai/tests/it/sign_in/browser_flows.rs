@@ -1,4 +1,4 @@
-//! Anthropic, ChatGPT, OpenRouter and Radius in a browser.
+//! Browser sign-ins of Anthropic, ChatGPT, OpenRouter and Radius.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::person::{Browser, Person};
-use super::recorded::requests;
+use super::request_snapshot::requests;
+use super::test_user::{Browser, TestUser};
 use super::{NOW, context, json_reply, stored};
 
 fn tokens() -> Value {
@@ -30,24 +30,24 @@ fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicOAuth {
     }
 }
 
-/// Asserts that the proof sent with the code belongs to the one sent with the question.
-fn assert_proof(person: &Person, verifier: &str) {
+/// Asserts that the PKCE verifier matches the challenge.
+fn assert_pkce(user: &TestUser, verifier: &str) {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
-    assert_eq!(person.opened_with("code_challenge"), challenge);
-    assert_eq!(person.opened_with("code_challenge_method"), "S256");
+    assert_eq!(user.opened_with("code_challenge"), challenge);
+    assert_eq!(user.opened_with("code_challenge_method"), "S256");
 }
 
 #[tokio::test]
-async fn anthropic_returns_through_the_browser() {
+async fn anthropic_signs_in_through_the_browser() {
     let service = GatedServer::start([json_reply(200, &tokens())]).await;
-    let person = Person::new(Browser::Returns("the code"), &[]);
+    let user = TestUser::new(Browser::Returns("the code"), &[]);
     let credential = anthropic(&service, 0)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
     let body = service.request(0).await.json();
-    assert_proof(&person, body["code_verifier"].as_str().unwrap());
-    let redirect = person.opened_with("redirect_uri");
+    assert_pkce(&user, body["code_verifier"].as_str().unwrap());
+    let redirect = user.opened_with("redirect_uri");
     assert!(redirect.starts_with("http://localhost:") && redirect.ends_with("/callback"));
     let random = [
         (redirect.as_str(), "redirect"),
@@ -63,10 +63,10 @@ async fn anthropic_returns_through_the_browser() {
         stored(credential),
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_600_000 - 300_000})
     );
-    let opened = person.opened();
-    let asked: Vec<_> = opened.query_pairs().map(|(name, _)| name).collect();
+    let opened = user.opened();
+    let parameters: Vec<_> = opened.query_pairs().map(|(name, _)| name).collect();
     assert_eq!(
-        asked,
+        parameters,
         [
             "code",
             "client_id",
@@ -81,33 +81,33 @@ async fn anthropic_returns_through_the_browser() {
 }
 
 #[tokio::test]
-async fn a_taken_port_leaves_pasting() {
+async fn a_used_port_falls_back_to_pasting() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
     for pasted in ["c0de#{state}", "{redirect}?code=c0de&state={state}", "c0de"] {
         let service = GatedServer::start([json_reply(200, &tokens())]).await;
-        let person = Person::new(Browser::Pastes(pasted), &[]);
+        let user = TestUser::new(Browser::Pastes(pasted), &[]);
         anthropic(&service, port)
-            .login(&context(), &person, &CancellationToken::new())
+            .login(&context(), &user, &CancellationToken::new())
             .await
             .unwrap();
         let body = service.request(0).await.json();
         assert_eq!(body["code"], "c0de", "{pasted}");
         assert_eq!(
-            person.opened_with("redirect_uri"),
+            user.opened_with("redirect_uri"),
             format!("http://localhost:{port}/callback")
         );
     }
 }
 
 #[tokio::test]
-async fn an_answer_to_another_question_is_refused() {
+async fn a_callback_with_another_state_is_rejected() {
     let service = GatedServer::start([]).await;
-    let person = Person::new(Browser::Pastes("c0de#another"), &[]);
-    let refused = anthropic(&service, 0)
-        .login(&context(), &person, &CancellationToken::new())
+    let user = TestUser::new(Browser::Pastes("c0de#another"), &[]);
+    let error = anthropic(&service, 0)
+        .login(&context(), &user, &CancellationToken::new())
         .await;
-    assert_eq!(refused.unwrap_err(), OAuthError::StateMismatch);
+    assert_eq!(error.unwrap_err(), OAuthError::StateMismatch);
     assert_eq!(service.requests(), vec![], "the code is not used");
 }
 
@@ -116,22 +116,22 @@ async fn the_callback_host_follows_the_environment() {
     let service = GatedServer::start([]).await;
     let env = Env::fixed([("PI_OAUTH_CALLBACK_HOST", "127.0.0.2")]);
     let context = OAuthContext::new(HttpClient::new(), env);
-    let person = Person::new(Browser::Never, &[]);
+    let user = TestUser::new(Browser::Never, &[]);
     let cancel = CancellationToken::new();
     let sign_in = OpenRouterOAuth {
         authorize_url: format!("{}/auth", service.url()),
         key_url: format!("{}/keys", service.url()),
     };
-    let login = sign_in.login(&context, &person, &cancel);
+    let login = sign_in.login(&context, &user, &cancel);
     tokio::pin!(login);
-    while person.events().is_empty() {
+    while user.events().is_empty() {
         tokio::select! {
             biased;
-            _ = &mut login => panic!("nobody has answered"),
+            _ = &mut login => panic!("the sign-in finished without a callback"),
             () = tokio::task::yield_now() => {}
         }
     }
-    let callback: url::Url = person.opened_with("callback_url").parse().unwrap();
+    let callback: url::Url = user.opened_with("callback_url").parse().unwrap();
     assert_eq!(callback.host_str(), Some("127.0.0.2"));
     let address = ("127.0.0.2", callback.port().unwrap());
     assert!(tokio::net::TcpStream::connect(address).await.is_ok());
@@ -139,17 +139,17 @@ async fn the_callback_host_follows_the_environment() {
     assert_eq!(login.await.unwrap_err(), OAuthError::Cancelled);
     assert!(
         tokio::net::TcpStream::connect(address).await.is_err(),
-        "the server is gone"
+        "the server is closed"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_browser_nobody_uses_is_given_up() {
+async fn an_unused_browser_sign_in_times_out() {
     let service = GatedServer::start([]).await;
-    let person = Person::new(Browser::Never, &[]);
+    let user = TestUser::new(Browser::Never, &[]);
     let started = tokio::time::Instant::now();
     let outcome = anthropic(&service, 0)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await;
     assert_eq!(
         outcome.unwrap_err().to_string(),
@@ -159,12 +159,12 @@ async fn a_browser_nobody_uses_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_refused_code_is_told_in_the_services_words() {
+async fn a_rejected_code_shows_the_error_of_the_service() {
     let refusal = json!({"error": "invalid_grant", "error_description": "Code is stale"});
     let service = GatedServer::start([json_reply(400, &refusal)]).await;
-    let person = Person::new(Browser::Returns("c"), &[]);
+    let user = TestUser::new(Browser::Returns("c"), &[]);
     let error = anthropic(&service, 0)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap_err();
     assert_eq!(
@@ -174,13 +174,13 @@ async fn a_refused_code_is_told_in_the_services_words() {
 }
 
 #[tokio::test]
-async fn anthropic_renews() {
-    let renewed = json!({"access_token": "acc2", "refresh_token": "ref2", "expires_in": 60});
-    let service = GatedServer::start([json_reply(200, &renewed)]).await;
+async fn anthropic_refreshes() {
+    let refreshed = json!({"access_token": "acc2", "refresh_token": "ref2", "expires_in": 60});
+    let service = GatedServer::start([json_reply(200, &refreshed)]).await;
     let old =
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": 1, "note": "kept"});
     let pi_ai::Credential::OAuth(old) = pi_ai::Credential::from_value(old).unwrap() else {
-        panic!("an OAuth credential");
+        panic!("expected an OAuth credential");
     };
     let credential = anthropic(&service, 0)
         .refresh(&old, &context())
@@ -206,15 +206,15 @@ fn access_token(account: &str) -> String {
 #[tokio::test]
 async fn chatgpt_in_a_browser() {
     let token = access_token("acct-1");
-    let answer = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
-    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let response = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
+    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
     let credential = sign_in
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
     let body = String::from_utf8(service.request(0).await.body).unwrap();
@@ -223,12 +223,12 @@ async fn chatgpt_in_a_browser() {
         .unwrap()
         .1
         .into_owned();
-    assert_proof(&person, &verifier);
-    let redirect = person.opened_with("redirect_uri");
+    assert_pkce(&user, &verifier);
+    let redirect = user.opened_with("redirect_uri");
     assert!(redirect.ends_with("/auth/callback"));
-    assert_eq!(person.opened_with("originator"), "pi");
+    assert_eq!(user.opened_with("originator"), "pi");
     assert_eq!(
-        person.opened_with("scope"),
+        user.opened_with("scope"),
         "openid profile email offline_access"
     );
     let random = [(redirect.as_str(), "redirect"), (&verifier, "verifier")];
@@ -249,17 +249,17 @@ async fn chatgpt_in_a_browser() {
 }
 
 #[tokio::test]
-async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
-    let answer =
+async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
+    let response =
         json!({"access_token": "s3cret.s3cret.s3cret", "refresh_token": "s3cret", "expires_in": 1});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
-    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
     let error = sign_in
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap_err()
         .to_string();
@@ -270,19 +270,19 @@ async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
 }
 
 #[tokio::test]
-async fn openrouter_gives_a_permanent_key() {
+async fn openrouter_returns_a_permanent_key() {
     let service = GatedServer::start([json_reply(200, &json!({"key": "sk-or-1"}))]).await;
-    let person = Person::new(Browser::Returns("c#1"), &[]);
+    let user = TestUser::new(Browser::Returns("c#1"), &[]);
     let sign_in = OpenRouterOAuth {
         authorize_url: format!("{}/auth", service.url()),
         key_url: format!("{}/keys", service.url()),
     };
     let credential = sign_in
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
     let verifier = service.request(0).await.json()["code_verifier"].clone();
-    assert_proof(&person, verifier.as_str().unwrap());
+    assert_pkce(&user, verifier.as_str().unwrap());
     let random = [(verifier.as_str().unwrap(), "verifier")];
     insta::assert_snapshot!(requests(&service, &random), @r#"
     POST /keys
@@ -299,7 +299,7 @@ async fn openrouter_gives_a_permanent_key() {
 }
 
 #[tokio::test]
-async fn radius_names_its_own_page() {
+async fn radius_provides_its_authorization_endpoint() {
     let service = GatedServer::start([
         json_reply(200, &json!({"authorizationEndpoint": "https://accounts.example/authorize?tenant=1"})),
         json_reply(
@@ -308,21 +308,21 @@ async fn radius_names_its_own_page() {
         ),
     ])
     .await;
-    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let mut sign_in = RadiusOAuth::new("Radius", &service.url());
     sign_in.callback_port = 0;
     let credential = sign_in
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
-    assert_eq!(person.opened().host_str(), Some("accounts.example"));
-    assert_eq!(person.opened_with("tenant"), "1");
-    let redirect = person.opened_with("redirect_uri");
+    assert_eq!(user.opened().host_str(), Some("accounts.example"));
+    assert_eq!(user.opened_with("tenant"), "1");
+    let redirect = user.opened_with("redirect_uri");
     assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/oauth/callback"));
     let body = String::from_utf8(service.request(1).await.body).unwrap();
     let verifier = body.split("code_verifier=").nth(1).unwrap();
     let verifier = verifier.split('&').next().unwrap();
-    assert_proof(&person, verifier);
+    assert_pkce(&user, verifier);
     let random = [(redirect.as_str(), "redirect"), (verifier, "verifier")];
     insta::assert_snapshot!(requests(&service, &random), @r#"
     GET /v1/oauth
@@ -343,15 +343,15 @@ async fn radius_names_its_own_page() {
 }
 
 #[tokio::test]
-async fn a_gateway_cannot_make_the_browser_open_anything_but_a_page() {
-    let answer = json!({"authorizationEndpoint": "file:///etc/passwd"});
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
-    let person = Person::new(Browser::Returns("c"), &["browser"]);
+async fn a_gateway_can_only_open_web_pages() {
+    let response = json!({"authorizationEndpoint": "file:///etc/passwd"});
+    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let mut sign_in = RadiusOAuth::new("Radius", &service.url());
     sign_in.callback_port = 0;
-    let refused = sign_in
-        .login(&context(), &person, &CancellationToken::new())
+    let error = sign_in
+        .login(&context(), &user, &CancellationToken::new())
         .await;
-    assert!(refused.is_err());
-    assert_eq!(person.events(), vec![]);
+    assert!(error.is_err());
+    assert_eq!(user.events(), vec![]);
 }

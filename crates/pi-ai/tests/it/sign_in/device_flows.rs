@@ -1,4 +1,4 @@
-//! ChatGPT, xAI, Kimi, Meta and Radius on another device.
+//! Device-code sign-ins of ChatGPT, xAI, Kimi, Meta and Radius.
 
 use pi_ai::{
     Credential, KimiCodingOAuth, MetaOAuth, OAuthCredential, OAuthError, OAuthFlow,
@@ -9,8 +9,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::person::{Browser, Person};
-use super::recorded::requests;
+use super::request_snapshot::requests;
+use super::test_user::{Browser, TestUser};
 use super::{NOW, context, json_reply, stored};
 
 fn device() -> Value {
@@ -32,19 +32,19 @@ fn tokens() -> Value {
     json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600})
 }
 
-fn person(answers: &[&'static str]) -> Person {
-    Person::new(Browser::Never, answers)
+fn user(replies: &[&'static str]) -> TestUser {
+    TestUser::new(Browser::Never, replies)
 }
 
 fn signed_in(value: Value) -> OAuthCredential {
     match Credential::from_value(value).unwrap() {
         Credential::OAuth(credential) => credential,
-        Credential::ApiKey(_) => panic!("an OAuth credential"),
+        Credential::ApiKey(_) => panic!("expected an OAuth credential"),
     }
 }
 
-async fn login(flow: &dyn OAuthFlow, person: &Person) -> Result<Value, OAuthError> {
-    flow.login(&context(), person, &CancellationToken::new())
+async fn login(flow: &dyn OAuthFlow, user: &TestUser) -> Result<Value, OAuthError> {
+    flow.login(&context(), user, &CancellationToken::new())
         .await
         .map(stored)
 }
@@ -57,17 +57,17 @@ fn xai(service: &GatedServer) -> XaiOAuth {
 }
 
 #[tokio::test]
-async fn xai_waits_until_the_code_was_used() {
+async fn xai_polls_until_the_code_is_used() {
     let service = GatedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
         json_reply(200, &tokens()),
     ])
     .await;
-    let person = person(&[]);
-    let credential = login(&xai(&service), &person).await.unwrap();
+    let user = user(&[]);
+    let credential = login(&xai(&service), &user).await.unwrap();
     assert_eq!(
-        person.device_code(),
+        user.device_code(),
         (
             "ABCD-1234".to_owned(),
             "https://example.com/device?code=ABCD-1234".to_owned()
@@ -103,7 +103,7 @@ async fn xai_waits_until_the_code_was_used() {
 async fn xai_keeps_a_refresh_token_that_is_not_replaced() {
     let service = GatedServer::start([json_reply(200, &json!({"access_token": "acc2"}))]).await;
     let old = signed_in(json!({"type": "oauth", "access": "a", "refresh": "ref", "expires": 1}));
-    let renewed = xai(&service).refresh(&old, &context()).await.unwrap();
+    let refreshed = xai(&service).refresh(&old, &context()).await.unwrap();
     insta::assert_snapshot!(requests(&service, &[]), @r#"
     POST /token
       accept: application/json
@@ -113,14 +113,14 @@ async fn xai_keeps_a_refresh_token_that_is_not_replaced() {
       refresh_token=ref
     "#);
     assert_eq!(
-        stored(renewed),
+        stored(refreshed),
         json!({"type": "oauth", "access": "acc2", "refresh": "ref", "expires": NOW + 3_300_000})
     );
 }
 
 #[tokio::test]
 async fn a_code_can_be_denied_or_expire() {
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             json!({"error": "access_denied", "error_description": "no thanks"}),
             "the service denied access: no thanks",
@@ -139,38 +139,38 @@ async fn a_code_can_be_denied_or_expire() {
         ),
     ] {
         let service =
-            GatedServer::start([json_reply(200, &device()), json_reply(400, &answer)]).await;
-        let error = login(&xai(&service), &person(&[])).await.unwrap_err();
+            GatedServer::start([json_reply(200, &device()), json_reply(400, &response)]).await;
+        let error = login(&xai(&service), &user(&[])).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }
 
 #[tokio::test]
-async fn a_page_that_is_none_is_not_shown() {
-    let mut answer = device();
-    answer["verification_uri"] = json!("calc:");
-    answer["verification_uri_complete"] = json!("file:///bin/sh");
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
-    let person = person(&[]);
-    let error = login(&xai(&service), &person).await.unwrap_err();
+async fn an_invalid_verification_url_is_not_shown() {
+    let mut response = device();
+    response["verification_uri"] = json!("calc:");
+    response["verification_uri_complete"] = json!("file:///bin/sh");
+    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let user = user(&[]);
+    let error = login(&xai(&service), &user).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "device code request: the response has an invalid \"verification_uri\""
     );
-    assert_eq!(person.events(), vec![]);
+    assert_eq!(user.events(), vec![]);
 }
 
 #[tokio::test]
-async fn a_cancelled_sign_in_stops_asking() {
+async fn a_canceled_sign_in_stops_polling() {
     let service = GatedServer::start([json_reply(200, &device())]).await;
-    let person = person(&[]);
+    let user = user(&[]);
     let cancel = CancellationToken::new();
     let flow = xai(&service);
     let context = context();
-    let login = flow.login(&context, &person, &cancel);
+    let login = flow.login(&context, &user, &cancel);
     tokio::pin!(login);
     tokio::select! {
-        _ = &mut login => panic!("the code was not used"),
+        _ = &mut login => panic!("the sign-in finished before the code was used"),
         _ = service.request(0) => {}
     }
     cancel.cancel();
@@ -192,7 +192,7 @@ async fn kimi_sends_its_token_as_a_bearer() {
     let flow = KimiCodingOAuth {
         auth_base_url: service.url(),
     };
-    let credential = login(&flow, &person(&[])).await.unwrap();
+    let credential = login(&flow, &user(&[])).await.unwrap();
     assert_eq!(
         credential,
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_600_000})
@@ -201,9 +201,9 @@ async fn kimi_sends_its_token_as_a_bearer() {
     let auth = flow.request_auth(&credential);
     assert!(auth.api_key.is_none());
     assert_eq!(auth.headers["authorization"], Some("Bearer acc".to_owned()));
-    let renewed = flow.refresh(&credential, &context()).await.unwrap();
+    let refreshed = flow.refresh(&credential, &context()).await.unwrap();
     assert_eq!(
-        stored(renewed),
+        stored(refreshed),
         json!({"type": "oauth", "access": "acc2", "refresh": "ref2", "expires": NOW + 60_000})
     );
     insta::assert_snapshot!(requests(&service, &[]), @r#"
@@ -252,7 +252,7 @@ async fn meta_mints_a_key_with_the_identity_token() {
     ])
     .await;
     let flow = meta(&service);
-    let credential = login(&flow, &person(&[])).await.unwrap();
+    let credential = login(&flow, &user(&[])).await.unwrap();
     assert_eq!(
         credential,
         json!({"type": "oauth", "access": "key1", "refresh": "identity", "expires": NOW + 86_400_000})
@@ -276,8 +276,8 @@ async fn meta_mints_a_key_with_the_identity_token() {
       {}
     "#);
     let credential = signed_in(credential);
-    let renewed = flow.refresh(&credential, &context()).await.unwrap();
-    assert_eq!(stored(renewed)["access"], "key2");
+    let refreshed = flow.refresh(&credential, &context()).await.unwrap();
+    assert_eq!(stored(refreshed)["access"], "key2");
     let over = flow.refresh(&credential, &context()).await.unwrap_err();
     assert!(over.is_rejection());
     assert_eq!(
@@ -292,7 +292,7 @@ async fn meta_mints_a_key_with_the_identity_token() {
 }
 
 #[tokio::test]
-async fn chatgpt_has_a_device_flow_of_its_own() {
+async fn chatgpt_has_its_own_device_flow() {
     // {"https://api.openai.com/auth":{"chatgpt_account_id":"acct-9"}}
     let token =
         "h.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjdC05In19.s";
@@ -324,21 +324,21 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
         auth_base_url: service.url(),
         callback_port: 0,
     };
-    let person = person(&["device_code"]);
-    let credential = login(&flow, &person).await.unwrap();
+    let user = user(&["device_code"]);
+    let credential = login(&flow, &user).await.unwrap();
     let page = format!("{}/codex/device", service.url());
-    assert_eq!(person.device_code(), ("WXYZ".to_owned(), page));
+    assert_eq!(user.device_code(), ("WXYZ".to_owned(), page));
     assert_eq!(
         credential,
         json!({"type": "oauth", "access": token, "refresh": "ref", "expires": NOW + 10_000, "accountId": "acct-9"})
     );
-    // A renewed token in another format does not lose the new refresh token.
-    let renewed = flow
+    // A refreshed token in another format does not lose the new refresh token.
+    let refreshed = flow
         .refresh(&signed_in(credential), &context())
         .await
         .unwrap();
     assert_eq!(
-        stored(renewed),
+        stored(refreshed),
         json!({"type": "oauth", "access": "opaque", "refresh": "ref2", "expires": NOW + 10_000, "accountId": "acct-9"})
     );
     insta::assert_snapshot!(requests(&service, &[(&service.url(), "service")]), @r#"
@@ -376,7 +376,7 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
 }
 
 #[tokio::test]
-async fn radius_takes_a_code_too() {
+async fn radius_supports_device_codes() {
     let service = GatedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
@@ -384,7 +384,7 @@ async fn radius_takes_a_code_too() {
     ])
     .await;
     let flow = RadiusOAuth::new("Radius", &service.url());
-    let credential = login(&flow, &person(&["device-code"])).await.unwrap();
+    let credential = login(&flow, &user(&["device-code"])).await.unwrap();
     assert_eq!(
         credential,
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_540_000})
@@ -411,18 +411,16 @@ async fn radius_takes_a_code_too() {
 }
 
 #[tokio::test]
-async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
+async fn an_unknown_choice_and_a_rejected_response() {
     let service = GatedServer::start([]).await;
     let flow = RadiusOAuth::new("Radius", &service.url());
-    let error = login(&flow, &person(&["carrier-pigeon"]))
-        .await
-        .unwrap_err();
+    let error = login(&flow, &user(&["carrier-pigeon"])).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "unknown choice carrier-pigeon"
     );
     assert_eq!(
-        login(&flow, &person(&[])).await.unwrap_err(),
+        login(&flow, &user(&[])).await.unwrap_err(),
         OAuthError::Cancelled
     );
 }

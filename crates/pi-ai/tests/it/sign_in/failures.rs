@@ -1,5 +1,5 @@
-//! What can go wrong with every sign-in in the same way: no network, a token that was revoked, a service
-//! that is down, answers that are none.
+//! Failures that all sign-ins share: no network, a revoked token, an unavailable service, invalid
+//! responses.
 
 use pi_ai::{
     AnthropicOAuth, Credential, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth,
@@ -9,10 +9,10 @@ use pi_test_support::GatedServer;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::person::{Browser, Person};
+use super::test_user::{Browser, TestUser};
 use super::{NOW, context, json_reply};
 
-/// Every sign-in that renews its tokens, at one address.
+/// Every sign-in that refreshes its tokens, with one base URL.
 fn flows(url: &str) -> Vec<(&'static str, Box<dyn OAuthFlow>)> {
     let radius = RadiusOAuth::new("Radius", url);
     vec![
@@ -71,12 +71,12 @@ fn expired() -> OAuthCredential {
         json!({"type": "oauth", "access": "old", "refresh": "revoked-token", "expires": 1});
     match Credential::from_value(stored).unwrap() {
         Credential::OAuth(credential) => credential,
-        Credential::ApiKey(_) => panic!("an OAuth credential"),
+        Credential::ApiKey(_) => panic!("expected an OAuth credential"),
     }
 }
 
 #[tokio::test]
-async fn a_revoked_token_asks_for_a_new_sign_in_and_is_not_shown() {
+async fn a_revoked_token_requires_a_new_sign_in_and_is_not_shown() {
     let names: Vec<&str> = flows("http://x").iter().map(|(name, _)| *name).collect();
     for name in names {
         let refusal = json!({"error": "invalid_grant", "error_description": "it was revoked"});
@@ -95,7 +95,7 @@ async fn a_revoked_token_asks_for_a_new_sign_in_and_is_not_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_network_nothing_is_lost_and_the_cause_is_told() {
+async fn a_network_failure_is_reported_and_keeps_the_credential() {
     let service = GatedServer::start([]).await;
     let url = service.url();
     drop(service);
@@ -110,7 +110,7 @@ async fn without_a_network_nothing_is_lost_and_the_cause_is_told() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_are_refused() {
+async fn invalid_responses_are_errors() {
     for body in [
         json!({}),
         json!({"access_token": 7}),
@@ -131,37 +131,37 @@ async fn answers_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_cannot_begin_says_so_and_can_be_given_up() {
+async fn a_sign_in_that_cannot_start_fails_and_can_be_canceled() {
     let service = GatedServer::start([]).await;
     let url = service.url();
     drop(service);
     for (name, flow) in flows(&url) {
-        // These open a page before they ask the service anything.
+        // These open a page before they send a request.
         if matches!(name, "anthropic" | "openai-codex") {
             continue;
         }
-        let answers: &[&str] = match name {
+        let replies: &[&str] = match name {
             "radius" => &["device-code"],
             "github-copilot" => &[""],
             _ => &[],
         };
-        let person = Person::new(Browser::Never, answers);
+        let user = TestUser::new(Browser::Never, replies);
         let (context, cancel) = (context(), CancellationToken::new());
-        let error = flow.login(&context, &person, &cancel).await.unwrap_err();
+        let error = flow.login(&context, &user, &cancel).await.unwrap_err();
         assert!(error.is_network(), "{name}: {error:?}");
     }
     for (name, flow) in flows("http://127.0.0.1:9") {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let person = Person::new(Browser::Never, &["browser", ""]);
-        let error = flow.login(&context(), &person, &cancel).await.unwrap_err();
+        let user = TestUser::new(Browser::Never, &["browser", ""]);
+        let error = flow.login(&context(), &user, &cancel).await.unwrap_err();
         assert!(error.is_cancelled(), "{name}: {error:?}");
     }
 }
 
 #[tokio::test]
-async fn a_clock_that_is_wrong_does_not_end_a_token_early() {
-    // A token's end is counted by the clock that asks for it, however wrong that is.
+async fn a_wrong_clock_does_not_expire_a_token_early() {
+    // Token expiry is computed from the local clock, even if that is wrong.
     for now in [0, NOW, i64::MAX / 4] {
         let tokens = json!({"access_token": "a", "refresh_token": "r", "expires_in": 3600});
         let service = GatedServer::start([json_reply(200, &tokens)]).await;
@@ -171,8 +171,8 @@ async fn a_clock_that_is_wrong_does_not_end_a_token_early() {
         };
         let env = pi_ai::Env::fixed([("HOME", "/nowhere")]).with_clock(move || now);
         let context = pi_ai::OAuthContext::new(pi_ai::HttpClient::new(), env);
-        let renewed = flow.refresh(&expired(), &context).await.unwrap();
-        assert!(!renewed.expires_within(60_000, now), "{now}");
-        assert!(renewed.expires_within(3_600_000, now), "{now}");
+        let refreshed = flow.refresh(&expired(), &context).await.unwrap();
+        assert!(!refreshed.expires_within(60_000, now), "{now}");
+        assert!(refreshed.expires_within(3_600_000, now), "{now}");
     }
 }

@@ -1,4 +1,4 @@
-//! GitHub Copilot: device, token, models, consent.
+//! GitHub Copilot: device code, token, models, policy consent.
 
 use pi_ai::{Credential, GithubCopilotOAuth, OAuthFlow};
 use pi_test_support::{GatedServer, Reply};
@@ -6,8 +6,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::person::{Browser, Person};
-use super::recorded::requests;
+use super::request_snapshot::requests;
+use super::test_user::{Browser, TestUser};
 use super::{context, json_reply, stored};
 
 const TOKEN: &str = "tid=1;exp=2;proxy-ep=proxy.business.githubcopilot.com;st=x";
@@ -54,7 +54,7 @@ async fn copilot_end_to_end() {
     ]});
     let service = GatedServer::start([
         json_reply(200, &device()),
-        // GitHub says so with status 200.
+        // GitHub reports this with status 200.
         json_reply(200, &json!({"error": "authorization_pending"})),
         json_reply(200, &json!({"access_token": "gho_1"})),
         json_reply(200, &copilot_token()),
@@ -62,9 +62,9 @@ async fn copilot_end_to_end() {
         json_reply(200, &json!({})),
     ])
     .await;
-    let person = Person::new(Browser::Never, &[""]);
+    let user = TestUser::new(Browser::Never, &[""]);
     let credential = sign_in(&service)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
     insta::assert_snapshot!(requests(&service, &[]), @r#"
@@ -124,9 +124,9 @@ async fn an_enterprise_has_its_own_host() {
         Reply::whole(429, &[("retry-after", "60")], "{}"),
     ])
     .await;
-    let person = Person::new(Browser::Never, &[" https://Corp.ghe.com/login "]);
+    let user = TestUser::new(Browser::Never, &[" https://Corp.ghe.com/login "]);
     let credential = sign_in(&service)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
     let targets: Vec<_> = service
@@ -143,7 +143,7 @@ async fn an_enterprise_has_its_own_host() {
             "/copilot/models"
         ]
     );
-    // The list of models was refused; the sign-in is good without it.
+    // The model list failed; the sign-in succeeds without it.
     let value = stored(credential.clone());
     assert_eq!(value["enterpriseUrl"], "corp.ghe.com");
     assert_eq!(value.get("availableModelIds"), None);
@@ -153,16 +153,16 @@ async fn an_enterprise_has_its_own_host() {
         Some("https://copilot-api.corp.ghe.com")
     );
 
-    let person = Person::new(Browser::Never, &["not a host"]);
+    let user = TestUser::new(Browser::Never, &["not a host"]);
     let error = sign_in(&service)
-        .login(&context(), &person, &CancellationToken::new())
+        .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap_err();
     assert_eq!(error.to_string(), "not a valid host or URL");
 }
 
 #[test]
-fn the_token_names_the_service() {
+fn the_token_determines_the_api_url() {
     for (token, expected) in [
         (TOKEN, "https://api.business.githubcopilot.com"),
         ("proxy-ep=other.example:8443", "https://other.example:8443"),
@@ -175,7 +175,7 @@ fn the_token_names_the_service() {
     ] {
         let value = json!({"type": "oauth", "access": token, "refresh": "r", "expires": 1});
         let Credential::OAuth(credential) = Credential::from_value(value).unwrap() else {
-            panic!("an OAuth credential");
+            panic!("expected an OAuth credential");
         };
         let auth = GithubCopilotOAuth::default().request_auth(&credential);
         assert_eq!(auth.base_url.as_deref(), Some(expected), "{token}");
@@ -183,7 +183,7 @@ fn the_token_names_the_service() {
 }
 
 #[tokio::test]
-async fn a_renewal_is_usable_before_the_models_are_known() {
+async fn a_refreshed_token_is_usable_before_the_models_are_known() {
     let service = GatedServer::start([
         json_reply(200, &copilot_token()),
         json_reply(200, &json!({"data": [model("a", true, "enabled")]})),
@@ -193,11 +193,14 @@ async fn a_renewal_is_usable_before_the_models_are_known() {
     let flow = sign_in(&service);
     let old = json!({"type": "oauth", "access": "x", "refresh": "gho_1", "expires": 1, "availableModelIds": ["old"]});
     let Credential::OAuth(old) = Credential::from_value(old).unwrap() else {
-        panic!("an OAuth credential");
+        panic!("expected an OAuth credential");
     };
-    let renewed = flow.refresh(&old, &context()).await.unwrap();
-    assert_eq!(stored(renewed.clone())["availableModelIds"], json!(["old"]));
-    let enriched = flow.enrich(&renewed, &context()).await.unwrap().unwrap();
+    let refreshed = flow.refresh(&old, &context()).await.unwrap();
+    assert_eq!(
+        stored(refreshed.clone())["availableModelIds"],
+        json!(["old"])
+    );
+    let enriched = flow.enrich(&refreshed, &context()).await.unwrap().unwrap();
     assert_eq!(stored(enriched)["availableModelIds"], json!(["a"]));
-    assert!(flow.enrich(&renewed, &context()).await.is_err());
+    assert!(flow.enrich(&refreshed, &context()).await.is_err());
 }

@@ -20,13 +20,13 @@ async fn phases_come_in_order() {
         .gate("body")
         .chunk("data: hi\n\ndata: [DONE]\n\n")])
     .await;
-    let mut stream = talk(&server, StreamOptions::default());
+    let mut stream = run_echo(&server, StreamOptions::default());
     let mut phase = stream.phase();
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Preparing);
     assert!(poll_once(&mut stream).await.is_pending());
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Connecting);
     tokio::select! {
-        _ = stream.next() => panic!("nothing was answered"),
+        _ = stream.next() => panic!("unexpected event before the response"),
         () = server.reached("head") => {}
     }
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Waiting);
@@ -41,13 +41,13 @@ async fn phases_come_in_order() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_serves_the_next_request() {
+async fn a_pooled_connection_serves_the_next_request() {
     let ok = || Reply::events().chunk("data: a\n\ndata: [DONE]\n\n");
     let server = GatedServer::start([ok(), ok()]).await;
     let http = HttpClient::new();
     for _ in 0..2 {
-        let request = ask(&server.url(), StreamOptions::default());
-        finish(stream(Parrot::default(), request, http.clone())).await;
+        let request = echo_request(&server.url(), StreamOptions::default());
+        finish(stream(EchoProtocol::default(), request, http.clone())).await;
     }
     let connections: Vec<usize> = server
         .requests()
@@ -58,18 +58,18 @@ async fn a_kept_connection_serves_the_next_request() {
 }
 
 #[tokio::test]
-async fn we_sign_our_name_and_headers_are_laid_over_each_other() {
+async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
     let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
     let model = model(
-        "parrot",
+        "echo",
         json!({"baseUrl": server.url(), "headers": {"X-Layer": "model", "x-model": "1"}}),
     );
     let options = StreamOptions {
-        headers: overrides(&[("x-layer", Some("options")), ("X-Parrot", None)]),
+        headers: overrides(&[("x-layer", Some("options")), ("X-Echo", None)]),
         ..StreamOptions::default()
     };
     finish(stream(
-        Parrot::default(),
+        EchoProtocol::default(),
         request(model, json!([]), options),
         HttpClient::new(),
     ))
@@ -77,7 +77,7 @@ async fn we_sign_our_name_and_headers_are_laid_over_each_other() {
     let sent = server.request(0).await;
     assert_eq!(
         (sent.method.as_str(), sent.target.as_str()),
-        ("POST", "/say")
+        ("POST", "/echo")
     );
     let version = env!("CARGO_PKG_VERSION");
     let name = sent.header("user-agent").unwrap();
@@ -85,8 +85,8 @@ async fn we_sign_our_name_and_headers_are_laid_over_each_other() {
     assert_eq!(sent.header("content-type"), Some("application/json"));
     assert_eq!(sent.header("x-layer"), Some("options"));
     assert_eq!(sent.header("x-model"), Some("1"));
-    assert_eq!(sent.header("x-parrot"), None);
-    assert_eq!(sent.json(), json!({"say": "hello"}));
+    assert_eq!(sent.header("x-echo"), None);
+    assert_eq!(sent.json(), json!({"input": "hello"}));
 }
 
 #[tokio::test]
@@ -96,15 +96,15 @@ async fn even_the_user_agent_can_be_deleted() {
         headers: overrides(&[("User-Agent", None)]),
         ..StreamOptions::default()
     };
-    finish(talk(&server, options)).await;
+    finish(run_echo(&server, options)).await;
     assert_eq!(server.request(0).await.header("user-agent"), None);
 }
 
 #[tokio::test]
 async fn hooks_see_and_change_the_exchange() {
-    struct Meddling(Arc<std::sync::Mutex<Vec<String>>>);
+    struct RecordingHooks(Arc<std::sync::Mutex<Vec<String>>>);
 
-    impl RequestHooks for Meddling {
+    impl RequestHooks for RecordingHooks {
         fn on_payload<'a>(&'a self, mut payload: Value, model: &'a Model) -> BoxFuture<'a, Value> {
             payload["model"] = model.id.clone().into();
             Box::pin(std::future::ready(payload))
@@ -116,7 +116,7 @@ async fn hooks_see_and_change_the_exchange() {
             _model: &'a Model,
         ) -> BoxFuture<'a, HeaderOverrides> {
             self.0.lock().unwrap().extend(headers.keys().cloned());
-            headers.insert("X-Parrot".to_owned(), Some("hook".to_owned()));
+            headers.insert("X-Echo".to_owned(), Some("hook".to_owned()));
             headers.insert("x-layer".to_owned(), None);
             Box::pin(std::future::ready(headers))
         }
@@ -141,19 +141,19 @@ async fn hooks_see_and_change_the_exchange() {
     let server = GatedServer::start([reply]).await;
     let seen = Arc::default();
     let options = StreamOptions {
-        hooks: Some(Arc::new(Meddling(Arc::clone(&seen)))),
+        hooks: Some(Arc::new(RecordingHooks(Arc::clone(&seen)))),
         ..StreamOptions::default()
     };
-    finish(talk(&server, options)).await;
+    finish(run_echo(&server, options)).await;
     let sent = server.request(0).await;
-    assert_eq!(sent.json(), json!({"say": "hello", "model": "alpha"}));
-    assert_eq!(sent.header("x-parrot"), Some("hook"));
+    assert_eq!(sent.json(), json!({"input": "hello", "model": "alpha"}));
+    assert_eq!(sent.header("x-echo"), Some("hook"));
     assert_eq!(sent.header("x-layer"), None);
     let expected = [
         "content-type",
         "user-agent",
+        "x-echo",
         "x-layer",
-        "x-parrot",
         "200 polly",
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
@@ -162,20 +162,20 @@ async fn hooks_see_and_change_the_exchange() {
 #[tokio::test]
 async fn a_body_can_be_compressed() {
     let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
-    let protocol = Parrot {
+    let protocol = EchoProtocol {
         encoding: BodyEncoding::Zstd,
-        ..Parrot::default()
+        ..EchoProtocol::default()
     };
-    let request = ask(&server.url(), StreamOptions::default());
+    let request = echo_request(&server.url(), StreamOptions::default());
     finish(stream(protocol, request, HttpClient::new())).await;
     let sent = server.request(0).await;
     assert_eq!(sent.header("content-encoding"), Some("zstd"));
     let body = zstd::decode_all(&sent.body[..]).unwrap();
-    assert_eq!(body, br#"{"say":"hello"}"#);
+    assert_eq!(body, br#"{"input":"hello"}"#);
 }
 
 #[tokio::test]
-async fn a_compressed_answer_is_read_as_it_arrives() {
+async fn a_compressed_response_is_decoded_as_it_arrives() {
     use std::io::Write as _;
 
     let mut encoder = zstd::Encoder::new(Vec::new(), 0).unwrap();
@@ -192,7 +192,7 @@ async fn a_compressed_answer_is_read_as_it_arrives() {
         .gate("late")
         .chunk(late)])
     .await;
-    let mut stream = talk(&server, StreamOptions::default());
+    let mut stream = run_echo(&server, StreamOptions::default());
     while stream.live().read(AssistantMessage::text) != "early" {
         stream.next().await.unwrap();
     }
@@ -213,12 +213,12 @@ async fn a_compressed_answer_is_read_as_it_arrives() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_keeps_the_partial_message() {
+async fn a_broken_connection_keeps_the_partial_message() {
     for reset in [false, true] {
         let reply = Reply::events().chunk("data: par\n\ndata: ti").gate("break");
         let reply = if reset { reply.reset() } else { reply.cut() };
         let server = GatedServer::start([reply]).await;
-        let stream = talk(&server, StreamOptions::default());
+        let stream = run_echo(&server, StreamOptions::default());
         let live = stream.live();
         let breaking = async {
             while live.read(AssistantMessage::text) != "par" {
@@ -238,26 +238,26 @@ async fn a_connection_that_breaks_keeps_the_partial_message() {
 }
 
 #[tokio::test]
-async fn an_answer_that_ends_early_is_the_decoders_to_judge() {
+async fn the_decoder_decides_about_an_early_end() {
     let server = GatedServer::start([Reply::events().chunk("data: par\n\n")]).await;
-    let finished = finish(talk(&server, StreamOptions::default())).await;
+    let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Network, &["ended without"]);
     assert_eq!(finished.text, "par");
 }
 
 #[tokio::test]
-async fn an_error_inside_the_stream_comes_after_what_went_before() {
+async fn an_error_event_keeps_the_preceding_events() {
     let body = "data: a\n\nevent: error\ndata: broken\n\n";
     let server = GatedServer::start([Reply::events().chunk(body)]).await;
-    let finished = finish(talk(&server, StreamOptions::default())).await;
+    let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Protocol, &["broken"]);
     assert_eq!(finished.text, "a");
 }
 
 #[tokio::test]
-async fn an_error_answer_keeps_status_and_body_and_is_diagnosed() {
+async fn an_error_response_keeps_status_and_body_and_is_diagnosed() {
     let server = GatedServer::start([Reply::whole(529, &[], "busy")]).await;
-    let finished = finish(talk(&server, StreamOptions::default())).await;
+    let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
     assert_eq!(finished.cause().status, Some(529));
     let diagnostics = serde_json::to_value(&finished.message.diagnostics).unwrap();
@@ -268,16 +268,16 @@ async fn an_error_answer_keeps_status_and_body_and_is_diagnosed() {
 }
 
 #[tokio::test]
-async fn a_huge_error_body_is_cut() {
-    let body = "x".repeat(3 * LARGEST_ERROR_BODY);
+async fn a_huge_error_body_is_truncated() {
+    let body = "x".repeat(3 * MAX_ERROR_BODY);
     let server = GatedServer::start([Reply::whole(500, &[], body)]).await;
-    let finished = finish(talk(&server, StreamOptions::default())).await;
+    let finished = finish(run_echo(&server, StreamOptions::default())).await;
     let text = finished.message.error_message.as_deref().unwrap();
-    assert_eq!(text.len(), "500 ".len() + LARGEST_ERROR_BODY);
+    assert_eq!(text.len(), "500 ".len() + MAX_ERROR_BODY);
 }
 
 #[tokio::test]
-async fn a_consumer_that_looks_away_stops_the_reading() {
+async fn an_idle_consumer_applies_back_pressure() {
     const CHUNKS: usize = 2_000;
     let chunk = format!("data: {}\n\n", "x".repeat(16 * 1024));
     let mut reply = Reply::events();
@@ -285,12 +285,12 @@ async fn a_consumer_that_looks_away_stops_the_reading() {
         reply = reply.chunk(chunk.clone());
     }
     let server = GatedServer::start([reply.gate("all sent").chunk("data: [DONE]\n\n")]).await;
-    let mut stream = talk(&server, StreamOptions::default());
+    let mut stream = run_echo(&server, StreamOptions::default());
     stream.next().await.unwrap();
     let all_sent = server.reached("all sent");
     tokio::select! {
-        () = all_sent => panic!("32 MiB were read though nobody took them"),
-        () = settle() => {}
+        () = all_sent => panic!("32 MiB were read without a consumer"),
+        () = drain_sockets() => {}
     }
     server.release("all sent");
     let finished = finish(stream).await;
@@ -298,10 +298,10 @@ async fn a_consumer_that_looks_away_stops_the_reading() {
 }
 
 #[tokio::test]
-async fn a_base_url_that_is_none_is_an_error() {
+async fn an_invalid_base_url_is_an_error() {
     for url in ["", "ftp://example.test", "not a url"] {
-        let request = ask(url, StreamOptions::default());
-        let finished = finish(stream(Parrot::default(), request, HttpClient::new())).await;
+        let request = echo_request(url, StreamOptions::default());
+        let finished = finish(stream(EchoProtocol::default(), request, HttpClient::new())).await;
         finished.assert_failed(ErrorClass::InvalidRequest, &["base URL"]);
     }
 }

@@ -17,27 +17,31 @@ fn retrying(max_retries: u32) -> StreamOptions {
 }
 
 async fn run_with(
-    protocol: Parrot,
+    protocol: EchoProtocol,
     server: &GatedServer,
     options: StreamOptions,
-) -> (Finished, Duration) {
-    let begun = Instant::now();
-    let stream = stream(protocol, ask(&server.url(), options), HttpClient::new());
+) -> (StreamOutcome, Duration) {
+    let started = Instant::now();
+    let stream = stream(
+        protocol,
+        echo_request(&server.url(), options),
+        HttpClient::new(),
+    );
     let finished = without_retry_waits(stream, finish).await;
-    (finished, begun.elapsed())
+    (finished, started.elapsed())
 }
 
 #[tokio::test]
-async fn nothing_is_retried_unless_asked_for() {
+async fn nothing_is_retried_by_default() {
     let server = GatedServer::start([slow(&[("retry-after", "7")])]).await;
-    let (finished, _) = run_with(Parrot::default(), &server, retrying(0)).await;
+    let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(0)).await;
     let retry_after = Some(Duration::from_secs(7));
     finished.assert_failed(ErrorClass::RateLimited { retry_after }, &["429 slow"]);
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn the_wait_a_service_asks_for_is_kept_and_shown() {
+async fn the_requested_retry_delay_is_honored_and_reported() {
     let server = GatedServer::start([
         slow(&[("retry-after", "30")]),
         Reply::whole(
@@ -53,10 +57,10 @@ async fn the_wait_a_service_asks_for_is_kept_and_shown() {
         Reply::events().chunk(OK),
     ])
     .await;
-    let begun = Instant::now();
-    let stream = talk(&server, retrying(3));
+    let started = Instant::now();
+    let stream = run_echo(&server, retrying(3));
     let mut phase = stream.phase();
-    let watching = async {
+    let watch = async {
         let mut seen = Vec::new();
         while phase.changed().await.is_ok() {
             if let StreamPhase::Retrying { attempt, delay } = *phase.borrow_and_update()
@@ -67,11 +71,11 @@ async fn the_wait_a_service_asks_for_is_kept_and_shown() {
         }
         seen
     };
-    let (finished, seen) = tokio::join!(without_retry_waits(stream, finish), watching);
+    let (finished, seen) = tokio::join!(without_retry_waits(stream, finish), watch);
     assert_eq!(finished.text, "ok");
-    // The date of the second refusal has passed: nothing to wait for, and perhaps nothing to see.
+    // The date of the second response has passed: no delay, and the phase may go unobserved.
     assert_eq!(seen, [(1, 30_000), (3, 5_000)]);
-    assert!(begun.elapsed() >= Duration::from_secs(35));
+    assert!(started.elapsed() >= Duration::from_secs(35));
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
     assert!(
@@ -83,42 +87,38 @@ async fn the_wait_a_service_asks_for_is_kept_and_shown() {
         .iter()
         .filter_map(|request| request.header("x-signed"))
         .collect();
-    assert_eq!(
-        signatures,
-        ["1", "2", "3", "4"],
-        "each attempt is signed anew"
-    );
+    assert_eq!(signatures, ["1", "2", "3", "4"], "every attempt is signed");
 }
 
 #[tokio::test]
-async fn a_service_may_forbid_the_retry() {
+async fn a_service_can_forbid_the_retry() {
     let server =
         GatedServer::start([Reply::whole(529, &[("x-should-retry", "false")], "busy")]).await;
-    let (finished, _) = run_with(Parrot::default(), &server, retrying(3)).await;
+    let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(3)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_wait_longer_than_allowed_is_an_error_that_names_it() {
+async fn a_delay_longer_than_allowed_is_an_error_with_both_durations() {
     let server = GatedServer::start([slow(&[("retry-after", "7")])]).await;
     let options = StreamOptions {
         max_retry_delay: Some(Duration::from_secs(2)),
         ..retrying(2)
     };
-    let (finished, _) = run_with(Parrot::default(), &server, options).await;
+    let (finished, _) = run_with(EchoProtocol::default(), &server, options).await;
     let retry_after = Some(Duration::from_secs(7));
-    let words = ["retry delay of 7s", "2s allowed", "429 slow"];
-    finished.assert_failed(ErrorClass::RateLimited { retry_after }, &words);
+    let fragments = ["retry delay of 7s", "2s allowed", "429 slow"];
+    finished.assert_failed(ErrorClass::RateLimited { retry_after }, &fragments);
     assert_eq!(finished.cause().status, Some(429));
     assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn retries_end_with_the_last_refusal() {
-    let refusals = (1..=3).map(|number| Reply::whole(500, &[], format!("no {number}")));
-    let server = GatedServer::start(refusals).await;
-    let (finished, waited) = run_with(Parrot::default(), &server, retrying(2)).await;
+async fn the_last_failed_attempt_is_reported() {
+    let failures = (1..=3).map(|number| Reply::whole(500, &[], format!("no {number}")));
+    let server = GatedServer::start(failures).await;
+    let (finished, waited) = run_with(EchoProtocol::default(), &server, retrying(2)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["500 no 3"]);
     assert_eq!(server.requests().len(), 3);
     // Half a second and a second, each less a quarter at most.
@@ -126,48 +126,48 @@ async fn retries_end_with_the_last_refusal() {
 }
 
 #[tokio::test]
-async fn the_protocol_decides_whether_and_how_to_retry() {
+async fn the_protocol_sets_the_retry_policy() {
     let cases = [
-        (RetrySupport::Never, 0, 2, 1),
-        (RetrySupport::Unheeding, 0, 1, 2),
-        (RetrySupport::Heeding, 2, 0, 3),
+        (TransportRetry::Never, 0, 2, 1),
+        (TransportRetry::IgnoreRetryAfter, 0, 1, 2),
+        (TransportRetry::HonorRetryAfter, 2, 0, 3),
     ];
-    for (support, least_retries, max_retries, expected) in cases {
-        // Heeding this delay would be an error.
-        let header: &[(&str, &str)] = match support {
-            RetrySupport::Unheeding => &[("retry-after", "4000")],
+    for (retry, min_retries, max_retries, expected) in cases {
+        // Honoring this delay would be an error.
+        let header: &[(&str, &str)] = match retry {
+            TransportRetry::IgnoreRetryAfter => &[("retry-after", "4000")],
             _ => &[("retry-after", "1")],
         };
         let server = GatedServer::start((0..4).map(|_| slow(header))).await;
-        let protocol = Parrot {
-            support,
-            least_retries,
-            ..Parrot::default()
+        let protocol = EchoProtocol {
+            retry,
+            min_retries,
+            ..EchoProtocol::default()
         };
         let (finished, _) = run_with(protocol, &server, retrying(max_retries)).await;
         assert_eq!(finished.message.error_message.as_deref(), Some("429 slow"));
-        assert_eq!(server.requests().len(), expected, "{support:?}");
+        assert_eq!(server.requests().len(), expected, "{retry:?}");
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_before_the_answer_is_tried_again() {
+async fn a_connection_that_breaks_before_the_response_is_retried() {
     let server = GatedServer::start([
         Reply::silent().cut(),
         Reply::silent().reset(),
         Reply::events().chunk(OK),
     ])
     .await;
-    let (finished, _) = run_with(Parrot::default(), &server, retrying(2)).await;
+    let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(2)).await;
     assert_eq!(finished.text, "ok");
     assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_is_not_tried_again() {
+async fn a_response_that_breaks_is_not_retried() {
     let server =
         GatedServer::start([Reply::events().chunk("data: par\n\n").gate("cut").cut()]).await;
-    let mut stream = talk(&server, retrying(2));
+    let mut stream = run_echo(&server, retrying(2));
     while stream.live().read(AssistantMessage::text) != "par" {
         stream.next().await.unwrap();
     }
@@ -179,9 +179,9 @@ async fn an_answer_that_breaks_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn an_attempt_without_an_answer_is_not_diagnosed_by_an_earlier_one() {
+async fn an_attempt_without_a_response_does_not_reuse_an_earlier_diagnostic() {
     let server = GatedServer::start([slow(&[("retry-after", "1")]), Reply::silent().cut()]).await;
-    let (finished, _) = run_with(Parrot::default(), &server, retrying(1)).await;
+    let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(1)).await;
     finished.assert_failed(ErrorClass::Network, &["Connection error"]);
     assert_eq!(finished.message.diagnostics, None);
 }

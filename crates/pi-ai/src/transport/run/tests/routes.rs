@@ -7,31 +7,31 @@ use crate::transport::HttpSettings;
 const OK: &str = "data: ok\n\ndata: [DONE]\n\n";
 
 fn with_env(url: &str, variables: &[(&str, &str)]) -> ModelRequest {
-    let mut request = ask(url, StreamOptions::default());
+    let mut request = echo_request(url, StreamOptions::default());
     request.env = Env::fixed(variables.iter().copied());
     request
 }
 
-async fn run(request: ModelRequest, http: HttpClient) -> Finished {
-    finish(stream(Parrot::default(), request, http)).await
+async fn run(request: ModelRequest, http: HttpClient) -> StreamOutcome {
+    finish(stream(EchoProtocol::default(), request, http)).await
 }
 
-/// An address where nobody listens.
-async fn dead_address() -> std::net::SocketAddr {
+/// An address without a listener.
+async fn unused_address() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap()
 }
 
 #[tokio::test]
-async fn a_proxy_of_the_environment_is_used_with_its_credentials() {
+async fn a_proxy_from_the_environment_is_used_with_its_credentials() {
     let server = GatedServer::start([Reply::events().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
     let request = with_env("http://api.example.test", &[("http_proxy", &proxy.url())]);
     assert_eq!(run(request, HttpClient::new()).await.text, "ok");
     let [seen] = &proxy.requests()[..] else {
-        panic!("one request went through the proxy");
+        panic!("expected one proxied request");
     };
-    assert_eq!(seen.target, "http://api.example.test/say");
+    assert_eq!(seen.target, "http://api.example.test/echo");
     assert_eq!(
         seen.header("proxy-authorization"),
         Some("Basic dXNlcjpwYXNz")
@@ -39,11 +39,11 @@ async fn a_proxy_of_the_environment_is_used_with_its_credentials() {
 }
 
 #[tokio::test]
-async fn request_scoped_variables_win_over_the_environment() {
+async fn request_scoped_variables_override_the_environment() {
     let server = GatedServer::start([Reply::events().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
-    let dead = format!("http://{}", dead_address().await);
-    let mut request = with_env("http://api.example.test", &[("http_proxy", &dead)]);
+    let unreachable = format!("http://{}", unused_address().await);
+    let mut request = with_env("http://api.example.test", &[("http_proxy", &unreachable)]);
     request
         .options
         .env
@@ -52,7 +52,7 @@ async fn request_scoped_variables_win_over_the_environment() {
 }
 
 #[tokio::test]
-async fn tls_goes_through_a_tunnel() {
+async fn tls_uses_a_proxy_tunnel() {
     let authority = TestAuthority::new();
     let server = GatedServer::start_tls(&authority, [Reply::events().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
@@ -63,7 +63,7 @@ async fn tls_goes_through_a_tunnel() {
     let finished = run(request, HttpClient::with_settings(settings)).await;
     assert_eq!(finished.text, "ok");
     let [seen] = &proxy.requests()[..] else {
-        panic!("one tunnel was asked for");
+        panic!("expected one tunnel request");
     };
     assert_eq!(
         (seen.method.as_str(), seen.target.as_str()),
@@ -77,10 +77,13 @@ async fn tls_goes_through_a_tunnel() {
 }
 
 #[tokio::test]
-async fn a_loopback_target_is_reached_directly() {
+async fn a_loopback_target_bypasses_the_proxy() {
     let server = GatedServer::start([Reply::events().chunk(OK)]).await;
-    let dead = format!("http://{}", dead_address().await);
-    let variables = [("http_proxy", dead.as_str()), ("ALL_PROXY", &dead)];
+    let unreachable = format!("http://{}", unused_address().await);
+    let variables = [
+        ("http_proxy", unreachable.as_str()),
+        ("ALL_PROXY", &unreachable),
+    ];
     assert_eq!(
         run(with_env(&server.url(), &variables), HttpClient::new())
             .await
@@ -90,24 +93,24 @@ async fn a_loopback_target_is_reached_directly() {
 }
 
 #[tokio::test]
-async fn a_dead_proxy_is_named() {
-    let dead = dead_address().await;
+async fn an_unreachable_proxy_is_named_in_the_error() {
+    let unreachable = unused_address().await;
     let request = with_env(
         "http://api.example.test",
-        &[("http_proxy", &format!("http://u:secret@{dead}"))],
+        &[("http_proxy", &format!("http://u:secret@{unreachable}"))],
     );
     let finished = run(request, HttpClient::new()).await;
-    let words = [
+    let fragments = [
         "Connection error",
-        "api.example.test through the proxy",
-        &dead.to_string(),
+        "api.example.test through proxy",
+        &unreachable.to_string(),
     ];
-    finished.assert_failed(ErrorClass::Network, &words);
+    finished.assert_failed(ErrorClass::Network, &fragments);
     assert!(!finished.cause().message.contains("secret"));
 }
 
 #[tokio::test]
-async fn a_proxy_that_wants_another_password_is_named() {
+async fn a_proxy_that_rejects_the_password_is_reported() {
     for target in ["http://api.example.test", "https://api.example.test"] {
         let proxy = GatedServer::start([Reply::whole(407, &[], "no")]).await;
         let address = proxy.url().replace("http://", "http://u:secret@");
@@ -116,41 +119,48 @@ async fn a_proxy_that_wants_another_password_is_named() {
             .with_proxy(address);
         let finished = run(with_env(target, &[]), HttpClient::with_settings(settings)).await;
         let cause = finished.cause();
-        let told = cause.message.to_lowercase();
-        assert!(told.contains("407") || told.contains("proxy"), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        let message = cause.message.to_lowercase();
+        assert!(
+            message.contains("407") || message.contains("proxy"),
+            "{message}"
+        );
+        assert!(!message.contains("secret"), "{message}");
         assert_eq!(
             proxy.requests().len(),
             1,
-            "a wrong password is not tried again"
+            "a rejected password is not retried"
         );
     }
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_named() {
-    let dead = dead_address().await;
-    let finished = run(with_env(&format!("http://{dead}"), &[]), HttpClient::new()).await;
-    let words = ["Connection error", &dead.to_string(), "refused"];
-    finished.assert_failed(ErrorClass::Network, &words);
+async fn a_refused_connection_is_reported() {
+    let unreachable = unused_address().await;
+    let finished = run(
+        with_env(&format!("http://{unreachable}"), &[]),
+        HttpClient::new(),
+    )
+    .await;
+    let fragments = ["Connection error", &unreachable.to_string(), "refused"];
+    finished.assert_failed(ErrorClass::Network, &fragments);
 }
 
 #[tokio::test]
-async fn a_certificate_of_an_unknown_authority_is_refused() {
+async fn a_certificate_of_an_unknown_authority_is_rejected() {
     let server = GatedServer::start_tls(&TestAuthority::new(), [Reply::events().chunk(OK)]).await;
-    // Trusting another authority must not help, and spares the test the platform's roots.
+    // Trusting another authority must not help, and avoids loading the platform's roots.
     let settings = HttpSettings::default().with_root(TestAuthority::new().certificate());
     let finished = run(
         with_env(&server.url(), &[]),
         HttpClient::with_settings(settings),
     )
     .await;
-    let words = [
+    let fragments = [
         "Connection error",
         "TLS certificate of 127.0.0.1",
         "not trusted",
     ];
-    finished.assert_failed(ErrorClass::Network, &words);
+    finished.assert_failed(ErrorClass::Network, &fragments);
     assert!(server.requests().is_empty());
 }
 
@@ -165,26 +175,26 @@ async fn a_trusted_certificate_is_accepted() {
 
 #[tokio::test]
 async fn a_redirect_is_followed_within_the_origin_only() {
-    let elsewhere = GatedServer::start([Reply::events().chunk(OK)]).await;
-    let location = format!("{}/say", elsewhere.url());
+    let other_origin = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let location = format!("{}/echo", other_origin.url());
     let server = GatedServer::start([
         Reply::whole(307, &[("location", "/moved")], ""),
         Reply::whole(308, &[("location", &location)], ""),
     ])
     .await;
     let finished = run(with_env(&server.url(), &[]), HttpClient::new()).await;
-    let words = [
+    let fragments = [
         "308",
         "redirects to",
-        &elsewhere.address().to_string(),
+        &other_origin.address().to_string(),
         "base URL",
     ];
-    finished.assert_failed(ErrorClass::InvalidRequest, &words);
+    finished.assert_failed(ErrorClass::InvalidRequest, &fragments);
     let targets: Vec<String> = server
         .requests()
         .into_iter()
         .map(|request| request.target)
         .collect();
-    assert_eq!(targets, ["/say", "/moved"]);
-    assert!(elsewhere.requests().is_empty());
+    assert_eq!(targets, ["/echo", "/moved"]);
+    assert!(other_origin.requests().is_empty());
 }

@@ -29,7 +29,7 @@ async fn exchange(request: &ModelRequest) -> HttpExchange {
     AnthropicMessages.prepare(request).await.unwrap()
 }
 
-/// Builds a request of one short prompt and returns its body.
+/// Builds a request with one short prompt and returns its body.
 async fn body(model: Value, options: StreamOptions) -> Value {
     let prompt = json!([
         {"role": "system", "content": "Be brief.", "toolsAdded": [
@@ -44,15 +44,15 @@ async fn body(model: Value, options: StreamOptions) -> Value {
     exchange(&request(model, prompt, options))
         .await
         .body
-        .into_tree()
+        .into_value()
 }
 
 #[tokio::test]
-async fn a_conversation_with_everything_in_it_as_own_history() {
-    let messages = testing::everything("mock", "anthropic-messages", "alpha");
+async fn full_conversation_as_own_history() {
+    let messages = testing::full_conversation("mock", "anthropic-messages", "alpha");
     let exchange = exchange(&request(json!({}), messages, options())).await;
     assert_eq!(exchange.url, "http://127.0.0.1:9/v1/messages?beta=true");
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}]}
@@ -76,12 +76,12 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
 }
 
 #[tokio::test]
-async fn a_conversation_with_everything_in_it_handed_over() {
-    let messages = testing::everything("elsewhere", "openai-responses", "omega");
+async fn full_conversation_as_hand_off() {
+    let messages = testing::full_conversation("elsewhere", "openai-responses", "omega");
     let handed = exchange(&request(json!({}), messages, options()))
         .await
         .body
-        .into_tree();
+        .into_value();
     assert_snapshot!(outline(&handed), @r##"
     model: "alpha"
     messages:
@@ -106,7 +106,7 @@ async fn a_conversation_with_everything_in_it_handed_over() {
 }
 
 #[tokio::test]
-async fn changes_of_prompt_and_tools_may_stand_in_the_conversation() {
+async fn prompt_and_tool_changes_are_sent_in_the_conversation() {
     let compat = json!({"compat": {"supportsMidConvoSystemMessages": true,
         "supportsMidConvoToolChanges": true}});
     let messages = json!([
@@ -125,7 +125,7 @@ async fn changes_of_prompt_and_tools_may_stand_in_the_conversation() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-tool-changes-2026-07-01")
     );
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"hi"}
@@ -138,14 +138,14 @@ async fn changes_of_prompt_and_tools_may_stand_in_the_conversation() {
       {"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}
     tools:
       {"name":"read","description":"Reads.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"cache_control":{"type":"ephemeral"}}
-      {"name":"__pi_deferred_placeholder__","description":"A placeholder that is never available; do not call it.","input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
+      {"name":"__pi_deferred_placeholder__","description":"Placeholder that is never available. Do not call it.","input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
       {"name":"write","description":"Writes.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
     thinking: {"type":"disabled"}
     "##);
 }
 
 #[tokio::test]
-async fn a_tool_with_two_meanings_is_declared_once_with_the_last_one() {
+async fn a_redefined_tool_is_declared_once() {
     let compat = json!({"compat": {"supportsMidConvoSystemMessages": true,
         "supportsMidConvoToolChanges": true}});
     let tool = |description: &str| {
@@ -159,14 +159,14 @@ async fn a_tool_with_two_meanings_is_declared_once_with_the_last_one() {
     ]);
     let exchange = exchange(&request(compat, messages, options())).await;
     assert_eq!(exchange.headers.get("anthropic-beta"), None);
-    let body = exchange.body.into_tree();
+    let body = exchange.body.into_value();
     assert_eq!(body["tools"].as_array().unwrap().len(), 1);
     assert_eq!(body["tools"][0]["description"], "Reads well.");
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn the_effort_may_be_part_of_the_history() {
+async fn the_effort_can_be_part_of_the_history() {
     let model = json!({"compat": {"supportsMidConvoEffort": true, "forceAdaptiveThinking": true},
         "thinkingLevelMap": {"off": null, "xhigh": "xhigh"}});
     let answer = |provider: &str, level: &str| {
@@ -190,7 +190,7 @@ async fn the_effort_may_be_part_of_the_history() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-output-config-2026-07-01,thinking-binding-controls-2026-08-01")
     );
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"1"}
@@ -264,12 +264,12 @@ async fn thinking_follows_level_map_and_flags() {
             ..options()
         };
         let body = body(model, options).await;
-        let said: Vec<_> = ["thinking", "output_config"]
+        let error: Vec<_> = ["thinking", "output_config"]
             .into_iter()
             .filter_map(|field| Some((field.to_owned(), body.get(field)?.clone())))
             .collect();
         assert_eq!(
-            Value::Object(said.into_iter().collect()),
+            Value::Object(error.into_iter().collect()),
             expected,
             "{label}"
         );
@@ -308,13 +308,13 @@ async fn compat_flags_change_the_tools() {
 }
 
 #[tokio::test]
-async fn strict_tools_are_declared_whole() {
-    let messages = testing::everything("mock", "anthropic-messages", "alpha");
+async fn strict_tools_keep_all_schema_keywords() {
+    let messages = testing::full_conversation("mock", "anthropic-messages", "alpha");
     let strict = json!({"compat": {"supportsStrictTools": true}});
     let body = exchange(&request(strict, messages, options()))
         .await
         .body
-        .into_tree();
+        .into_value();
     assert_snapshot!(outline(&json!({"tools": body["tools"]})), @r##"
     tools:
       {"name":"read","description":"Reads a file.","eager_input_streaming":true,"strict":true,"input_schema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false}}
@@ -350,7 +350,7 @@ async fn cache_markers_follow_the_retention() {
 }
 
 #[tokio::test]
-async fn temperature_is_left_out_where_the_service_refuses_it() {
+async fn temperature_is_omitted_if_unsupported() {
     let cases = [
         (json!({}), ThinkingLevel::Off, json!(0.5)),
         (json!({}), ThinkingLevel::Low, Value::Null),
@@ -371,8 +371,8 @@ async fn temperature_is_left_out_where_the_service_refuses_it() {
 }
 
 #[tokio::test]
-async fn caller_s_wishes_reach_the_body() {
-    let wishes = StreamOptions {
+async fn options_of_the_caller_reach_the_body() {
+    let caller_options = StreamOptions {
         metadata: serde_json::from_value(json!({"user_id": "u", "other": 1})).unwrap(),
         tool_choice: Some(ToolChoice::None),
         max_tokens: Some(100),
@@ -380,7 +380,7 @@ async fn caller_s_wishes_reach_the_body() {
     };
     let model =
         json!({"compat": {"allowedFallbackModels": [{"provider": "mock", "model": "beta"}]}});
-    let body_one = body(model, wishes).await;
+    let body_one = body(model, caller_options).await;
     assert_eq!(body_one["metadata"], json!({"user_id": "u"}));
     assert_eq!(body_one["tool_choice"], json!({"type": "none"}));
     assert_eq!(body_one["max_tokens"], 100);
@@ -407,7 +407,7 @@ async fn caller_s_wishes_reach_the_body() {
 }
 
 #[tokio::test]
-async fn blank_content_is_left_out_and_images_get_a_word() {
+async fn blank_content_is_dropped_and_images_get_a_text() {
     let image = json!({"type": "image", "data": "x", "mimeType": "image/png"});
     let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}});
     let result = |id: &str, content: Value| {
@@ -432,14 +432,14 @@ async fn blank_content_is_left_out_and_images_get_a_word() {
     ]);
     let body_of = async |compat: Value| {
         let request = request(json!({"compat": compat}), messages.clone(), options());
-        exchange(&request).await.body.into_tree()
+        exchange(&request).await.body.into_value()
     };
     assert_snapshot!(outline(&body_of(json!({})).await), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}]}
       {"role":"assistant","content":[{"type":"text","text":"unsigned"},{"type":"thinking","thinking":"","signature":"sig"},{"type":"redacted_thinking","data":"data"},{"type":"tool_use","id":"a","name":"read","input":{}},{"type":"tool_use","id":"b","name":"read","input":{}}]}
-      {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(see the attached image)"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}],"is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":false}]}
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(see attached image)"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"x"}}],"is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":false}]}
       {"role":"user","content":[{"type":"text","text":"next","cache_control":{"type":"ephemeral"}}]}
     max_tokens: 8192
     stream: true
@@ -520,7 +520,7 @@ async fn headers_authenticate_and_route() {
 }
 
 #[tokio::test]
-async fn a_beta_list_of_the_user_replaces_ours() {
+async fn a_beta_header_of_the_user_replaces_ours() {
     let thinking = |headers: Value, interleaved: bool| StreamOptions {
         reasoning: ThinkingLevel::Low,
         headers: serde_json::from_value(headers).unwrap(),
@@ -528,11 +528,11 @@ async fn a_beta_list_of_the_user_replaces_ours() {
             .unwrap(),
         ..options()
     };
-    let ours = "anthropic-beta: interleaved-thinking-2025-05-14";
+    let default_beta = "anthropic-beta: interleaved-thinking-2025-05-14";
     let key = "x-api-key: key";
     let by_model = json!({"headers": {"anthropic-beta": "theirs"}});
     let cases: [(Value, StreamOptions, &[&str]); 5] = [
-        (json!({}), thinking(json!({}), true), &[ours, key]),
+        (json!({}), thinking(json!({}), true), &[default_beta, key]),
         (json!({}), thinking(json!({}), false), &[key]),
         (
             json!({}),
@@ -552,9 +552,12 @@ async fn a_beta_list_of_the_user_replaces_ours() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_credential_is_not_sent() {
-    let bare = request(json!({}), json!([]), StreamOptions::default());
-    let error = AnthropicMessages.prepare(&bare).await.unwrap_err();
+async fn a_request_without_a_credential_is_an_error() {
+    let request_without_credential = request(json!({}), json!([]), StreamOptions::default());
+    let error = AnthropicMessages
+        .prepare(&request_without_credential)
+        .await
+        .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert_eq!(error.message, "No API key for provider mock");
 }

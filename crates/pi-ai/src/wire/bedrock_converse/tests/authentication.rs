@@ -15,8 +15,8 @@ use crate::transport::{HttpClient, user_agent};
 use crate::wire::testing::{self, NOW};
 use crate::wire::{HttpProtocol, OutgoingRequest};
 
-/// Later than any test runs.
-const FAR_AWAY: &str = "2199-01-01T00:00:00Z";
+/// An expiry after any test run.
+const FAR_FUTURE: &str = "2199-01-01T00:00:00Z";
 
 fn request(variables: &[(&str, &str)], options: StreamOptions) -> ModelRequest {
     let model = testing::model(
@@ -29,7 +29,7 @@ fn request(variables: &[(&str, &str)], options: StreamOptions) -> ModelRequest {
     request
 }
 
-async fn signed_by(
+async fn sign_with(
     protocol: &BedrockConverse,
     request: &ModelRequest,
     headers: &[(&'static str, &'static str)],
@@ -49,14 +49,14 @@ async fn signed_by(
 }
 
 async fn signed(request: &ModelRequest) -> Result<HeaderMap, ProviderError> {
-    signed_by(&BedrockConverse::default(), request, &[]).await
+    sign_with(&BedrockConverse::default(), request, &[]).await
 }
 
 fn text<'headers>(headers: &'headers HeaderMap, name: &str) -> &'headers str {
     headers[name].to_str().unwrap()
 }
 
-/// Returns the id of the key that a request was signed with.
+/// Returns the ID of the key that a request was signed with.
 async fn key_id(variables: &[(&str, &str)]) -> String {
     let headers = signed(&request(variables, StreamOptions::default()))
         .await
@@ -67,7 +67,7 @@ async fn key_id(variables: &[(&str, &str)]) -> String {
     scope.split_once('/').unwrap().0.to_owned()
 }
 
-/// The expected signature was calculated apart from this program, with HMAC-SHA256 alone.
+/// The expected signature was calculated independently, with HMAC-SHA256 alone.
 #[tokio::test]
 async fn a_request_is_signed_as_aws_documents_it() {
     let request = request(
@@ -81,7 +81,7 @@ async fn a_request_is_signed_as_aws_documents_it() {
         ],
         StreamOptions::default(),
     );
-    let headers = signed_by(
+    let headers = sign_with(
         &BedrockConverse::default(),
         &request,
         &[
@@ -124,7 +124,7 @@ async fn a_bearer_token_replaces_the_signature() {
         ..StreamOptions::default()
     };
     let by_option = StreamOptions {
-        provider_options: [("bearerToken".to_owned(), "asked".into())]
+        provider_options: [("bearerToken".to_owned(), "requested".into())]
             .into_iter()
             .collect(),
         ..by_key.clone()
@@ -132,7 +132,7 @@ async fn a_bearer_token_replaces_the_signature() {
     let cases = [
         (StreamOptions::default(), "Bearer ambient"),
         (by_key, "Bearer stored"),
-        (by_option, "Bearer asked"),
+        (by_option, "Bearer requested"),
     ];
     for (options, expected) in cases {
         let headers = signed(&request(&in_environment, options)).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_bearer_token_replaces_the_signature() {
 }
 
 #[tokio::test]
-async fn a_gateway_may_do_without_authentication() {
+async fn a_gateway_can_skip_authentication() {
     let variables = [
         ("AWS_BEDROCK_SKIP_AUTH", "1"),
         ("AWS_BEARER_TOKEN_BEDROCK", "t"),
@@ -193,7 +193,7 @@ async fn profiles_are_read_from_the_shared_files() {
 }
 
 #[tokio::test]
-async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
+async fn a_profile_of_the_provider_overrides_keys_in_the_environment() {
     let home = home(&[(
         ".aws/credentials",
         "[team]\naws_access_key_id = TEAM\naws_secret_access_key = s\n",
@@ -209,13 +209,13 @@ async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
         env: [("AWS_PROFILE".to_owned(), "team".to_owned())].into(),
         ..StreamOptions::default()
     };
-    let asked = StreamOptions {
+    let requested = StreamOptions {
         provider_options: [("profile".to_owned(), "team".into())]
             .into_iter()
             .collect(),
         ..StreamOptions::default()
     };
-    for options in [stored, asked] {
+    for options in [stored, requested] {
         let headers = signed(&request(&variables, options)).await.unwrap();
         assert!(text(&headers, "authorization").contains("Credential=TEAM/"));
     }
@@ -223,7 +223,7 @@ async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_profile_may_name_a_process() {
+async fn a_profile_can_use_a_process() {
     let home = home(&[(
         ".aws/config",
         "[default]\ncredential_process = printf '{\"Version\":1,\"AccessKeyId\":\"PROCESS\",\
@@ -232,29 +232,32 @@ async fn a_profile_may_name_a_process() {
     assert_eq!(key_id(&[("HOME", text_of(home.path()))]).await, "PROCESS");
 }
 
-fn found(body: String) -> Reply {
+fn json_found(body: String) -> Reply {
     Reply::whole(200, &[], body)
 }
 
-fn temporary(key: &str) -> String {
+fn temporary_credentials(key: &str) -> String {
     json!({"Code": "Success", "AccessKeyId": key, "SecretAccessKey": "s", "Token": "t",
-        "Expiration": FAR_AWAY})
+        "Expiration": FAR_FUTURE})
     .to_string()
 }
 
-fn assumed(operation: &str, key: &str) -> String {
+fn assumed_role(operation: &str, key: &str) -> String {
     format!(
         "<{operation}Response><{operation}Result><Credentials><AccessKeyId>{key}</AccessKeyId>\
          <SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
-         <Expiration>{FAR_AWAY}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn>\
+         <Expiration>{FAR_FUTURE}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed_role-role/r/s</Arn>\
          <AssumedRoleId>id</AssumedRoleId></AssumedRoleUser></{operation}Result></{operation}Response>"
     )
 }
 
 #[tokio::test]
-async fn a_container_s_endpoint_is_asked_once() {
-    let server =
-        GatedServer::start([found(temporary("CONTAINER")), found(temporary("CONTAINER"))]).await;
+async fn container_credentials_are_cached() {
+    let server = GatedServer::start([
+        json_found(temporary_credentials("CONTAINER")),
+        json_found(temporary_credentials("CONTAINER")),
+    ])
+    .await;
     let uri = format!("{}/credentials", server.url());
     let variables = [
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri.as_str()),
@@ -264,7 +267,7 @@ async fn a_container_s_endpoint_is_asked_once() {
     let request = request(&variables, StreamOptions::default());
     let protocol = BedrockConverse::default();
     for _ in 0..2 {
-        let headers = signed_by(&protocol, &request, &[]).await.unwrap();
+        let headers = sign_with(&protocol, &request, &[]).await.unwrap();
         assert!(text(&headers, "authorization").contains("Credential=CONTAINER/"));
         assert_eq!(text(&headers, "x-amz-security-token"), "t");
     }
@@ -274,7 +277,7 @@ async fn a_container_s_endpoint_is_asked_once() {
 
     let mut late = request;
     late.env = Env::fixed(variables).with_clock(|| 7_226_582_400_000 - 60_000);
-    signed_by(&protocol, &late, &[]).await.unwrap();
+    sign_with(&protocol, &late, &[]).await.unwrap();
     assert_eq!(
         server.requests().len(),
         2,
@@ -284,8 +287,8 @@ async fn a_container_s_endpoint_is_asked_once() {
 
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_role() {
-    let answer = assumed("AssumeRoleWithWebIdentity", "WEB");
-    let server = GatedServer::start([found(answer)]).await;
+    let reply = assumed_role("AssumeRoleWithWebIdentity", "WEB");
+    let server = GatedServer::start([json_found(reply)]).await;
     let home = home(&[("token", "the-identity")]);
     let token_file = home.path().join("token");
     let variables = [
@@ -301,8 +304,8 @@ async fn a_web_identity_is_exchanged_for_a_role() {
 }
 
 #[tokio::test]
-async fn a_profile_may_take_a_role() {
-    let server = GatedServer::start([found(assumed("AssumeRole", "ROLE"))]).await;
+async fn a_profile_can_assume_a_role() {
+    let server = GatedServer::start([json_found(assumed_role("AssumeRole", "ROLE"))]).await;
     let home = home(&[
         (
             ".aws/config",
@@ -318,22 +321,22 @@ async fn a_profile_may_take_a_role() {
         ("AWS_ENDPOINT_URL_STS", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "ROLE");
-    let asked = server.requests().remove(0);
+    let requested = server.requests().remove(0);
     assert!(
-        asked
+        requested
             .header("authorization")
             .unwrap()
             .contains("Credential=BASE/")
     );
-    assert_eq!(asked.header("user-agent"), Some(user_agent().as_str()));
+    assert_eq!(requested.header("user-agent"), Some(user_agent().as_str()));
 }
 
 #[tokio::test]
-async fn a_profile_may_use_a_single_sign_on() {
+async fn a_profile_can_use_single_sign_on() {
     let credentials = json!({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "s",
         "sessionToken": "t", "expiration": 7_226_582_400_000_i64}});
-    let server = GatedServer::start([found(credentials.to_string())]).await;
-    let token = json!({"accessToken": "the-token", "expiresAt": FAR_AWAY}).to_string();
+    let server = GatedServer::start([json_found(credentials.to_string())]).await;
+    let token = json!({"accessToken": "the-token", "expiresAt": FAR_FUTURE}).to_string();
     let home = home(&[
         (
             ".aws/config",
@@ -351,17 +354,20 @@ async fn a_profile_may_use_a_single_sign_on() {
         ("AWS_ENDPOINT_URL_SSO", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "SSO");
-    let asked = server.requests().remove(0);
-    assert_eq!(asked.header("x-amz-sso_bearer_token"), Some("the-token"));
+    let requested = server.requests().remove(0);
+    assert_eq!(
+        requested.header("x-amz-sso_bearer_token"),
+        Some("the-token")
+    );
 }
 
 #[tokio::test]
-async fn an_instance_s_metadata_is_the_last_resort() {
+async fn instance_metadata_is_the_last_resort() {
     let lifetime = [("x-aws-ec2-metadata-token-ttl-seconds", "21600")];
     let server = GatedServer::start([
         Reply::whole(200, &lifetime, "token"),
-        found("the-role".to_owned()),
-        found(temporary("INSTANCE")),
+        json_found("the-role".to_owned()),
+        json_found(temporary_credentials("INSTANCE")),
     ])
     .await;
     let variables = [
@@ -369,34 +375,38 @@ async fn an_instance_s_metadata_is_the_last_resort() {
         ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "INSTANCE");
-    let asked: Vec<_> = server
+    let requested: Vec<_> = server
         .requests()
         .into_iter()
         .map(|request| request.target)
         .collect();
     let role = "/latest/meta-data/iam/security-credentials/";
     assert_eq!(
-        asked,
+        requested,
         ["/latest/api/token", role, &format!("{role}the-role")]
     );
 }
 
 #[tokio::test]
-async fn missing_and_broken_credentials_are_told_apart() {
-    let nothing = [
+async fn missing_and_broken_credentials_have_different_errors() {
+    let no_credentials = [
         ("HOME", "/nonexistent"),
         ("AWS_EC2_METADATA_DISABLED", "true"),
     ];
-    let error = signed(&request(&nothing, StreamOptions::default()))
+    let error = signed(&request(&no_credentials, StreamOptions::default()))
         .await
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(
-        error.message.starts_with("No AWS credentials were found"),
+        error.message.starts_with("No AWS credentials found"),
         "{error}"
     );
 
-    let gone = [nothing[0], nothing[1], ("AWS_PROFILE", "gone")];
+    let gone = [
+        no_credentials[0],
+        no_credentials[1],
+        ("AWS_PROFILE", "gone"),
+    ];
     let error = signed(&request(&gone, StreamOptions::default()))
         .await
         .unwrap_err();
@@ -409,6 +419,6 @@ async fn missing_and_broken_credentials_are_told_apart() {
         .await
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
-    let beginning = "The AWS credentials could not be loaded: ";
-    assert!(error.message.starts_with(beginning), "{error}");
+    let prefix = "Cannot load AWS credentials: ";
+    assert!(error.message.starts_with(prefix), "{error}");
 }

@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::super::BedrockConverse;
-use super::answers::body;
+use super::responses::body;
 use crate::env::Env;
 use crate::message::AssistantMessage;
 use crate::options::{ModelRequest, StreamOptions};
@@ -30,7 +30,7 @@ fn request(server: &GatedServer) -> ModelRequest {
     request
 }
 
-async fn answer(server: &GatedServer) -> std::sync::Arc<AssistantMessage> {
+async fn run_request(server: &GatedServer) -> std::sync::Arc<AssistantMessage> {
     let protocol = BedrockConverse::default();
     transport::stream(protocol, request(server), HttpClient::new())
         .result()
@@ -47,11 +47,11 @@ fn busy() -> Reply {
 }
 
 #[tokio::test]
-async fn a_busy_service_is_asked_three_times_whatever_the_options_say() {
+async fn a_busy_service_is_retried_regardless_of_the_options() {
     let framed = [("content-type", "application/vnd.amazon.eventstream")];
     let whole = Reply::whole(200, &framed, body("text"));
     let server = GatedServer::start([busy(), busy(), whole]).await;
-    let message = answer(&server).await;
+    let message = run_request(&server).await;
     assert_eq!(message.stop_reason, StopReason::Stop);
     assert_eq!(message.text(), "Grüße aus 東京 😀");
     let requests = server.requests();
@@ -66,9 +66,9 @@ async fn a_busy_service_is_asked_three_times_whatever_the_options_say() {
 }
 
 #[tokio::test]
-async fn what_stays_refused_is_recorded_with_its_request() {
+async fn a_final_failure_records_the_request_id() {
     let server = GatedServer::start([busy(), busy(), busy()]).await;
-    let message = answer(&server).await;
+    let message = run_request(&server).await;
     assert_eq!(
         message.error_message.as_deref(),
         Some("Service unavailable: busy")
@@ -82,13 +82,13 @@ async fn what_stays_refused_is_recorded_with_its_request() {
 }
 
 #[tokio::test]
-async fn a_failure_in_mid_stream_keeps_the_text_and_names_the_request() {
+async fn a_failure_in_the_stream_keeps_the_text_and_the_request_id() {
     let framed = [
         ("content-type", "application/vnd.amazon.eventstream"),
         ("x-amzn-requestid", "req-2"),
     ];
     let server = GatedServer::start([Reply::whole(200, &framed, body("exception"))]).await;
-    let message = answer(&server).await;
+    let message = run_request(&server).await;
     assert_eq!(message.text(), "par");
     assert_eq!(message.stop_reason, StopReason::Error);
     let diagnostics: Value = serde_json::to_value(&message.diagnostics).unwrap();

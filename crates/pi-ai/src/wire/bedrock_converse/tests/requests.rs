@@ -25,7 +25,7 @@ async fn exchange(request: &ModelRequest) -> HttpExchange {
     BedrockConverse::default().prepare(request).await.unwrap()
 }
 
-/// Builds a request of one short prompt and returns its body.
+/// Builds a request with one short prompt and returns its body.
 async fn body(model: Value, options: StreamOptions) -> Value {
     let prompt = json!([
         {"role": "system", "content": "Be brief.", "toolsAdded": [
@@ -38,12 +38,12 @@ async fn body(model: Value, options: StreamOptions) -> Value {
     exchange(&request(model, prompt, options))
         .await
         .body
-        .into_tree()
+        .into_value()
 }
 
 #[tokio::test]
-async fn a_conversation_with_everything_in_it_as_own_history() {
-    let messages = testing::everything("mock", "bedrock-converse-stream", SONNET);
+async fn full_conversation_as_own_history() {
+    let messages = testing::full_conversation("mock", "bedrock-converse-stream", SONNET);
     let exchange = exchange(&request(
         json!({"id": SONNET}),
         messages,
@@ -54,7 +54,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
         exchange.url,
         "http://127.0.0.1:9/model/us.anthropic.claude-sonnet-4-5-v1%3A0/converse-stream"
     );
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"two reads","signature":"c2lnbmF0dXJl"}}},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1|fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2|fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -70,10 +70,10 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
 }
 
 #[tokio::test]
-async fn a_conversation_with_everything_in_it_handed_over() {
-    let messages = testing::everything("elsewhere", "openai-responses", "omega");
+async fn full_conversation_as_hand_off() {
+    let messages = testing::full_conversation("elsewhere", "openai-responses", "omega");
     let exchange = exchange(&request(json!({}), messages, StreamOptions::default())).await;
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"text":"two reads"},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -88,7 +88,7 @@ async fn a_conversation_with_everything_in_it_handed_over() {
 }
 
 #[tokio::test]
-async fn thinking_is_asked_of_claude_alone() {
+async fn only_claude_receives_thinking_settings() {
     let beta = json!(["interleaved-thinking-2025-05-14"]);
     let budget = |tokens: u64| {
         json!({"thinking": {"type": "enabled", "budget_tokens": tokens,
@@ -162,7 +162,7 @@ async fn cache_points_follow_model_and_retention() {
 }
 
 #[tokio::test]
-async fn tools_are_declared_as_the_caller_wishes() {
+async fn tool_settings_of_the_caller_are_applied() {
     let with = |choice: Value| StreamOptions {
         provider_options: [("toolChoice".to_owned(), choice)].into_iter().collect(),
         ..StreamOptions::default()
@@ -196,7 +196,7 @@ async fn tools_are_declared_as_the_caller_wishes() {
 
 #[tokio::test]
 async fn a_history_with_calls_keeps_its_tools_declared() {
-    let messages = testing::everything("mock", "bedrock-converse-stream", "alpha");
+    let messages = testing::full_conversation("mock", "bedrock-converse-stream", "alpha");
     let options = StreamOptions {
         tool_choice: Some(ToolChoice::None),
         ..StreamOptions::default()
@@ -204,13 +204,13 @@ async fn a_history_with_calls_keeps_its_tools_declared() {
     let body = exchange(&request(json!({}), messages, options))
         .await
         .body
-        .into_tree();
+        .into_value();
     assert_eq!(body["toolConfig"]["tools"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
-async fn odd_content_is_made_acceptable() {
-    let answer = json!({"role": "assistant", "api": "bedrock-converse-stream", "provider": "mock",
+async fn unsupported_content_is_adapted() {
+    let assistant = json!({"role": "assistant", "api": "bedrock-converse-stream", "provider": "mock",
         "model": SONNET, "stopReason": "toolUse", "timestamp": NOW, "content": [
             {"type": "text", "text": " "},
             {"type": "thinking", "thinking": "unsigned"},
@@ -221,7 +221,7 @@ async fn odd_content_is_made_acceptable() {
     let messages = json!([
         {"role": "user", "content": " ", "timestamp": NOW},
         {"role": "user", "content": [], "timestamp": NOW},
-        answer,
+        assistant,
         {"role": "toolResult", "toolCallId": "a", "toolName": "read", "content": [],
             "isError": false, "timestamp": NOW},
     ]);
@@ -232,7 +232,7 @@ async fn odd_content_is_made_acceptable() {
         ..StreamOptions::default()
     };
     let exchange = exchange(&request(json!({"id": SONNET}), messages, options)).await;
-    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     messages:
       {"role":"user","content":[{"text":"<empty>"},{"text":"<empty>"}]}
       {"role":"assistant","content":[{"text":"unsigned"},{"reasoningContent":{"redactedContent":"b3BhcXVl"}},{"toolUse":{"toolUseId":"a","name":"read","input":{"nested":[{"kept":null}]}}}]}
@@ -243,7 +243,7 @@ async fn odd_content_is_made_acceptable() {
 }
 
 #[tokio::test]
-async fn an_image_of_an_unknown_type_is_refused() {
+async fn an_image_of_an_unknown_type_is_an_error() {
     let messages = json!([{"role": "user", "timestamp": NOW,
         "content": [{"type": "image", "data": "", "mimeType": "image/tiff"}]}]);
     let request = request(json!({}), messages, StreamOptions::default());
@@ -251,10 +251,13 @@ async fn an_image_of_an_unknown_type_is_refused() {
         .prepare(&request)
         .await
         .unwrap_err();
-    assert_eq!(error.message, "Bedrock takes no images of type image/tiff");
+    assert_eq!(
+        error.message,
+        "Bedrock does not support images of type image/tiff"
+    );
 }
 
-/// Model id, base address, variables and expected address.
+/// Model ID, base URL, variables and expected URL.
 type Case<'case> = (
     &'case str,
     &'case str,
@@ -263,7 +266,7 @@ type Case<'case> = (
 );
 
 #[tokio::test]
-async fn region_and_address_follow_the_configuration() {
+async fn region_and_url_follow_the_configuration() {
     let aws = "https://bedrock-runtime.us-east-1.amazonaws.com";
     let regional = |region: &str| format!("https://bedrock-runtime.{region}.amazonaws.com");
     let arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc";

@@ -1,4 +1,4 @@
-//! The rules of the pool, over sockets that only pretend.
+//! The rules of the pool, with fake sockets.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::error::ProviderError;
-use crate::transport::websocket::Incoming;
+use crate::transport::websocket::WebSocketMessage;
 
-/// A socket that never says anything until it is told to.
+/// A socket that receives nothing until the test closes it.
 #[derive(Debug)]
 struct QuietSocket {
     number: usize,
-    speaks: watch::Receiver<bool>,
+    closed_by_service: watch::Receiver<bool>,
     closed: Arc<AtomicUsize>,
 }
 
@@ -22,12 +22,20 @@ impl MessageSocket for QuietSocket {
         Ok(())
     }
 
-    async fn receive(&mut self, _limit: Option<Duration>) -> Result<Incoming, ProviderError> {
-        if self.speaks.wait_for(|speaks| *speaks).await.is_err() {
+    async fn receive(
+        &mut self,
+        _limit: Option<Duration>,
+    ) -> Result<WebSocketMessage, ProviderError> {
+        if self
+            .closed_by_service
+            .wait_for(|closed_by_service| *closed_by_service)
+            .await
+            .is_err()
+        {
             std::future::pending::<()>().await;
         }
         let reason = String::new();
-        Ok(Incoming::Closed { code: 1000, reason })
+        Ok(WebSocketMessage::Closed { code: 1000, reason })
     }
 
     async fn close(self) {
@@ -35,17 +43,17 @@ impl MessageSocket for QuietSocket {
     }
 }
 
-struct Fixture {
+struct PoolFixture {
     pool: SocketPool<QuietSocket>,
-    speaks: watch::Sender<bool>,
+    closed_by_service: watch::Sender<bool>,
     closed: Arc<AtomicUsize>,
 }
 
-impl Fixture {
+impl PoolFixture {
     fn new() -> Self {
         Self {
             pool: SocketPool::default(),
-            speaks: watch::Sender::new(false),
+            closed_by_service: watch::Sender::new(false),
             closed: Arc::default(),
         }
     }
@@ -53,12 +61,12 @@ impl Fixture {
     fn open(&self, number: usize) -> Connection<QuietSocket> {
         Connection::new(QuietSocket {
             number,
-            speaks: self.speaks.subscribe(),
+            closed_by_service: self.closed_by_service.subscribe(),
             closed: Arc::clone(&self.closed),
         })
     }
 
-    /// Leases a key and returns which socket was kept there.
+    /// Leases a key and returns the pooled connection.
     async fn lease(&self, session: &str) -> (Lease<QuietSocket>, Option<Connection<QuietSocket>>) {
         let key = SocketKey {
             session_id: session.to_owned(),
@@ -68,12 +76,12 @@ impl Fixture {
         self.pool.lease(Some(key)).await
     }
 
-    async fn keep(&self, session: &str, number: usize) {
+    async fn pool(&self, session: &str, number: usize) {
         let (lease, _) = self.lease(session).await;
-        lease.give_back(self.open(number));
+        lease.release(self.open(number));
     }
 
-    async fn kept(&self, session: &str) -> Option<usize> {
+    async fn pooled(&self, session: &str) -> Option<usize> {
         let (_lease, connection) = self.lease(session).await;
         connection.map(|connection| connection.socket.number)
     }
@@ -83,90 +91,94 @@ impl Fixture {
     }
 }
 
-/// Runs every task that can run: the paused clock advances only when none can.
-async fn let_others_run() {
+/// Runs every ready task: the paused clock only advances when none is.
+async fn run_ready_tasks() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kept_connection_serves_the_same_session_only() {
-    let fixture = Fixture::new();
-    fixture.keep("one", 1).await;
-    assert_eq!(fixture.kept("other").await, None);
-    assert_eq!(fixture.kept("one").await, Some(1));
-    assert_eq!(fixture.kept("one").await, None, "it was not given back");
+async fn a_pooled_connection_serves_the_same_session_only() {
+    let fixture = PoolFixture::new();
+    fixture.pool("one", 1).await;
+    assert_eq!(fixture.pooled("other").await, None);
+    assert_eq!(fixture.pooled("one").await, Some(1));
+    assert_eq!(fixture.pooled("one").await, None, "it was not given back");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_leased_connection_is_not_shared() {
-    let fixture = Fixture::new();
-    fixture.keep("one", 1).await;
+    let fixture = PoolFixture::new();
+    fixture.pool("one", 1).await;
     let (lease, connection) = fixture.lease("one").await;
     let (second_lease, second) = fixture.lease("one").await;
     assert!(second.is_none());
-    second_lease.give_back(fixture.open(2));
-    let_others_run().await;
+    second_lease.release(fixture.open(2));
+    run_ready_tasks().await;
     assert_eq!(
         fixture.closed(),
         1,
         "the second connection is closed after use"
     );
-    lease.give_back(connection.unwrap());
-    assert_eq!(fixture.kept("one").await, Some(1));
+    lease.release(connection.unwrap());
+    assert_eq!(fixture.pooled("one").await, Some(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_nobody_wants_is_closed() {
-    let fixture = Fixture::new();
-    fixture.keep("one", 1).await;
+async fn an_idle_connection_is_closed() {
+    let fixture = PoolFixture::new();
+    fixture.pool("one", 1).await;
     tokio::time::sleep(IDLE_LIMIT.saturating_sub(Duration::from_secs(1))).await;
     let (lease, connection) = fixture.lease("one").await;
-    lease.give_back(connection.unwrap());
+    lease.release(connection.unwrap());
     tokio::time::sleep(IDLE_LIMIT + Duration::from_secs(1)).await;
     assert_eq!(fixture.closed(), 1);
-    assert_eq!(fixture.kept("one").await, None);
+    assert_eq!(fixture.pooled("one").await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_old_connection_is_closed() {
-    let fixture = Fixture::new();
+    let fixture = PoolFixture::new();
     let (lease, _) = fixture.lease("one").await;
     let connection = fixture.open(1);
     tokio::time::sleep(AGE_LIMIT).await;
-    lease.give_back(connection);
-    assert_eq!(fixture.kept("one").await, None);
-    let_others_run().await;
+    lease.release(connection);
+    assert_eq!(fixture.pooled("one").await, None);
+    run_ready_tasks().await;
     assert_eq!(fixture.closed(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_the_service_closes_is_let_go() {
-    let fixture = Fixture::new();
-    fixture.keep("one", 1).await;
-    fixture.speaks.send_replace(true);
-    let_others_run().await;
+async fn a_connection_closed_by_the_service_is_dropped() {
+    let fixture = PoolFixture::new();
+    fixture.pool("one", 1).await;
+    fixture.closed_by_service.send_replace(true);
+    run_ready_tasks().await;
     assert_eq!(fixture.closed(), 1);
-    assert_eq!(fixture.kept("one").await, None);
+    assert_eq!(fixture.pooled("one").await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_pool_lets_go_of_everything() {
-    let fixture = Fixture::new();
-    fixture.keep("one", 1).await;
-    let Fixture { pool, speaks, .. } = fixture;
-    assert_eq!(speaks.receiver_count(), 1);
+async fn dropping_the_pool_closes_all_connections() {
+    let fixture = PoolFixture::new();
+    fixture.pool("one", 1).await;
+    let PoolFixture {
+        pool,
+        closed_by_service,
+        ..
+    } = fixture;
+    assert_eq!(closed_by_service.receiver_count(), 1);
     drop(pool);
-    speaks.closed().await;
+    closed_by_service.closed().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_without_session_closes_its_connection() {
-    let fixture = Fixture::new();
+    let fixture = PoolFixture::new();
     for number in 1..=2 {
-        let (lease, kept) = fixture.pool.lease(None).await;
-        assert!(kept.is_none());
-        lease.give_back(fixture.open(number));
-        let_others_run().await;
+        let (lease, pooled) = fixture.pool.lease(None).await;
+        assert!(pooled.is_none());
+        lease.release(fixture.open(number));
+        run_ready_tasks().await;
         assert_eq!(fixture.closed(), number);
     }
 }

@@ -20,45 +20,45 @@ use super::*;
 use crate::event::AssistantMessageEvent;
 use crate::message::AssistantMessage;
 use crate::stop_reason::StopReason;
-use crate::transport::websocket::Incoming;
+use crate::transport::websocket::WebSocketMessage;
 use crate::wire::codex_responses::socket::{MessageSocket, SocketTarget};
 
-/// What the server does next on a connection.
-enum Step {
-    /// Waits for a request and answers with these events.
-    Answer(Vec<Value>),
-    /// Waits for a request, answers with these events and closes the connection.
-    AnswerAndClose(Vec<Value>, u16),
-    /// Waits for a request and cuts the connection.
-    Cut,
+/// The next action of the server on a connection.
+enum ServerAction {
+    /// Waits for a request and responds with these events.
+    Respond(Vec<Value>),
+    /// Waits for a request, responds with these events and closes the connection.
+    RespondAndClose(Vec<Value>, u16),
+    /// Waits for a request and drops the connection.
+    Drop,
 }
 
-/// What the server saw.
+/// An event observed by the server.
 #[derive(Debug)]
-enum Seen {
+enum ServerEvent {
     Handshake(BTreeMap<String, String>),
     Request(Value),
-    Gone,
+    Closed,
 }
 
 /// A server that follows one script per connection.
-struct Peer {
+struct ScriptedServer {
     base_url: String,
-    seen: mpsc::UnboundedReceiver<(usize, Seen)>,
+    seen: mpsc::UnboundedReceiver<(usize, ServerEvent)>,
     _serving: JoinSet<()>,
 }
 
-impl Peer {
-    async fn start(connections: Vec<Vec<Step>>) -> Self {
+impl ScriptedServer {
+    async fn start(connections: Vec<Vec<ServerAction>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let (log, seen) = mpsc::unbounded_channel();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut open = JoinSet::new();
-            for (number, steps) in connections.into_iter().enumerate() {
+            for (number, actions) in connections.into_iter().enumerate() {
                 let (socket, _) = listener.accept().await.unwrap();
-                open.spawn(serve(number, socket, steps, log.clone()));
+                open.spawn(serve(number, socket, actions, log.clone()));
             }
             open.join_all().await;
         });
@@ -69,26 +69,26 @@ impl Peer {
         }
     }
 
-    async fn next(&mut self) -> (usize, Seen) {
+    async fn next(&mut self) -> (usize, ServerEvent) {
         self.seen.recv().await.unwrap()
     }
 
     async fn handshake(&mut self) -> (usize, BTreeMap<String, String>) {
         match self.next().await {
-            (number, Seen::Handshake(headers)) => (number, headers),
-            other => panic!("a handshake, not {other:?}"),
+            (number, ServerEvent::Handshake(headers)) => (number, headers),
+            other => panic!("expected a handshake, got {other:?}"),
         }
     }
 
-    /// Waits until the client has left a connection.
-    async fn gone(&mut self, connection: usize) {
-        while !matches!(self.next().await, (number, Seen::Gone) if number == connection) {}
+    /// Waits until the client has closed a connection.
+    async fn wait_closed(&mut self, connection: usize) {
+        while !matches!(self.next().await, (number, ServerEvent::Closed) if number == connection) {}
     }
 
     async fn request(&mut self) -> (usize, Value) {
         match self.next().await {
-            (number, Seen::Request(request)) => (number, request),
-            other => panic!("a request, not {other:?}"),
+            (number, ServerEvent::Request(request)) => (number, request),
+            other => panic!("expected a request, got {other:?}"),
         }
     }
 }
@@ -96,10 +96,10 @@ impl Peer {
 async fn serve(
     number: usize,
     socket: TcpStream,
-    steps: Vec<Step>,
-    log: mpsc::UnboundedSender<(usize, Seen)>,
+    actions: Vec<ServerAction>,
+    log: mpsc::UnboundedSender<(usize, ServerEvent)>,
 ) {
-    let tell = |seen| log.send((number, seen)).unwrap_or_default();
+    let log_event = |event| log.send((number, event)).unwrap_or_default();
     #[expect(
         clippy::result_large_err,
         reason = "the callback's type is the library's"
@@ -108,21 +108,23 @@ async fn serve(
         let headers = request.headers().iter();
         let headers = headers
             .map(|(name, value)| (name.as_str().to_owned(), value.to_str().unwrap().to_owned()));
-        tell(Seen::Handshake(headers.collect()));
+        log_event(ServerEvent::Handshake(headers.collect()));
         Ok(response)
     };
     let mut socket = tokio_tungstenite::accept_hdr_async(socket, record)
         .await
         .unwrap();
-    for step in steps {
+    for action in actions {
         let Some(Ok(Frame::Text(text))) = socket.next().await else {
-            tell(Seen::Gone);
+            log_event(ServerEvent::Closed);
             return;
         };
-        tell(Seen::Request(serde_json::from_str(text.as_str()).unwrap()));
-        match step {
-            Step::Answer(events) => send(&mut socket, events).await,
-            Step::AnswerAndClose(events, code) => {
+        log_event(ServerEvent::Request(
+            serde_json::from_str(text.as_str()).unwrap(),
+        ));
+        match action {
+            ServerAction::Respond(events) => send(&mut socket, events).await,
+            ServerAction::RespondAndClose(events, code) => {
                 send(&mut socket, events).await;
                 let reason = "".into();
                 let frame = CloseFrame {
@@ -132,12 +134,12 @@ async fn serve(
                 socket.close(Some(frame)).await.unwrap();
                 return;
             }
-            Step::Cut => return,
+            ServerAction::Drop => return,
         }
     }
-    // The connection stays open until the client leaves.
+    // The connection stays open until the client closes it.
     while let Some(Ok(_)) = socket.next().await {}
-    tell(Seen::Gone);
+    log_event(ServerEvent::Closed);
 }
 
 async fn send(socket: &mut WebSocketStream<TcpStream>, events: Vec<Value>) {
@@ -146,9 +148,9 @@ async fn send(socket: &mut WebSocketStream<TcpStream>, events: Vec<Value>) {
     }
 }
 
-/// The events of a whole answer.
-fn answer(id: &str, text: &str) -> Vec<Value> {
-    let mut events = beginning(id, text);
+/// The events of a complete response.
+fn response_events(id: &str, text: &str) -> Vec<Value> {
+    let mut events = partial_response_events(id, text);
     let message = json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant",
         "content": [{"type": "output_text", "text": text}]});
     events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": message}));
@@ -158,8 +160,8 @@ fn answer(id: &str, text: &str) -> Vec<Value> {
     events
 }
 
-/// The events of an answer that has begun.
-fn beginning(id: &str, text: &str) -> Vec<Value> {
+/// The events of a response that has started.
+fn partial_response_events(id: &str, text: &str) -> Vec<Value> {
     vec![
         json!({"type": "response.created", "response": {"id": id}}),
         json!({"type": "response.output_item.added", "output_index": 0,
@@ -178,14 +180,14 @@ fn sse(events: &[Value]) -> Reply {
 }
 
 /// A conversation with a server.
-struct Talk {
+struct TestConversation {
     codex: CodexResponses,
     base_url: String,
     messages: Vec<Value>,
     options: StreamOptions,
 }
 
-impl Talk {
+impl TestConversation {
     fn with(base_url: &str, transport: TransportPreference) -> Self {
         Self {
             codex: CodexResponses::default(),
@@ -198,7 +200,7 @@ impl Talk {
         }
     }
 
-    fn ask(&mut self, text: &str) -> AssistantStream {
+    fn send_prompt(&mut self, text: &str) -> AssistantStream {
         self.messages.push(json!({"role": "user", "content": text}));
         let fields = json!({"baseUrl": self.base_url});
         let messages = Value::Array(self.messages.clone());
@@ -206,13 +208,13 @@ impl Talk {
         self.codex.stream(request, HttpClient::new())
     }
 
-    /// Asks and takes the answer into the conversation.
-    async fn say(&mut self, text: &str) -> Arc<AssistantMessage> {
-        let answer = self.ask(text).result().await;
-        let mut message = serde_json::to_value(&*answer).unwrap();
+    /// Sends a prompt and adds the response to the conversation.
+    async fn prompt(&mut self, text: &str) -> Arc<AssistantMessage> {
+        let response_events = self.send_prompt(text).result().await;
+        let mut message = serde_json::to_value(&*response_events).unwrap();
         message["role"] = "assistant".into();
         self.messages.push(message);
-        answer
+        response_events
     }
 }
 
@@ -227,16 +229,16 @@ fn assistant(id: &str, text: &str) -> Value {
 
 #[tokio::test]
 async fn plain_websocket_sends_everything_on_one_connection() {
-    let steps = vec![
-        Step::Answer(answer("r1", "1")),
-        Step::Answer(answer("r2", "2")),
+    let actions = vec![
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Respond(response_events("r2", "2")),
     ];
-    let mut peer = Peer::start(vec![steps]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Websocket);
-    assert_eq!(talk.say("one").await.text(), "1");
-    assert_eq!(talk.say("two").await.text(), "2");
+    let mut server = ScriptedServer::start(vec![actions]).await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Websocket);
+    assert_eq!(conversation.prompt("one").await.text(), "1");
+    assert_eq!(conversation.prompt("two").await.text(), "2");
 
-    let (_, headers) = peer.handshake().await;
+    let (_, headers) = server.handshake().await;
     let named = |name: &str| headers.get(name).map(String::as_str);
     assert_eq!(named("chatgpt-account-id"), Some("acct_mock"));
     assert_eq!(named("originator"), Some("pi"));
@@ -246,11 +248,11 @@ async fn plain_websocket_sends_everything_on_one_connection() {
     );
     assert_eq!(named("session-id"), Some("session-1"));
     assert_eq!(named("content-type"), None);
-    let (_, first) = peer.request().await;
+    let (_, first) = server.request().await;
     assert_eq!(first["type"], "response.create");
     assert_eq!(first["instructions"], "Be brief.");
     assert_eq!(first["input"], json!([user("one")]));
-    let (connection, second) = peer.request().await;
+    let (connection, second) = server.request().await;
     assert_eq!(connection, 0);
     assert_eq!(
         second["input"],
@@ -260,132 +262,162 @@ async fn plain_websocket_sends_everything_on_one_connection() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_goes_on_sends_only_what_is_new() {
-    let steps = (1..=4).map(|number| Step::Answer(answer(&format!("r{number}"), "ok")));
-    let mut peer = Peer::start(vec![steps.collect()]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Auto);
-    talk.say("one").await;
-    talk.say("two").await;
-    // The user goes back and asks something else.
-    talk.messages.truncate(3);
-    talk.say("other").await;
-    talk.say("more").await;
+async fn a_continued_conversation_sends_only_new_items() {
+    let actions =
+        (1..=4).map(|number| ServerAction::Respond(response_events(&format!("r{number}"), "ok")));
+    let mut server = ScriptedServer::start(vec![actions.collect()]).await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
+    conversation.prompt("one").await;
+    conversation.prompt("two").await;
+    // The user goes back and sends another prompt.
+    conversation.messages.truncate(3);
+    conversation.prompt("other").await;
+    conversation.prompt("more").await;
 
-    peer.handshake().await;
-    let (_, first) = peer.request().await;
+    server.handshake().await;
+    let (_, first) = server.request().await;
     assert_eq!(first.get("previous_response_id"), None);
-    let (_, second) = peer.request().await;
+    let (_, second) = server.request().await;
     assert_eq!(second["previous_response_id"], "r1");
     assert_eq!(second["input"], json!([user("two")]));
-    let (_, third) = peer.request().await;
+    let (_, third) = server.request().await;
     assert_eq!(third.get("previous_response_id"), None);
     assert_eq!(
         third["input"],
         json!([user("one"), assistant("r1", "ok"), user("other")])
     );
-    let (connection, fourth) = peer.request().await;
+    let (connection, fourth) = server.request().await;
     assert_eq!(fourth["previous_response_id"], "r3");
     assert_eq!(connection, 0);
 }
 
 #[tokio::test]
-async fn a_lost_continuation_is_sent_whole_on_a_new_connection() {
+async fn a_lost_continuation_is_resent_in_full_on_a_new_connection() {
     let first = vec![
-        Step::Answer(answer("r1", "1")),
-        Step::Answer(failure("previous_response_not_found")),
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Respond(failure("previous_response_not_found")),
     ];
     let second = vec![
-        Step::Answer(answer("r2", "2")),
-        Step::Answer(failure("usage_limit_reached")),
+        ServerAction::Respond(response_events("r2", "2")),
+        ServerAction::Respond(failure("usage_limit_reached")),
     ];
-    let mut peer = Peer::start(vec![first, second]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::WebsocketCached);
-    talk.say("one").await;
-    let answered = talk.say("two").await;
+    let mut server = ScriptedServer::start(vec![first, second]).await;
+    let mut conversation =
+        TestConversation::with(&server.base_url, TransportPreference::WebsocketCached);
+    conversation.prompt("one").await;
+    let response_started = conversation.prompt("two").await;
     assert_eq!(
-        (answered.text().as_str(), &answered.diagnostics),
+        (
+            response_started.text().as_str(),
+            &response_started.diagnostics
+        ),
         ("2", &None)
     );
 
-    peer.handshake().await;
-    peer.request().await;
-    let (_, delta) = peer.request().await;
+    server.handshake().await;
+    server.request().await;
+    let (_, delta) = server.request().await;
     assert_eq!(delta["previous_response_id"], "r1");
-    let mut seen = vec![peer.next().await, peer.next().await, peer.next().await];
+    let mut seen = vec![
+        server.next().await,
+        server.next().await,
+        server.next().await,
+    ];
     seen.sort_by_key(|(connection, _)| *connection);
     assert!(
-        matches!(seen.remove(0), (0, Seen::Gone)),
+        matches!(seen.remove(0), (0, ServerEvent::Closed)),
         "the old connection is let go"
     );
-    let Some((1, Seen::Request(whole))) = seen.pop() else {
-        panic!("a request on the new connection");
+    let Some((1, ServerEvent::Request(whole))) = seen.pop() else {
+        panic!("expected a request on the new connection");
     };
     assert_eq!(
         whole["input"],
         json!([user("one"), assistant("r1", "1"), user("two")])
     );
 
-    let failed = talk.say("three").await;
+    let failed = conversation.prompt("three").await;
     assert_eq!(failed.stop_reason, StopReason::Error);
-    let words = failed.error_message.as_deref().unwrap();
-    assert!(words.contains("usage_limit_reached"), "{words}");
+    let text = failed.error_message.as_deref().unwrap();
+    assert!(text.contains("usage_limit_reached"), "{text}");
     assert_eq!(
         failed.diagnostics, None,
         "the service said no, the connection did not fail"
     );
-    let (_, delta) = peer.request().await;
+    let (_, delta) = server.request().await;
     assert_eq!(delta["previous_response_id"], "r2");
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_died_is_replaced() {
-    let first = vec![Step::Answer(answer("r1", "1")), Step::Cut];
-    let mut peer = Peer::start(vec![first, vec![Step::Answer(answer("r2", "2"))]]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Auto);
-    talk.say("one").await;
-    let answered = talk.say("two").await;
+async fn a_dead_pooled_connection_is_replaced() {
+    let first = vec![
+        ServerAction::Respond(response_events("r1", "1")),
+        ServerAction::Drop,
+    ];
+    let mut server = ScriptedServer::start(vec![
+        first,
+        vec![ServerAction::Respond(response_events("r2", "2"))],
+    ])
+    .await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
+    conversation.prompt("one").await;
+    let response_started = conversation.prompt("two").await;
     assert_eq!(
-        (answered.text().as_str(), &answered.diagnostics),
+        (
+            response_started.text().as_str(),
+            &response_started.diagnostics
+        ),
         ("2", &None)
     );
-    peer.handshake().await;
-    peer.request().await;
-    assert_eq!(peer.request().await.1["previous_response_id"], "r1");
-    assert_eq!(peer.handshake().await.0, 1);
-    assert_eq!(peer.request().await.1.get("previous_response_id"), None);
+    server.handshake().await;
+    server.request().await;
+    assert_eq!(server.request().await.1["previous_response_id"], "r1");
+    assert_eq!(server.handshake().await.0, 1);
+    assert_eq!(server.request().await.1.get("previous_response_id"), None);
 }
 
 #[tokio::test]
-async fn a_connection_broken_in_the_middle_fails_the_answer() {
-    let steps = vec![Step::AnswerAndClose(beginning("r1", "half"), 1011)];
-    let peer = Peer::start(vec![steps]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Auto);
-    let failed = talk.say("one").await;
+async fn a_connection_broken_during_the_response_is_an_error() {
+    let actions = vec![ServerAction::RespondAndClose(
+        partial_response_events("r1", "half"),
+        1011,
+    )];
+    let server = ScriptedServer::start(vec![actions]).await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
+    let failed = conversation.prompt("one").await;
     assert_eq!(
         (failed.stop_reason, failed.text().as_str()),
         (StopReason::Error, "half")
     );
     assert_eq!(failed.response_id.as_deref(), Some("r1"));
-    let words = failed.error_message.as_deref().unwrap();
+    let text = failed.error_message.as_deref().unwrap();
     assert!(
-        words.starts_with("WebSocket closed") && words.contains("1011"),
-        "{words}"
+        text.starts_with("WebSocket closed") && text.contains("1011"),
+        "{text}"
     );
     let diagnostic = &failed.diagnostics.as_ref().unwrap()[0];
     assert_eq!(diagnostic.error.as_ref().unwrap().code, Some(json!(1011)));
     let details = diagnostic.details.as_ref().unwrap();
     assert_eq!(details["eventsEmitted"], true);
     assert_eq!(details.get("fallbackTransport"), None);
-    assert!(talk.codex.goes_over_http(&hello(talk.options.clone())));
+    assert!(
+        conversation
+            .codex
+            .uses_http(&hello(conversation.options.clone()))
+    );
 }
 
 #[tokio::test]
-async fn an_abort_ends_the_answer_and_the_connection() {
-    let first = vec![Step::Answer(beginning("r1", "half"))];
-    let mut peer = Peer::start(vec![first, vec![Step::Answer(answer("r2", "2"))]]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Auto);
-    let cancel = talk.options.cancel.clone();
-    let mut stream = talk.ask("one");
+async fn an_abort_ends_the_response_and_the_connection() {
+    let first = vec![ServerAction::Respond(partial_response_events("r1", "half"))];
+    let mut server = ScriptedServer::start(vec![
+        first,
+        vec![ServerAction::Respond(response_events("r2", "2"))],
+    ])
+    .await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
+    let cancel = conversation.options.cancel.clone();
+    let mut stream = conversation.send_prompt("one");
     let mut last = None;
     while let Some(event) = stream.next().await {
         if matches!(event, AssistantMessageEvent::TextDelta { .. }) {
@@ -399,44 +431,44 @@ async fn an_abort_ends_the_answer_and_the_connection() {
         (StopReason::Aborted, "half")
     );
     assert_eq!(aborted.diagnostics, None);
-    peer.handshake().await;
-    peer.request().await;
-    assert!(matches!(peer.next().await, (0, Seen::Gone)));
+    server.handshake().await;
+    server.request().await;
+    assert!(matches!(server.next().await, (0, ServerEvent::Closed)));
 
-    talk.options.cancel = tokio_util::sync::CancellationToken::new();
-    assert_eq!(talk.say("two").await.text(), "2");
-    assert_eq!(peer.handshake().await.0, 1);
+    conversation.options.cancel = tokio_util::sync::CancellationToken::new();
+    assert_eq!(conversation.prompt("two").await.text(), "2");
+    assert_eq!(server.handshake().await.0, 1);
 }
 
 #[tokio::test]
-async fn two_requests_of_a_session_at_once_have_a_connection_each() {
-    let first = vec![Step::Answer(beginning("r1", "slow"))];
-    let second = vec![Step::Answer(answer("r2", "fast"))];
-    let mut peer = Peer::start(vec![first, second]).await;
-    let mut talk = Talk::with(&peer.base_url, TransportPreference::Auto);
-    let mut slow = talk.ask("one");
+async fn concurrent_requests_of_a_session_use_separate_connections() {
+    let first = vec![ServerAction::Respond(partial_response_events("r1", "slow"))];
+    let second = vec![ServerAction::Respond(response_events("r2", "fast"))];
+    let mut server = ScriptedServer::start(vec![first, second]).await;
+    let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
+    let mut slow = conversation.send_prompt("one");
     while !matches!(
         slow.next().await,
         Some(AssistantMessageEvent::TextDelta { .. })
     ) {}
-    assert_eq!(talk.say("two").await.text(), "fast");
-    peer.gone(1).await;
+    assert_eq!(conversation.prompt("two").await.text(), "fast");
+    server.wait_closed(1).await;
     drop(slow);
-    peer.gone(0).await;
+    server.wait_closed(0).await;
 }
 
 #[tokio::test]
-async fn a_refused_upgrade_goes_over_http_from_then_on() {
+async fn a_rejected_upgrade_pins_the_session_to_http() {
     let replies = [
         Reply::whole(426, &[], "upgrade refused"),
-        sse(&answer("r1", "1")),
-        sse(&answer("r2", "2")),
+        sse(&response_events("r1", "1")),
+        sse(&response_events("r2", "2")),
     ];
     let server = GatedServer::start(replies).await;
-    let mut talk = Talk::with(&server.url(), TransportPreference::Auto);
+    let mut conversation = TestConversation::with(&server.url(), TransportPreference::Auto);
     let payloads = Arc::new(CountedPayloads::default());
-    talk.options.hooks = Some(payloads.clone());
-    let first = talk.say("one").await;
+    conversation.options.hooks = Some(payloads.clone());
+    let first = conversation.prompt("one").await;
     assert_eq!(
         (first.text().as_str(), first.stop_reason),
         ("1", StopReason::Stop)
@@ -450,7 +482,7 @@ async fn a_refused_upgrade_goes_over_http_from_then_on() {
     assert_eq!(details["phase"], "before_message_stream_start");
     assert_eq!(payloads.0.load(Ordering::Relaxed), 1);
 
-    let second = talk.say("two").await;
+    let second = conversation.prompt("two").await;
     assert_eq!((second.text().as_str(), &second.diagnostics), ("2", &None));
     let methods: Vec<String> = server
         .requests()
@@ -471,10 +503,10 @@ impl RequestHooks for CountedPayloads {
 }
 
 #[tokio::test]
-async fn http_is_used_when_asked_for() {
-    let server = GatedServer::start([sse(&answer("r1", "1"))]).await;
-    let mut talk = Talk::with(&server.url(), TransportPreference::Sse);
-    assert_eq!(talk.say("one").await.text(), "1");
+async fn http_is_used_on_request() {
+    let server = GatedServer::start([sse(&response_events("r1", "1"))]).await;
+    let mut conversation = TestConversation::with(&server.url(), TransportPreference::Sse);
+    assert_eq!(conversation.prompt("one").await.text(), "1");
     let request = server.request(0).await;
     assert_eq!(request.target, "/codex/responses");
     let body = zstd::decode_all(request.body.as_slice()).unwrap();
@@ -483,20 +515,20 @@ async fn http_is_used_when_asked_for() {
 }
 
 #[tokio::test]
-async fn an_unreadable_token_fails_before_any_connection() {
-    let mut talk = Talk::with("http://127.0.0.1:9", TransportPreference::Auto);
-    talk.options.api_key = Some("not-a-jwt".to_owned().into());
-    let failed = talk.say("one").await;
+async fn an_invalid_token_fails_before_connecting() {
+    let mut conversation = TestConversation::with("http://127.0.0.1:9", TransportPreference::Auto);
+    conversation.options.api_key = Some("not-a-jwt".to_owned().into());
+    let failed = conversation.prompt("one").await;
     assert_eq!(failed.stop_reason, StopReason::Error);
     assert_eq!(failed.diagnostics, None);
 }
 
-/// Opens sockets that say what the test wrote, without a network.
+/// Opens sockets that replay scripted messages, without a network.
 #[derive(Debug, Default)]
-struct ScriptedSockets(Mutex<Vec<Vec<Incoming>>>);
+struct ScriptedSockets(Mutex<Vec<Vec<WebSocketMessage>>>);
 
 #[derive(Debug)]
-struct ScriptedSocket(Vec<Incoming>);
+struct ScriptedSocket(Vec<WebSocketMessage>);
 
 impl SocketOpener for ScriptedSockets {
     type Socket = ScriptedSocket;
@@ -518,7 +550,10 @@ impl MessageSocket for ScriptedSocket {
         Ok(())
     }
 
-    async fn receive(&mut self, _limit: Option<Duration>) -> Result<Incoming, ProviderError> {
+    async fn receive(
+        &mut self,
+        _limit: Option<Duration>,
+    ) -> Result<WebSocketMessage, ProviderError> {
         if self.0.is_empty() {
             std::future::pending::<()>().await;
         }
@@ -529,9 +564,10 @@ impl MessageSocket for ScriptedSocket {
 }
 
 #[tokio::test]
-async fn a_connection_that_gets_nowhere_is_answered_over_http() {
-    let full = || Incoming::Text(failure("websocket_connection_limit_reached")[0].to_string());
-    let too_big = Incoming::Closed {
+async fn a_failing_connection_falls_back_to_http() {
+    let full =
+        || WebSocketMessage::Text(failure("websocket_connection_limit_reached")[0].to_string());
+    let too_big = WebSocketMessage::Closed {
         code: 1009,
         reason: String::new(),
     };
@@ -544,7 +580,7 @@ async fn a_connection_that_gets_nowhere_is_answered_over_http() {
         ),
     ];
     for (sockets, code) in cases {
-        let server = GatedServer::start([sse(&answer("r1", "1"))]).await;
+        let server = GatedServer::start([sse(&response_events("r1", "1"))]).await;
         let codex = CodexResponses::with_opener(ScriptedSockets(Mutex::new(sockets)));
         let fields = json!({"baseUrl": server.url()});
         let messages = json!([{"role": "user", "content": "hi"}]);

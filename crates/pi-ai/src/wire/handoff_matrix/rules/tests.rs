@@ -2,41 +2,46 @@ use serde_json::json;
 
 use super::*;
 
-/// Every check must accept a sound history and refuse each broken one.
-fn assert_judges(check: fn(&Value) -> Verdict, sound: &Value, broken: &[Value]) {
-    assert_eq!(check(sound), Ok(()));
-    for body in broken {
+/// Every check must accept a valid history and reject each invalid one.
+fn assert_accepts_and_rejects(check: fn(&Value) -> RuleResult, valid: &Value, invalid: &[Value]) {
+    assert_eq!(check(valid), Ok(()));
+    for body in invalid {
         assert!(check(body).is_err(), "accepted {body}");
     }
 }
 
 #[test]
-fn anthropic_histories_are_judged() {
+fn anthropic_histories_are_checked() {
     let with = |messages: Value| json!({"model": "m", "max_tokens": 1, "messages": messages});
     let user = json!({"role": "user", "content": "q"});
     let call = json!({"type": "tool_use", "id": "a", "name": "n", "input": {}});
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": []});
-    let says = |role: &str, block: &Value| json!({"role": role, "content": [block]});
+    let message = |role: &str, block: &Value| json!({"role": role, "content": [block]});
     let text = json!({"type": "text", "text": "t"});
-    assert_judges(
+    assert_accepts_and_rejects(
         anthropic,
-        &with(json!([user, says("assistant", &call), {"role": "user", "content": [result, text]}])),
+        &with(
+            json!([user, message("assistant", &call), {"role": "user", "content": [result, text]}]),
+        ),
         &[
             json!({"messages": [user]}),
             with(json!([])),
-            with(json!([user, says("assistant", &text)])),
-            with(json!([user, says("assistant", &call), user])),
+            with(json!([user, message("assistant", &text)])),
+            with(json!([user, message("assistant", &call), user])),
             with(
-                json!([user, says("assistant", &call), {"role": "user", "content": [text, result]}]),
+                json!([user, message("assistant", &call), {"role": "user", "content": [text, result]}]),
             ),
-            with(json!([says("user", &result)])),
+            with(json!([message("user", &result)])),
             with(
-                json!([user, says("assistant", &call), {"role": "user", "content": [result, result]}]),
+                json!([user, message("assistant", &call), {"role": "user", "content": [result, result]}]),
             ),
-            with(json!([says("user", &json!({"type": "text", "text": " "}))])),
+            with(json!([message(
+                "user",
+                &json!({"type": "text", "text": " "})
+            )])),
             with(json!([
                 user,
-                says(
+                message(
                     "assistant",
                     &json!({"type": "thinking", "thinking": "t",
                 "signature": ""})
@@ -45,7 +50,7 @@ fn anthropic_histories_are_judged() {
             ])),
             with(json!([
                 user,
-                says(
+                message(
                     "assistant",
                     &json!({"type": "tool_use", "id": "a|b",
                 "input": {}})
@@ -57,7 +62,7 @@ fn anthropic_histories_are_judged() {
 }
 
 #[test]
-fn chat_histories_are_judged() {
+fn chat_histories_are_checked() {
     let with = |messages: Value| json!({"model": "m", "messages": messages});
     let call = |id: &str| {
         json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
@@ -65,7 +70,7 @@ fn chat_histories_are_judged() {
     };
     let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "r"});
     let id = "abcdefgh1";
-    let broken = [
+    let invalid = [
         with(json!([call(id)])),
         with(json!([result(id)])),
         with(json!([call(id), result(id), result(id)])),
@@ -75,27 +80,27 @@ fn chat_histories_are_judged() {
         with(json!([{"role": "assistant", "content": null}])),
         with(json!([call(&"x".repeat(41)), result(&"x".repeat(41))])),
     ];
-    let sound = with(
+    let valid = with(
         json!([{"role": "system", "content": "s"}, {"role": "user", "content": "q"},
         call(id), result(id)]),
     );
-    assert_judges(completions, &sound, &broken);
-    assert_judges(mistral, &sound, &broken);
+    assert_accepts_and_rejects(completions, &valid, &invalid);
+    assert_accepts_and_rejects(mistral, &valid, &invalid);
     assert!(mistral(&with(json!([call("call_1234"), result("call_1234")]))).is_err());
-    let seen = with(json!([call(id), {"role": "tool", "tool_call_id": id,
+    let with_image = with(json!([call(id), {"role": "tool", "tool_call_id": id,
         "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]));
-    assert_eq!(mistral(&seen), Ok(()));
-    assert!(completions(&seen).is_err());
+    assert_eq!(mistral(&with_image), Ok(()));
+    assert!(completions(&with_image).is_err());
 }
 
 #[test]
-fn responses_histories_are_judged() {
+fn responses_histories_are_checked() {
     let with = |input: Value| json!({"model": "m", "input": input});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c", "name": "n"});
     let output = json!({"type": "function_call_output", "call_id": "c", "output": "o"});
     let user = json!({"role": "user", "content": [{"type": "input_text", "text": "q"}]});
     let reasoning = json!({"type": "reasoning", "id": "rs_1"});
-    assert_judges(
+    assert_accepts_and_rejects(
         responses,
         &with(json!([user, reasoning, call, output])),
         &[
@@ -119,12 +124,12 @@ fn responses_histories_are_judged() {
 }
 
 #[test]
-fn google_histories_are_judged() {
+fn google_histories_are_checked() {
     let with = |contents: Value| json!({"contents": contents});
     let user = json!({"role": "user", "parts": [{"text": "q"}]});
     let call = json!({"role": "model", "parts": [{"functionCall": {"name": "n", "id": "a"}}]});
     let result = |id: &str| json!({"role": "user", "parts": [{"functionResponse": {"name": "n", "id": id}}]});
-    assert_judges(
+    assert_accepts_and_rejects(
         google,
         &with(json!([user, call, result("a"), user])),
         &[
@@ -139,14 +144,14 @@ fn google_histories_are_judged() {
 }
 
 #[test]
-fn bedrock_histories_are_judged() {
+fn bedrock_histories_are_checked() {
     let with = |messages: Value| json!({"messages": messages});
     let user = json!({"role": "user", "content": [{"text": "q"}]});
     let call =
         json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "input": {}}}]});
     let result = json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a",
         "content": [{"text": "r"}]}}]});
-    assert_judges(
+    assert_accepts_and_rejects(
         bedrock,
         &with(json!([user, call, result])),
         &[
@@ -163,12 +168,12 @@ fn bedrock_histories_are_judged() {
 }
 
 #[test]
-fn bedrock_turns_are_judged() {
+fn bedrock_turns_are_checked() {
     let turns = |roles: &[&str]| {
         let messages: Vec<Value> = roles.iter().map(|role| json!({"role": role})).collect();
         json!({"messages": messages})
     };
-    assert_judges(
+    assert_accepts_and_rejects(
         bedrock_turns,
         &turns(&["user", "assistant", "user"]),
         &[
@@ -179,14 +184,14 @@ fn bedrock_turns_are_judged() {
 }
 
 #[test]
-fn gateway_histories_are_judged() {
+fn gateway_histories_are_checked() {
     let user = json!({"role": "user", "content": "q", "timestamp": 1});
-    assert_judges(
+    assert_accepts_and_rejects(
         pi,
         &json!({"context": {"messages": [user]}}),
         &[
             json!({"context": {"messages": []}}),
-            json!({"context": {"messages": [{"role": "nobody"}]}}),
+            json!({"context": {"messages": [{"role": "unknown"}]}}),
         ],
     );
 }

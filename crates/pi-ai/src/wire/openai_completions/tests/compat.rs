@@ -1,4 +1,4 @@
-//! A row for every known service and for every compat flag.
+//! One row for every known service and every compat flag.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::super::thinking::ThinkingFormat;
 use super::model;
 
 fn plain() -> CompletionsCompat {
-    CompletionsCompat::of(&model(json!({})))
+    CompletionsCompat::for_model(&model(json!({})))
 }
 
 fn basic() -> CompletionsCompat {
@@ -21,8 +21,8 @@ fn basic() -> CompletionsCompat {
     }
 }
 
-/// The group that also wants `max_tokens`, has no effort and keeps no prompt for long.
-fn frugal() -> CompletionsCompat {
+/// The group that also requires `max_tokens`, and supports neither an effort nor long caching.
+fn restricted() -> CompletionsCompat {
     CompletionsCompat {
         max_tokens_field: MaxTokensField::MaxTokens,
         supports_reasoning_effort: false,
@@ -42,7 +42,7 @@ fn open_router(developer: bool) -> CompletionsCompat {
 }
 
 #[test]
-fn an_unknown_service_is_taken_for_openai() {
+fn an_unknown_service_is_treated_as_openai() {
     insta::assert_debug_snapshot!(plain(), @"
     CompletionsCompat {
         supports_store: true,
@@ -76,7 +76,7 @@ fn an_unknown_service_is_taken_for_openai() {
 }
 
 #[test]
-fn services_are_known_by_provider_and_by_address() {
+fn services_are_detected_by_provider_and_url() {
     let deepseek = CompletionsCompat {
         max_tokens_field: MaxTokensField::MaxTokens,
         requires_reasoning_content: true,
@@ -91,11 +91,11 @@ fn services_are_known_by_provider_and_by_address() {
     };
     let together = CompletionsCompat {
         thinking_format: ThinkingFormat::Together,
-        ..frugal()
+        ..restricted()
     };
     let ant_ling = CompletionsCompat {
         thinking_format: ThinkingFormat::AntLing,
-        ..frugal()
+        ..restricted()
     };
     let moonshot = CompletionsCompat {
         max_tokens_field: MaxTokensField::MaxTokens,
@@ -144,12 +144,12 @@ fn services_are_known_by_provider_and_by_address() {
         (
             &["cloudflare-ai-gateway"],
             &["https://gateway.ai.cloudflare.com/v1/a/b/compat"],
-            frugal(),
+            restricted(),
         ),
         (
             &["nvidia"],
             &["https://integrate.api.nvidia.com/v1"],
-            frugal(),
+            restricted(),
         ),
         (&["cerebras"], &["https://api.cerebras.ai/v1"], basic()),
         (&["xai"], &["https://api.x.ai/v1"], xai),
@@ -167,31 +167,34 @@ fn services_are_known_by_provider_and_by_address() {
             .map(|provider| json!({"provider": provider}));
         let by_address = addresses.iter().map(|address| json!({"baseUrl": address}));
         for fields in by_provider.chain(by_address) {
-            let found = CompletionsCompat::of(&model(fields.clone()));
-            assert_eq!(found, expected, "{fields}");
+            let resolved = CompletionsCompat::for_model(&model(fields.clone()));
+            assert_eq!(resolved, expected, "{fields}");
         }
     }
 }
 
 #[test]
-fn open_router_takes_the_developer_role_and_marks_for_some_models() {
+fn open_router_supports_the_developer_role_and_cache_markers_for_some_models() {
     let claude = json!({"provider": "openrouter", "id": "anthropic/claude"});
     let marked = CompletionsCompat {
         cache_control_format: Some(CacheControlFormat::Anthropic),
         ..open_router(true)
     };
-    assert_eq!(CompletionsCompat::of(&model(claude)), marked);
+    assert_eq!(CompletionsCompat::for_model(&model(claude)), marked);
     let gpt = json!({"provider": "openrouter", "id": "openai/gpt"});
-    assert_eq!(CompletionsCompat::of(&model(gpt)), open_router(true));
+    assert_eq!(CompletionsCompat::for_model(&model(gpt)), open_router(true));
     let proxied = json!({"baseUrl": "https://openrouter.ai/api/v1", "id": "anthropic/claude"});
-    assert_eq!(CompletionsCompat::of(&model(proxied)), open_router(true));
+    assert_eq!(
+        CompletionsCompat::for_model(&model(proxied)),
+        open_router(true)
+    );
 }
 
 #[test]
-fn every_flag_of_the_model_wins_over_the_service() {
-    type Change = fn(&mut CompletionsCompat);
+fn every_flag_of_the_model_overrides_the_service() {
+    type CompatChange = fn(&mut CompletionsCompat);
     let object = |value: Value| value.as_object().unwrap().clone();
-    let rows: [(&str, Value, Change); 25] = [
+    let rows: [(&str, Value, CompatChange); 25] = [
         ("supportsStore", json!(false), |compat| {
             compat.supports_store = false;
         }),
@@ -267,18 +270,18 @@ fn every_flag_of_the_model_wins_over_the_service() {
         ("vllmPriority", json!(3), |compat| {
             compat.vllm_priority = Some(3.into());
         }),
-        // A value of the wrong type changes nothing.
+        // A value of the wrong type is ignored.
         ("supportsStore", json!("no"), |_| {}),
         ("thinkingFormat", json!("unheard of"), |_| {}),
     ];
     for (name, value, change) in rows {
         let mut expected = plain();
         change(&mut expected);
-        let found = CompletionsCompat::of(&model(json!({"compat": {name: value}})));
-        assert_eq!(found, expected, "{name}");
+        let resolved = CompletionsCompat::for_model(&model(json!({"compat": {name: value}})));
+        assert_eq!(resolved, expected, "{name}");
     }
     let routes = json!({"only": ["x"]});
-    let found = CompletionsCompat::of(&model(json!({"compat": {
+    let resolved = CompletionsCompat::for_model(&model(json!({"compat": {
         "openRouterRouting": routes, "vercelGatewayRouting": routes,
         "chatTemplateKwargs": routes, "chatTemplateArgs": routes}})));
     let expected = CompletionsCompat {
@@ -288,5 +291,5 @@ fn every_flag_of_the_model_wins_over_the_service() {
         chat_template_args: object(routes),
         ..plain()
     };
-    assert_eq!(found, expected);
+    assert_eq!(resolved, expected);
 }

@@ -1,4 +1,4 @@
-//! Recorded answers and the events they become.
+//! Recorded responses and their events.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::{model, options};
 use crate::model::Model;
 use crate::options::ResponseHead;
 use crate::wire::testing::{
-    assert_every_cut_ends_well, assert_same_events_for_any_split, decode, lines, request,
+    assert_same_events_for_any_split, assert_truncation_is_an_error, decode, lines, request,
 };
 use crate::wire::{Decoder, HttpProtocol};
 
@@ -24,8 +24,8 @@ macro_rules! fixture {
     };
 }
 
-/// The recorded answers that end well.
-const WHOLE: [&[u8]; 11] = [
+/// The recorded responses that complete.
+const COMPLETE: [&[u8]; 11] = [
     fixture!("text"),
     fixture!("thinking"),
     fixture!("tool_fragments"),
@@ -39,14 +39,14 @@ const WHOLE: [&[u8]; 11] = [
     fixture!("choice_usage"),
 ];
 
-/// The recorded answers that end in an error.
-const BROKEN: [&[u8]; 3] = [
+/// The recorded responses that end in an error.
+const FAILED: [&[u8]; 3] = [
     fixture!("content_filter"),
     fixture!("stream_error"),
     fixture!("cut"),
 ];
 
-/// A model that takes grammars, so that every recorded answer fits.
+/// A model that supports grammars, so that it fits every recorded response.
 fn grammar_model() -> Model {
     model(json!({"compat": {"supportsOpenAIGrammarTools": true}}))
 }
@@ -64,7 +64,7 @@ fn events(body: &[u8]) -> Vec<Value> {
     decode(decoder(&model), &model, [body])
 }
 
-fn told(body: &[u8]) -> String {
+fn decoded(body: &[u8]) -> String {
     lines(&events(body))
 }
 
@@ -72,8 +72,8 @@ fn last(body: &[u8]) -> Value {
     events(body).pop().unwrap()
 }
 
-/// The answer of a body made up of chunks.
-fn answer_of(model: &Model, chunks: &[Value]) -> Value {
+/// The last event of a response made of chunks.
+fn last_event_of(model: &Model, chunks: &[Value]) -> Value {
     let written: Vec<String> = chunks
         .iter()
         .map(|chunk| format!("data: {chunk}\n\n"))
@@ -95,7 +95,7 @@ fn finish(reason: &str) -> Value {
 
 #[test]
 fn text() {
-    insta::assert_snapshot!(told(fixture!("text")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("text")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Hällo "}
@@ -106,8 +106,8 @@ fn text() {
 }
 
 #[test]
-fn thinking_is_one_block_and_keeps_the_name_of_its_field() {
-    insta::assert_snapshot!(told(fixture!("thinking")), @r#"
+fn thinking_is_one_block_and_keeps_its_field_name() {
+    insta::assert_snapshot!(decoded(fixture!("thinking")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
     {"type":"thinking_delta","contentIndex":0,"delta":"let "}
@@ -123,7 +123,7 @@ fn thinking_is_one_block_and_keeps_the_name_of_its_field() {
 
 #[test]
 fn tool_calls_arrive_in_fragments() {
-    insta::assert_snapshot!(told(fixture!("tool_fragments")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("tool_fragments")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Reading."}
@@ -140,7 +140,7 @@ fn tool_calls_arrive_in_fragments() {
 
 #[test]
 fn parallel_tool_calls_end_in_their_order() {
-    insta::assert_snapshot!(told(fixture!("parallel_tools")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("parallel_tools")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"call_1","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":"}
@@ -158,8 +158,8 @@ fn parallel_tool_calls_end_in_their_order() {
 }
 
 #[test]
-fn calls_without_index_id_or_name_find_their_fragments() {
-    insta::assert_snapshot!(told(fixture!("odd_calls")), @r#"
+fn fragments_without_index_id_or_name_are_matched() {
+    insta::assert_snapshot!(decoded(fixture!("odd_calls")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"call_a","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":"}
@@ -185,7 +185,7 @@ fn calls_without_index_id_or_name_find_their_fragments() {
 
 #[test]
 fn reasoning_details_become_the_signature() {
-    insta::assert_snapshot!(told(fixture!("reasoning_details")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("reasoning_details")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
     {"type":"thinking_delta","contentIndex":0,"delta":"d1"}
@@ -199,8 +199,8 @@ fn reasoning_details_become_the_signature() {
 }
 
 #[test]
-fn the_input_of_a_grammar_tool_is_told_as_json() {
-    insta::assert_snapshot!(told(fixture!("grammar_tool")), @r#"
+fn the_input_of_a_grammar_tool_becomes_json() {
+    insta::assert_snapshot!(decoded(fixture!("grammar_tool")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"call_1","toolName":"patch"}
     {"type":"toolcall_delta","contentIndex":0,"delta":""}
@@ -218,7 +218,7 @@ fn the_input_of_a_grammar_tool_is_told_as_json() {
 
 #[test]
 fn a_refusal_is_text() {
-    insta::assert_snapshot!(told(fixture!("refusal")), @r#"
+    insta::assert_snapshot!(decoded(fixture!("refusal")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"I cannot "}
@@ -229,19 +229,19 @@ fn a_refusal_is_text() {
 }
 
 #[test]
-fn a_filtered_answer_is_an_error() {
-    insta::assert_snapshot!(told(fixture!("content_filter")), @r#"
+fn a_filtered_response_is_an_error() {
+    insta::assert_snapshot!(decoded(fixture!("content_filter")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
     {"type":"text_end","contentIndex":0,"content":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the answer with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the response with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn the_output_limit_is_told() {
-    insta::assert_snapshot!(told(fixture!("length")), @r#"
+fn the_output_limit_is_reported() {
+    insta::assert_snapshot!(decoded(fixture!("length")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"cut sho"}
@@ -251,8 +251,8 @@ fn the_output_limit_is_told() {
 }
 
 #[test]
-fn an_error_inside_the_stream_ends_it() {
-    insta::assert_snapshot!(told(fixture!("stream_error")), @r#"
+fn an_error_in_the_stream_ends_the_response() {
+    insta::assert_snapshot!(decoded(fixture!("stream_error")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
@@ -261,8 +261,8 @@ fn an_error_inside_the_stream_ends_it() {
 }
 
 #[test]
-fn a_cut_connection_keeps_what_had_arrived() {
-    insta::assert_snapshot!(told(fixture!("cut")), @r#"
+fn a_lost_connection_keeps_the_partial_message() {
+    insta::assert_snapshot!(decoded(fixture!("cut")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}
     {"type":"thinking_delta","contentIndex":0,"delta":"hm"}
@@ -273,13 +273,13 @@ fn a_cut_connection_keeps_what_had_arrived() {
     {"type":"thinking_end","contentIndex":0,"content":"hm"}
     {"type":"text_end","contentIndex":1,"content":"par"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}}
-    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"reasoning_content"},{"type":"text","text":"par"},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The answer ended without a finish reason","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"reasoning_content"},{"type":"text","text":"par"},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The stream ended without a finish reason","timestamp":1700000000000}}
     "#);
 }
 
 #[test]
-fn an_answer_may_end_without_a_done_event() {
-    insta::assert_snapshot!(told(fixture!("no_done")), @r#"
+fn a_response_can_end_without_a_done_event() {
+    insta::assert_snapshot!(decoded(fixture!("no_done")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"whole"}
@@ -289,8 +289,8 @@ fn an_answer_may_end_without_a_done_event() {
 }
 
 #[test]
-fn usage_may_stand_in_the_choice() {
-    insta::assert_snapshot!(told(fixture!("choice_usage")), @r#"
+fn usage_can_be_in_the_choice() {
+    insta::assert_snapshot!(decoded(fixture!("choice_usage")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"a"}
@@ -300,17 +300,17 @@ fn usage_may_stand_in_the_choice() {
 }
 
 #[test]
-fn any_split_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     let model = grammar_model();
-    for body in WHOLE.iter().chain(&BROKEN) {
+    for body in COMPLETE.iter().chain(&FAILED) {
         assert_same_events_for_any_split(|| decoder(&model), &model, body);
     }
 }
 
 #[test]
-fn every_cut_ends_well() {
+fn a_truncated_stream_is_an_error() {
     let model = grammar_model();
-    // One of each kind of block and of ending: the work grows with the square of the length.
+    // One of each kind of block and outcome: the work grows with the square of the length.
     for body in [
         fixture!("text"),
         fixture!("parallel_tools"),
@@ -318,12 +318,12 @@ fn every_cut_ends_well() {
         fixture!("refusal"),
         fixture!("no_done"),
     ] {
-        assert_every_cut_ends_well(|| decoder(&model), &model, body);
+        assert_truncation_is_an_error(|| decoder(&model), &model, body);
     }
 }
 
 #[test]
-fn finish_reasons_have_our_names() {
+fn finish_reasons_are_mapped() {
     for (reason, expected) in [
         ("stop", "stop"),
         ("end", "stop"),
@@ -331,33 +331,33 @@ fn finish_reasons_have_our_names() {
         ("tool_calls", "toolUse"),
         ("function_call", "toolUse"),
     ] {
-        let last = answer_of(&model(json!({})), &[finish(reason)]);
+        let last = last_event_of(&model(json!({})), &[finish(reason)]);
         assert_eq!(last["reason"], expected, "{reason}");
         assert_eq!(last["message"]["rawStopReason"], reason);
     }
     for reason in ["content_filter", "network_error", "error", "eos"] {
-        let last = answer_of(&model(json!({})), &[finish(reason)]);
-        let told = last["error"]["errorMessage"].as_str().unwrap();
-        assert!(told.ends_with(reason), "{told}");
+        let last = last_event_of(&model(json!({})), &[finish(reason)]);
+        let decoded = last["error"]["errorMessage"].as_str().unwrap();
+        assert!(decoded.ends_with(reason), "{decoded}");
         assert_eq!(last["error"]["rawStopReason"], reason);
     }
 }
 
 #[test]
-fn a_service_without_finish_reasons_is_believed() {
+fn a_service_without_finish_reasons_is_accepted() {
     let silent = model(json!({"compat": {"supportsFinishReason": false}}));
     let text = delta(json!({"content": "hi"}));
     let call = delta(json!({"tool_calls":
         [{"index": 0, "id": "c", "function": {"name": "read", "arguments": "{}"}}]}));
     assert_eq!(
-        answer_of(&silent, std::slice::from_ref(&text))["reason"],
+        last_event_of(&silent, std::slice::from_ref(&text))["reason"],
         "stop"
     );
-    assert_eq!(answer_of(&silent, &[text, call])["reason"], "toolUse");
+    assert_eq!(last_event_of(&silent, &[text, call])["reason"], "toolUse");
 }
 
 #[test]
-fn usage_is_read_from_every_place() {
+fn usage_is_parsed_in_every_format() {
     let cases = [
         (
             json!({"prompt_tokens": 100, "completion_tokens": 7}),
@@ -384,7 +384,7 @@ fn usage_is_read_from_every_place() {
     ];
     for (report, [input, output, cache_read, cache_write, reasoning]) in cases {
         let chunk = json!({"choices": [], "usage": report});
-        let last = answer_of(&model(json!({})), &[finish("stop"), chunk]);
+        let last = last_event_of(&model(json!({})), &[finish("stop"), chunk]);
         let mut usage = last["message"]["usage"].clone();
         usage.as_object_mut().unwrap().shift_remove("cost");
         let expected = json!({"input": input, "output": output, "cacheRead": cache_read,
@@ -395,7 +395,7 @@ fn usage_is_read_from_every_place() {
 }
 
 #[test]
-fn errors_inside_a_stream_are_worded_by_the_service() {
+fn errors_in_a_stream_use_the_message_of_the_service() {
     let cases = [
         (
             json!({"error": {"message": "Overloaded", "type": "overloaded_error"}}),
@@ -413,7 +413,7 @@ fn errors_inside_a_stream_are_worded_by_the_service() {
         ),
     ];
     for (event, expected) in cases {
-        let last = answer_of(&model(json!({})), &[event]);
+        let last = last_event_of(&model(json!({})), &[event]);
         assert_eq!(last["error"]["errorMessage"], expected);
     }
     let named = b"event: error\ndata: {\"message\": \"gone\"}\n\n";
@@ -421,12 +421,12 @@ fn errors_inside_a_stream_are_worded_by_the_service() {
     let plain = b"event: error\ndata: gone away\n\n";
     assert_eq!(last(plain)["error"]["errorMessage"], "gone away");
     let broken = b"data: {\"choices\": [}\n\ndata: [DONE]\n\n";
-    let told = last(broken)["error"]["errorMessage"].to_string();
-    assert!(told.contains("unreadable event"), "{told}");
+    let decoded = last(broken)["error"]["errorMessage"].to_string();
+    assert!(decoded.contains("invalid event"), "{decoded}");
 }
 
 #[test]
-fn fields_of_odd_types_do_no_harm() {
+fn fields_of_other_types_are_ignored() {
     let chunks = [
         json!({"error": null, "choices": null, "usage": null}),
         json!({"error": false, "choices": [], "model": "", "usage": {"prompt_tokens": "many"}}),
@@ -436,7 +436,7 @@ fn fields_of_odd_types_do_no_harm() {
         json!({"choices": [{"delta": null, "finish_reason": ""}]}),
         json!({"choices": [{"finish_reason": "stop"}]}),
     ];
-    let last = answer_of(&model(json!({})), &chunks);
+    let last = last_event_of(&model(json!({})), &chunks);
     assert_eq!(
         last["message"]["content"],
         json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}},
@@ -446,7 +446,7 @@ fn fields_of_odd_types_do_no_harm() {
 }
 
 #[test]
-fn halves_of_surrogate_pairs_are_dropped() {
+fn lone_surrogates_are_dropped() {
     let body = concat!(
         r#"data: {"choices":[{"delta":{"content":"a\ud83db \ud83d\ude00 \\ud83d \ude00"}}]}"#,
         "\n\n",
@@ -458,10 +458,10 @@ fn halves_of_surrogate_pairs_are_dropped() {
 }
 
 #[test]
-fn open_code_go_replays_thinking_under_another_name() {
+fn open_code_go_replays_thinking_under_another_field() {
     let model = model(json!({"provider": "opencode-go"}));
     let chunks = [delta(json!({"reasoning": "hm"})), finish("stop")];
-    let last = answer_of(&model, &chunks);
+    let last = last_event_of(&model, &chunks);
     assert_eq!(
         last["message"]["content"][0]["thinkingSignature"],
         "reasoning_content"
@@ -469,7 +469,7 @@ fn open_code_go_replays_thinking_under_another_name() {
 }
 
 #[test]
-fn refused_requests_tell_status_and_error_object() {
+fn failed_responses_contain_status_and_error_object() {
     use crate::error::ErrorClass;
     let cases = [
         (

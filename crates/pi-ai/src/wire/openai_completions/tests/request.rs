@@ -1,4 +1,4 @@
-//! Requests: everything at once, then one rule at a time.
+//! A complete request, then one rule at a time.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -9,25 +9,27 @@ use crate::model::api;
 use crate::options::{CacheRetention, HeaderOverrides, StreamOptions, ToolChoice};
 use crate::thinking::ThinkingLevel;
 use crate::wire::HttpProtocol;
-use crate::wire::testing::{everything, outline, request};
+use crate::wire::testing::{full_conversation, outline, request};
 
-fn everything_body(compat: &Value, source_model: &str) -> Value {
+fn full_conversation_body(compat: &Value, source_model: &str) -> Value {
     let model = model(json!({"compat": compat}));
-    let history = everything("mock", api::OPENAI_COMPLETIONS, source_model);
+    let history = full_conversation("mock", api::OPENAI_COMPLETIONS, source_model);
     let options = StreamOptions {
         reasoning: ThinkingLevel::Medium,
         temperature: Some(0.5),
         tool_choice: Some(ToolChoice::Auto),
         ..options()
     };
-    exchange(&request(model, history, options)).body.into_tree()
+    exchange(&request(model, history, options))
+        .body
+        .into_value()
 }
 
 #[test]
-fn everything_as_own_history() {
+fn full_conversation_as_own_history() {
     let compat = json!({"supportsStrictMode": true, "supportsOpenAIGrammarTools": true,
         "supportsMidConvoSystemMessages": true, "supportsMidConvoToolAdditions": true});
-    insta::assert_snapshot!(outline(&everything_body(&compat, "alpha")), @r#"
+    insta::assert_snapshot!(outline(&full_conversation_body(&compat, "alpha")), @r#"
     model: "alpha"
     messages:
       {"role":"developer","content":"You are precise.\n\n<cwd>/tmp</cwd>"}
@@ -35,7 +37,7 @@ fn everything_as_own_history() {
       {"role":"assistant","content":"Reading.","tool_calls":[{"id":"call_1|fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2|fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1|fc_1"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2|fc_2"}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"system","tools":[{"type":"function","function":{"name":"write","description":"Writes a file.","parameters":{"type":"object","properties":{}},"strict":false}}]}
       {"role":"developer","content":"Be brief from here.\n\nThe system prompt section \"cwd\" is replaced by:\n\n<cwd>/home</cwd>"}
       {"role":"user","content":"and now?"}
@@ -57,8 +59,8 @@ fn everything_as_own_history() {
 }
 
 #[test]
-fn everything_as_a_hand_off() {
-    insta::assert_snapshot!(outline(&everything_body(&json!({}), "another")), @r#"
+fn full_conversation_as_hand_off() {
+    insta::assert_snapshot!(outline(&full_conversation_body(&json!({}), "another")), @r#"
     model: "alpha"
     messages:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
@@ -66,7 +68,7 @@ fn everything_as_a_hand_off() {
       {"role":"assistant","content":"two readsReading.","tool_calls":[{"id":"call_1_fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2_fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1_fc_1"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2_fc_2"}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":null,"tool_calls":[{"id":"call_3_fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
@@ -87,12 +89,12 @@ fn everything_as_a_hand_off() {
 }
 
 #[test]
-fn everything_for_a_service_with_old_habits() {
+fn full_conversation_for_a_legacy_service() {
     let compat = json!({"requiresToolResultName": true, "requiresAssistantAfterToolResult": true,
         "requiresThinkingAsText": true, "supportsDeveloperRole": false, "supportsStore": false,
         "supportsUsageInStreaming": false, "maxTokensField": "max_tokens",
         "cacheControlFormat": "anthropic", "requiresReasoningContentOnAssistantMessages": true});
-    insta::assert_snapshot!(outline(&everything_body(&compat, "alpha")), @r#"
+    insta::assert_snapshot!(outline(&full_conversation_body(&compat, "alpha")), @r#"
     model: "alpha"
     messages:
       {"role":"system","content":[{"type":"text","text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>","cache_control":{"type":"ephemeral"}}]}
@@ -100,13 +102,13 @@ fn everything_for_a_service_with_old_habits() {
       {"role":"assistant","content":[{"type":"text","text":"two reads"},{"type":"text","text":"Reading."}],"reasoning_content":"","tool_calls":[{"id":"call_1|fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2|fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1|fc_1","name":"read"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2|fc_2","name":"read"}
-      {"role":"assistant","content":"I have seen the results."}
-      {"role":"user","content":[{"type":"text","text":"Images that the tools returned:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
+      {"role":"assistant","content":"I have processed the tool results."}
+      {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":"","reasoning_content":"","tool_calls":[{"id":"call_3|fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
       {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3","name":"read"}
-      {"role":"assistant","content":"I have seen the results."}
+      {"role":"assistant","content":"I have processed the tool results."}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     stream: true
     max_tokens: 8192
@@ -124,18 +126,18 @@ fn everything_for_a_service_with_old_habits() {
 fn messages(model_fields: Value, conversation: Value) -> Value {
     let sent = exchange(&request(model(model_fields), conversation, options()))
         .body
-        .into_tree();
+        .into_value();
     sent["messages"].clone()
 }
 
-fn answer(content: impl Into<Value>) -> Value {
+fn assistant(content: impl Into<Value>) -> Value {
     let content = content.into();
     json!({"role": "assistant", "content": content, "api": api::OPENAI_COMPLETIONS,
         "provider": "mock", "model": "alpha", "stopReason": "stop"})
 }
 
 #[test]
-fn thinking_is_replayed_under_the_field_it_came_in() {
+fn thinking_is_replayed_under_its_original_field() {
     let thinking = |signature: Value| {
         json!([
             {"type": "thinking", "thinking": "one", "thinkingSignature": signature},
@@ -162,14 +164,14 @@ fn thinking_is_replayed_under_the_field_it_came_in() {
         (json!(r#"[{"type":"bogus"}]"#), json!({})),
         (json!("[]"), json!({})),
     ];
-    for (signature, expected) in rows {
-        let sent = messages(json!({}), json!([answer(thinking(signature.clone()))]));
-        let mut whole = json!({"role": "assistant", "content": "said"});
-        whole
+    for (signature, fields) in rows {
+        let sent = messages(json!({}), json!([assistant(thinking(signature.clone()))]));
+        let mut expected = json!({"role": "assistant", "content": "said"});
+        expected
             .as_object_mut()
             .unwrap()
-            .extend(expected.as_object().unwrap().clone());
-        assert_eq!(sent, json!([whole]), "{signature}");
+            .extend(fields.as_object().unwrap().clone());
+        assert_eq!(sent, json!([expected]), "{signature}");
     }
 }
 
@@ -180,16 +182,19 @@ fn encrypted_details_of_older_sessions_are_replayed() {
         json!({"type": "toolCall", "id": "c1", "name": "read", "arguments": {},
             "thoughtSignature": signature.to_string()})
     };
-    let sent = messages(json!({}), json!([answer(json!([call(encrypted.clone())]))]));
+    let sent = messages(
+        json!({}),
+        json!([assistant(json!([call(encrypted.clone())]))]),
+    );
     assert_eq!(sent[0]["reasoning_details"], json!([encrypted]));
     let nameless = json!({"type": "reasoning.encrypted", "data": "AAA"});
-    let sent = messages(json!({}), json!([answer(json!([call(nameless)]))]));
+    let sent = messages(json!({}), json!([assistant(json!([call(nameless)]))]));
     assert_eq!(sent[0].get("reasoning_details"), None);
 }
 
 #[test]
-fn open_code_go_reads_reasoning_content_only() {
-    let mut turn = answer(json!([
+fn open_code_go_accepts_reasoning_content_only() {
+    let mut turn = assistant(json!([
         {"type": "thinking", "thinking": "hm", "thinkingSignature": "reasoning"},
         {"type": "text", "text": "said"}
     ]));
@@ -202,13 +207,13 @@ fn open_code_go_reads_reasoning_content_only() {
 }
 
 #[test]
-fn messages_that_say_nothing_are_left_out() {
+fn messages_without_content_are_dropped() {
     let sent = messages(
         json!({}),
         json!([
             {"role": "system", "content": ""},
             {"role": "user", "content": [{"type": "text", "text": ""}]},
-            answer(json!([{"type": "text", "text": " \n"}])),
+            assistant(json!([{"type": "text", "text": " \n"}])),
             {"role": "user", "content": [{"type": "unheard", "of": 1}, {"type": "text", "text": "x"}]}
         ]),
     );
@@ -219,7 +224,7 @@ fn messages_that_say_nothing_are_left_out() {
 }
 
 #[test]
-fn results_without_text_say_so() {
+fn results_without_text_get_a_placeholder() {
     let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}});
     let result = |id: &str, content: Value| {
         json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": content,
@@ -227,20 +232,20 @@ fn results_without_text_say_so() {
     };
     let image = json!({"type": "image", "data": "AA", "mimeType": "image/png"});
     let conversation = json!([
-        answer(json!([call("a"), call("b")])),
+        assistant(json!([call("a"), call("b")])),
         result("a", json!([])),
         result("b", json!([image]))
     ]);
     let sent = messages(json!({}), conversation);
     let images = json!([
-        {"type": "text", "text": "Images that the tools returned:"},
+        {"type": "text", "text": "Tool result images:"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     ]);
     assert_eq!(
         sent.as_array().unwrap()[1..],
         [
-            json!({"role": "tool", "content": "(the tool returned nothing)", "tool_call_id": "a"}),
-            json!({"role": "tool", "content": "(the tool returned an image, attached below)",
+            json!({"role": "tool", "content": "(no tool output)", "tool_call_id": "a"}),
+            json!({"role": "tool", "content": "(see attached image)",
                 "tool_call_id": "b"}),
             json!({"role": "user", "content": images}),
         ]
@@ -252,13 +257,13 @@ fn a_history_with_calls_always_has_a_tool_list() {
     let call = json!({"type": "toolCall", "id": "a", "name": "read", "arguments": {}});
     let sent = exchange(&request(
         model(json!({})),
-        json!([answer(json!([call]))]),
+        json!([assistant(json!([call]))]),
         options(),
     ));
-    assert_eq!(sent.body.into_tree()["tools"], json!([]));
+    assert_eq!(sent.body.into_value()["tools"], json!([]));
     let plain = json!([{"role": "user", "content": "hi"}]);
     let sent = exchange(&request(model(json!({})), plain, options()));
-    assert_eq!(sent.body.into_tree().get("tools"), None);
+    assert_eq!(sent.body.into_value().get("tools"), None);
 }
 
 #[test]
@@ -287,13 +292,17 @@ fn caching_depends_on_the_service_and_the_retention() {
             has_key.then_some(&*"s".repeat(64)),
             "{fields} {retention:?}"
         );
-        let kept = body.get("prompt_cache_retention").and_then(Value::as_str);
-        assert_eq!(kept, is_long.then_some("24h"), "{fields} {retention:?}");
+        let retention_field = body.get("prompt_cache_retention").and_then(Value::as_str);
+        assert_eq!(
+            retention_field,
+            is_long.then_some("24h"),
+            "{fields} {retention:?}"
+        );
     }
 }
 
 #[test]
-fn cache_marks_stand_on_prompt_tools_and_the_last_text() {
+fn cache_markers_are_on_prompt_tools_and_the_last_text() {
     let marking = |retention, compat: Value| {
         let options = StreamOptions {
             cache_retention: Some(retention),
@@ -309,22 +318,22 @@ fn cache_marks_stand_on_prompt_tools_and_the_last_text() {
     let anthropic = json!({"cacheControlFormat": "anthropic"});
     let short = json!({"type": "ephemeral"});
     let long = json!({"type": "ephemeral", "ttl": "1h"});
-    let thrice = |mark: &Value| [mark.clone(), mark.clone(), mark.clone()];
+    let three_times = |mark: &Value| [mark.clone(), mark.clone(), mark.clone()];
     assert_eq!(
         marking(CacheRetention::Short, anthropic.clone()),
-        thrice(&short)
+        three_times(&short)
     );
     assert_eq!(
         marking(CacheRetention::Long, anthropic.clone()),
-        thrice(&long)
+        three_times(&long)
     );
     assert_eq!(
         marking(CacheRetention::None, anthropic),
-        thrice(&Value::Null)
+        three_times(&Value::Null)
     );
     assert_eq!(
         marking(CacheRetention::Short, json!({})),
-        thrice(&Value::Null)
+        three_times(&Value::Null)
     );
 }
 
@@ -337,7 +346,7 @@ fn header_names(fields: Value, options: StreamOptions) -> Vec<String> {
 }
 
 #[test]
-fn the_session_is_told_in_the_headers_a_service_reads() {
+fn the_session_is_sent_in_the_headers_of_the_service() {
     let sending = |format: Value| json!({"compat": {"sendSessionAffinityHeaders": true, "sessionAffinityFormat": format}});
     let rows: [(Value, &[&str]); 7] = [
         (json!({}), &["authorization"]),
@@ -393,7 +402,7 @@ fn the_session_is_told_in_the_headers_a_service_reads() {
 }
 
 #[test]
-fn copilot_gets_its_own_headers() {
+fn copilot_gets_its_headers() {
     let headers = sent_headers(json!({"provider": "github-copilot"}), options());
     let initiator = headers.get("X-Initiator").cloned().flatten();
     assert_eq!(initiator.as_deref(), Some("user"));
@@ -401,7 +410,7 @@ fn copilot_gets_its_own_headers() {
 }
 
 #[test]
-fn a_key_is_needed_unless_a_header_authorizes() {
+fn a_key_is_required_unless_a_header_authorizes() {
     let bearer = sent_headers(json!({}), options());
     assert_eq!(bearer["authorization"].as_deref(), Some("Bearer key"));
     let keyless = |headers: &[(&str, Option<&str>)]| StreamOptions {
@@ -422,10 +431,10 @@ fn a_key_is_needed_unless_a_header_authorizes() {
             _ => None,
         }
     };
-    let told = Some("No API key for provider mock".to_owned());
-    assert_eq!(refused(keyless(&[])), told);
-    assert_eq!(refused(keyless(&[("Authorization", None)])), told);
-    assert_eq!(refused(keyless(&[("Authorization", Some(" "))])), told);
+    let decoded = Some("No API key for provider mock".to_owned());
+    assert_eq!(refused(keyless(&[])), decoded);
+    assert_eq!(refused(keyless(&[("Authorization", None)])), decoded);
+    assert_eq!(refused(keyless(&[("Authorization", Some(" "))])), decoded);
     assert_eq!(
         refused(keyless(&[("Authorization", Some("Basic x"))])),
         None
@@ -439,7 +448,7 @@ fn a_key_is_needed_unless_a_header_authorizes() {
 }
 
 #[test]
-fn the_address_ends_in_the_endpoint() {
+fn the_url_ends_with_the_endpoint() {
     for (base, expected) in [
         ("http://h/v1", "http://h/v1/chat/completions"),
         ("http://h/v1/", "http://h/v1/chat/completions"),
@@ -503,7 +512,7 @@ fn flags_add_their_fields() {
 }
 
 #[test]
-fn the_tool_choice_of_the_api_wins() {
+fn the_tool_choice_option_of_the_api_wins() {
     let choice = json!({"type": "function", "function": {"name": "read"}});
     let mut options = StreamOptions {
         tool_choice: Some(ToolChoice::None),

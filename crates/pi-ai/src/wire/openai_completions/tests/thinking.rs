@@ -1,4 +1,4 @@
-//! Every thinking format, off and on, with levels the model renames or does not have.
+//! Every thinking format, off and on, with levels that the model renames or does not support.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn thinking_fields(format: &str, map: &Value, level: ThinkingLevel) -> Value {
 
 fn fields_beyond_plain(body: Value) -> Value {
     let Value::Object(mut fields) = body else {
-        panic!("a body is an object");
+        panic!("the body is not an object");
     };
     for plain in [
         "model",
@@ -50,51 +50,51 @@ fn fields_beyond_plain(body: Value) -> Value {
     Value::Object(fields)
 }
 
-struct Row {
+struct FormatCase {
     format: &'static str,
-    /// Thinking is off, and the model's map does not speak of it.
+    /// Thinking is off, and the model's map does not contain it.
     off: Value,
-    /// Off has a word of its own, `nil`.
+    /// Off is mapped to `nil`.
     off_mapped: Value,
-    /// The model cannot stop thinking.
+    /// The model cannot disable thinking.
     off_null: Value,
     low: Value,
     high: Value,
-    /// Low is called `little`.
+    /// Low is mapped to `little`.
     low_mapped: Value,
 }
 
-fn rows() -> Vec<Row> {
-    let nothing = || json!({});
+fn format_cases() -> Vec<FormatCase> {
+    let empty = || json!({});
     vec![
-        Row {
+        FormatCase {
             format: "openai",
-            off: nothing(),
+            off: empty(),
             off_mapped: json!({"reasoning_effort": "nil"}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"reasoning_effort": "low"}),
             high: json!({"reasoning_effort": "high"}),
             low_mapped: json!({"reasoning_effort": "little"}),
         },
-        Row {
+        FormatCase {
             format: "openrouter",
             off: json!({"reasoning": {"effort": "none"}}),
             off_mapped: json!({"reasoning": {"effort": "nil"}}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"reasoning": {"effort": "low"}}),
             high: json!({"reasoning": {"effort": "high"}}),
             low_mapped: json!({"reasoning": {"effort": "little"}}),
         },
-        Row {
+        FormatCase {
             format: "deepseek",
             off: json!({"thinking": {"type": "disabled"}}),
             off_mapped: json!({"thinking": {"type": "disabled"}}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
             high: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
             low_mapped: json!({"thinking": {"type": "enabled"}, "reasoning_effort": "little"}),
         },
-        Row {
+        FormatCase {
             format: "zai",
             off: json!({"thinking": {"type": "disabled"}}),
             off_mapped: json!({"thinking": {"type": "disabled"}}),
@@ -106,7 +106,7 @@ fn rows() -> Vec<Row> {
             low_mapped: json!({"thinking": {"type": "enabled", "clear_thinking": false},
                 "reasoning_effort": "little"}),
         },
-        Row {
+        FormatCase {
             format: "together",
             off: json!({"reasoning": {"enabled": false}}),
             off_mapped: json!({"reasoning": {"enabled": false}}),
@@ -115,7 +115,7 @@ fn rows() -> Vec<Row> {
             high: json!({"reasoning": {"enabled": true}, "reasoning_effort": "high"}),
             low_mapped: json!({"reasoning": {"enabled": true}, "reasoning_effort": "little"}),
         },
-        Row {
+        FormatCase {
             format: "baseten",
             off: json!({"chat_template_args": {"enable_thinking": false}}),
             off_mapped: json!({"chat_template_args": {"enable_thinking": false},
@@ -128,7 +128,7 @@ fn rows() -> Vec<Row> {
             low_mapped: json!({"chat_template_args": {"enable_thinking": true},
                 "reasoning_effort": "little"}),
         },
-        Row {
+        FormatCase {
             format: "qwen",
             off: json!({"enable_thinking": false}),
             off_mapped: json!({"enable_thinking": false}),
@@ -139,30 +139,30 @@ fn rows() -> Vec<Row> {
         },
         qwen_template_row(),
         template_row(),
-        Row {
+        FormatCase {
             format: "string-thinking",
             off: json!({"thinking": "none"}),
             off_mapped: json!({"thinking": "nil"}),
-            off_null: nothing(),
+            off_null: empty(),
             low: json!({"thinking": "low"}),
             high: json!({"thinking": "high"}),
             low_mapped: json!({"thinking": "little"}),
         },
-        Row {
+        FormatCase {
             format: "ant-ling",
-            off: nothing(),
-            off_mapped: nothing(),
-            off_null: nothing(),
-            low: nothing(),
-            high: nothing(),
+            off: empty(),
+            off_mapped: empty(),
+            off_null: empty(),
+            low: empty(),
+            high: empty(),
             low_mapped: json!({"reasoning": {"effort": "little"}}),
         },
     ]
 }
 
-fn qwen_template_row() -> Row {
+fn qwen_template_row() -> FormatCase {
     let values = |on: bool| json!({"chat_template_kwargs": {"enable_thinking": on, "preserve_thinking": true}});
-    Row {
+    FormatCase {
         format: "qwen-chat-template",
         off: values(false),
         off_mapped: values(false),
@@ -173,28 +173,28 @@ fn qwen_template_row() -> Row {
     }
 }
 
-fn template_row() -> Row {
+fn template_row() -> FormatCase {
     let off = || json!({"chat_template_kwargs": {"on": false, "fixed": 1}});
     let on = |how: &str, cap: u64| {
         json!({"chat_template_kwargs":
             {"on": true, "how": how, "cap": cap, "quiet": true, "fixed": 1}})
     };
-    Row {
+    FormatCase {
         format: "chat-template",
         off: off(),
         off_mapped: json!({"chat_template_kwargs": {"on": false, "how": "nil", "fixed": 1}}),
         off_null: off(),
         low: on("low", 2048),
-        // The output limit leaves 1024 of its 8192 tokens for the answer.
+        // The output limit reserves 1024 of its 8192 tokens for the response.
         high: on("high", 7168),
         low_mapped: on("little", 2048),
     }
 }
 
 #[test]
-fn every_format_has_fields_of_its_own() {
+fn every_format_has_its_own_fields() {
     use ThinkingLevel::{High, Low, Off};
-    for row in rows() {
+    for row in format_cases() {
         let format = row.format;
         let cases = [
             ("off", row.off, json!({}), Off),
@@ -203,7 +203,7 @@ fn every_format_has_fields_of_its_own() {
             ("low", row.low.clone(), json!({}), Low),
             ("high", row.high.clone(), json!({}), High),
             ("low mapped", row.low_mapped, json!({"low": "little"}), Low),
-            // A level the model lacks is replaced by the next higher one.
+            // A level the model does not support is replaced by the next higher one.
             (
                 "low null",
                 row.high,
@@ -231,8 +231,8 @@ fn sorted(value: Value) -> Value {
 }
 
 #[test]
-fn a_model_that_cannot_think_is_not_asked_to() {
-    for row in rows() {
+fn a_model_without_thinking_gets_no_thinking_fields() {
+    for row in format_cases() {
         let model = model(json!({"reasoning": false,
             "compat": {"thinkingFormat": row.format, "thinkingTokenBudgetField": "cap"}}));
         let options = StreamOptions {
@@ -245,7 +245,7 @@ fn a_model_that_cannot_think_is_not_asked_to() {
 }
 
 #[test]
-fn services_without_an_effort_are_sent_none() {
+fn services_without_effort_support_get_none() {
     for (format, expected) in [
         ("openai", json!({})),
         ("deepseek", json!({"thinking": {"type": "enabled"}})),
@@ -272,7 +272,7 @@ fn services_without_an_effort_are_sent_none() {
 }
 
 #[test]
-fn thinking_is_capped_by_the_field_the_service_names() {
+fn thinking_is_limited_by_the_budget_field() {
     let cases = [
         (
             json!({"thinkingTokenBudgetField": "thinking_budget"}),
@@ -315,7 +315,7 @@ fn thinking_is_capped_by_the_field_the_service_names() {
 }
 
 #[test]
-fn the_own_option_of_the_api_wins() {
+fn the_effort_option_of_the_api_wins() {
     let mut options = StreamOptions {
         reasoning: ThinkingLevel::Low,
         ..options()

@@ -66,7 +66,7 @@ fn failure(body: &[u8]) -> String {
 }
 
 #[test]
-fn text_begins_with_its_first_piece() {
+fn text_starts_with_its_first_delta() {
     assert_snapshot!(lines(&events(&body("text"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -96,7 +96,7 @@ fn thinking_is_signed_or_encrypted() {
 }
 
 #[test]
-fn tool_arguments_are_put_together() {
+fn tool_arguments_are_joined() {
     assert_snapshot!(lines(&events(&body("tools"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -113,7 +113,7 @@ fn tool_arguments_are_put_together() {
 }
 
 #[test]
-fn an_exception_ends_the_answer_with_what_had_arrived() {
+fn an_exception_keeps_the_partial_message() {
     assert_snapshot!(lines(&events(&body("exception"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -134,7 +134,7 @@ fn stop_reasons_are_mapped() {
         ("content_filtered", "error", "content filter"),
         ("brand_new", "error", "brand_new"),
     ];
-    for (raw, reason, said) in cases {
+    for (raw, reason, error) in cases {
         let stop = format!("messageStop {{\"stopReason\":\"{raw}\"}}");
         let events = events(&encoded(&stop));
         let last = events.last().unwrap();
@@ -142,12 +142,12 @@ fn stop_reasons_are_mapped() {
         let message = last.get("message").unwrap_or(&last["error"]);
         assert_eq!(message["rawStopReason"], raw);
         let text = message["errorMessage"].as_str().unwrap_or_default();
-        assert!(text.contains(said), "{text:?} lacks {said:?}");
+        assert!(text.contains(error), "{text:?} lacks {error:?}");
     }
 }
 
 #[test]
-fn broken_streams_say_what_is_wrong() {
+fn malformed_streams_are_reported() {
     assert_eq!(failure(&[]), "The stream ended without a stop reason");
     let user = encoded("messageStart {\"role\":\"user\"}");
     assert!(failure(&user).contains("role user"));
@@ -155,11 +155,11 @@ fn broken_streams_say_what_is_wrong() {
     assert!(failure(&not_json).contains("contentBlockDelta"));
     let mut flipped = body("text");
     *flipped.last_mut().unwrap() ^= 0xff;
-    assert!(failure(&flipped).contains("event-stream frame that cannot be read"));
+    assert!(failure(&flipped).contains("event-stream frame that cannot be decoded"));
 }
 
 #[test]
-fn exceptions_keep_the_beginnings_that_retry_and_overflow_know() {
+fn exceptions_keep_the_prefixes_that_retry_and_overflow_match() {
     let cases = [
         ("internalServerException", "Internal server error: why"),
         ("modelStreamErrorException", "Model stream error: why"),
@@ -175,16 +175,16 @@ fn exceptions_keep_the_beginnings_that_retry_and_overflow_know() {
 }
 
 #[test]
-fn any_split_of_the_bytes_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     for name in ["text", "thinking", "tools"] {
         testing::assert_same_events_for_any_split(decoder, &model(), &body(name));
     }
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_well() {
+fn a_truncated_stream_is_an_error() {
     for name in ["text", "thinking", "tools"] {
-        testing::assert_every_cut_ends_well(decoder, &model(), &body(name));
+        testing::assert_truncation_is_an_error(decoder, &model(), &body(name));
     }
 }
 
@@ -208,7 +208,7 @@ type Case<'case> = (
 );
 
 #[test]
-fn refusals_are_worded_by_their_type() {
+fn error_messages_depend_on_the_exception() {
     let unlimited = ErrorClass::RateLimited { retry_after: None };
     let typed = |name| [("x-amzn-errortype", name)];
     let cases: [Case<'_>; 8] = [
@@ -279,7 +279,7 @@ fn refusals_are_worded_by_their_type() {
 }
 
 #[test]
-fn what_support_asks_for_is_recorded() {
+fn support_details_are_recorded() {
     let request = testing::request(model(), json!([]), StreamOptions::default());
     let recorded = |head: &ResponseHead, body| {
         let diagnostic = BedrockConverse::default().diagnose(&request, head, body)?;

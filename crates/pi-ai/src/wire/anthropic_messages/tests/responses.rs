@@ -35,7 +35,7 @@ fn events(body: &[u8]) -> Vec<Value> {
     testing::decode(decoder(&model), &model, [body])
 }
 
-/// The final message without what every one of them repeats.
+/// The final message without the fields that are the same in all of them.
 fn last_message(events: &[Value]) -> Value {
     let last = events.last().unwrap();
     let mut message = last.get("message").unwrap_or(&last["error"]).clone();
@@ -46,7 +46,7 @@ fn last_message(events: &[Value]) -> Value {
 }
 
 #[test]
-fn text_arrives_piece_by_piece() {
+fn text_is_streamed_in_deltas() {
     assert_snapshot!(lines(&events(fixture!("text"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -76,7 +76,7 @@ fn thinking_keeps_its_signature_and_usage_is_split() {
 }
 
 #[test]
-fn tool_arguments_are_put_together() {
+fn tool_arguments_are_joined() {
     assert_snapshot!(lines(&events(fixture!("tools"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -99,7 +99,7 @@ fn tool_arguments_are_put_together() {
 }
 
 #[test]
-fn blocks_may_be_open_at_the_same_time() {
+fn blocks_can_be_interleaved() {
     assert_snapshot!(lines(&events(fixture!("interleaved"))), @r##"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"toolu_1","toolName":"read"}
@@ -122,7 +122,7 @@ fn the_output_limit_is_a_length_stop() {
 }
 
 #[test]
-fn a_refusal_is_an_error_with_the_service_s_explanation() {
+fn a_refusal_is_an_error_with_the_explanation() {
     assert_snapshot!(lines(&events(fixture!("refusal"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
@@ -133,12 +133,12 @@ fn a_refusal_is_an_error_with_the_service_s_explanation() {
 }
 
 #[test]
-fn an_error_event_ends_the_answer_with_what_had_arrived() {
+fn an_error_event_keeps_the_partial_message() {
     assert_snapshot!(lines(&events(fixture!("overloaded"))), @r##"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service reported an error in its answer: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service reported an error: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
     "##);
 }
 
@@ -156,7 +156,7 @@ fn unknown_events_blocks_and_deltas_are_skipped() {
 }
 
 #[test]
-fn another_model_s_answer_is_priced_by_its_own_rates() {
+fn a_fallback_response_uses_its_own_prices() {
     let model = testing::model(
         "anthropic-messages",
         json!({"compat": {"allowedFallbackModels": [
@@ -171,7 +171,7 @@ fn another_model_s_answer_is_priced_by_its_own_rates() {
 }
 
 #[test]
-fn a_change_of_model_after_the_first_block_is_refused() {
+fn a_change_of_model_after_the_first_block_is_an_error() {
     let switched = String::from_utf8(fixture!("fallback").to_vec())
         .unwrap()
         .replace("\"fallback\"", "\"text\"")
@@ -182,12 +182,12 @@ fn a_change_of_model_after_the_first_block_is_refused() {
     let message = last_message(&events(switched.as_bytes()));
     assert_eq!(
         message["errorMessage"],
-        "The service changed the model in the middle of an answer"
+        "The service changed the model in the middle of a response"
     );
 }
 
 #[test]
-fn broken_streams_say_what_is_wrong() {
+fn malformed_streams_are_reported() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
     let stop = |reason: &str| text.replace("\"end_turn\"", reason);
     let cases = [
@@ -206,35 +206,38 @@ fn broken_streams_say_what_is_wrong() {
     ];
     for (body, expected) in cases {
         let message = last_message(&events(body.as_bytes()));
-        let said = message["errorMessage"].as_str().unwrap();
-        assert!(said.contains(expected), "{said:?} lacks {expected:?}");
+        let error = message["errorMessage"].as_str().unwrap();
+        assert!(error.contains(expected), "{error:?} lacks {expected:?}");
     }
 }
 
 #[test]
-fn raw_control_characters_and_halves_of_pairs_are_forgiven() {
+fn raw_control_characters_and_lone_surrogates_are_accepted() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
     for (sent, read) in [("a\tb", "a\tb"), ("a\\ud83d", "a\u{fffd}")] {
         let events = events(text.replace("Grüße", sent).as_bytes());
-        let said = &last_message(&events)["content"][0]["text"];
-        assert_eq!(*said, format!("{read} aus 東京 😀"));
+        let error = &last_message(&events)["content"][0]["text"];
+        assert_eq!(*error, format!("{read} aus 東京 😀"));
     }
 }
 
 #[test]
-fn counts_of_odd_types_do_not_fail_the_answer() {
+fn counts_of_other_types_are_accepted() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
-    let odd = text
+    let with_other_types = text
         .replace("\"input_tokens\":10", "\"input_tokens\":10.0")
         .replace(
             "\"cache_read_input_tokens\":0",
             "\"cache_read_input_tokens\":null",
         );
-    assert_eq!(last_message(&events(odd.as_bytes()))["usage"]["input"], 10);
+    assert_eq!(
+        last_message(&events(with_other_types.as_bytes()))["usage"]["input"],
+        10
+    );
 }
 
 #[test]
-fn an_unknown_stop_reason_is_kept_as_the_service_said_it() {
+fn an_unknown_stop_reason_is_kept_as_the_raw_value() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
     let message = last_message(&events(text.replace("end_turn", "brand_new").as_bytes()));
     assert_eq!(message["rawStopReason"], "brand_new");
@@ -243,7 +246,7 @@ fn an_unknown_stop_reason_is_kept_as_the_service_said_it() {
 }
 
 #[test]
-fn error_types_decide_the_class() {
+fn error_types_determine_the_class() {
     let unlimited = ErrorClass::RateLimited { retry_after: None };
     let cases = [
         (400, "invalid_request_error", ErrorClass::InvalidRequest),
@@ -295,7 +298,7 @@ fn the_effort_of_the_request_is_recorded() {
 }
 
 #[test]
-fn any_split_of_the_bytes_gives_the_same_events() {
+fn any_split_yields_the_same_events() {
     let model = model();
     for body in [
         fixture!("text"),
@@ -309,9 +312,9 @@ fn any_split_of_the_bytes_gives_the_same_events() {
 }
 
 #[test]
-fn a_stream_cut_anywhere_ends_well() {
+fn a_truncated_stream_is_an_error() {
     let model = model();
     for body in [fixture!("text"), fixture!("thinking"), fixture!("tools")] {
-        testing::assert_every_cut_ends_well(|| decoder(&model), &model, body);
+        testing::assert_truncation_is_an_error(|| decoder(&model), &model, body);
     }
 }

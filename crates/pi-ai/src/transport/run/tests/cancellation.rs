@@ -13,14 +13,14 @@ fn cancellable() -> (CancellationToken, StreamOptions) {
     (cancel, options)
 }
 
-/// Reads the stream to its end, cancelling it as soon as `moment` has come.
+/// Reads the stream to its end and cancels it as soon as `trigger` resolves.
 async fn cancel_at(
-    moment: impl Future<Output = ()>,
+    trigger: impl Future<Output = ()>,
     cancel: CancellationToken,
     stream: AssistantStream,
-) -> Finished {
+) -> StreamOutcome {
     let cancelling = async {
-        moment.await;
+        trigger.await;
         cancel.cancel();
     };
     tokio::join!(cancelling, finish(stream)).1
@@ -38,7 +38,7 @@ async fn before_the_first_poll() {
     let server = GatedServer::start([]).await;
     let (cancel, options) = cancellable();
     cancel.cancel();
-    let finished = finish(talk(&server, options)).await;
+    let finished = finish(run_echo(&server, options)).await;
     finished.assert_failed(ErrorClass::Aborted, &["aborted"]);
     assert!(server.requests().is_empty());
 }
@@ -46,40 +46,40 @@ async fn before_the_first_poll() {
 #[tokio::test]
 async fn during_preparation() {
     let (cancel, options) = cancellable();
-    let protocol = Parrot {
+    let protocol = EchoProtocol {
         never_prepared: true,
-        ..Parrot::default()
+        ..EchoProtocol::default()
     };
     let stream = stream(
         protocol,
-        ask("http://127.0.0.1:9", options),
+        echo_request("http://127.0.0.1:9", options),
         HttpClient::new(),
     );
-    let moment = phase_is(&stream, StreamPhase::Preparing);
-    let finished = cancel_at(moment, cancel, stream).await;
+    let trigger = phase_is(&stream, StreamPhase::Preparing);
+    let finished = cancel_at(trigger, cancel, stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
 }
 
 #[tokio::test]
 async fn inside_each_hook() {
-    struct Stuck(&'static str);
+    struct StuckHook(&'static str);
 
-    impl Stuck {
-        async fn at(&self, place: &str) {
-            if self.0 == place {
+    impl StuckHook {
+        async fn block_at(&self, stage: &str) {
+            if self.0 == stage {
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    impl RequestHooks for Stuck {
+    impl RequestHooks for StuckHook {
         fn on_payload<'a>(
             &'a self,
             payload: serde_json::Value,
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, serde_json::Value> {
             Box::pin(async move {
-                self.at("payload").await;
+                self.block_at("payload").await;
                 payload
             })
         }
@@ -90,7 +90,7 @@ async fn inside_each_hook() {
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, HeaderOverrides> {
             Box::pin(async move {
-                self.at("headers").await;
+                self.block_at("headers").await;
                 headers
             })
         }
@@ -100,21 +100,21 @@ async fn inside_each_hook() {
             _response: &'a ResponseHead,
             _model: &'a crate::model::Model,
         ) -> futures_util::future::BoxFuture<'a, ()> {
-            Box::pin(self.at("response"))
+            Box::pin(self.block_at("response"))
         }
     }
 
-    for place in ["payload", "headers", "response"] {
+    for stage in ["payload", "headers", "response"] {
         let server = GatedServer::start([Reply::events().stall()]).await;
         let (cancel, mut options) = cancellable();
-        options.hooks = Some(Arc::new(Stuck(place)));
-        let stream = talk(&server, options);
-        let moment = async {
-            if place == "response" {
+        options.hooks = Some(Arc::new(StuckHook(stage)));
+        let stream = run_echo(&server, options);
+        let trigger = async {
+            if stage == "response" {
                 server.request(0).await;
             }
         };
-        let finished = cancel_at(moment, cancel, stream).await;
+        let finished = cancel_at(trigger, cancel, stream).await;
         finished.assert_failed(ErrorClass::Aborted, &[]);
     }
 }
@@ -124,9 +124,13 @@ async fn while_connecting() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let (cancel, options) = cancellable();
-    let stream = stream(Parrot::default(), ask(&url, options), HttpClient::new());
-    let moment = phase_is(&stream, StreamPhase::Connecting);
-    let finished = cancel_at(moment, cancel, stream).await;
+    let stream = stream(
+        EchoProtocol::default(),
+        echo_request(&url, options),
+        HttpClient::new(),
+    );
+    let trigger = phase_is(&stream, StreamPhase::Connecting);
+    let finished = cancel_at(trigger, cancel, stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
 }
 
@@ -134,7 +138,7 @@ async fn while_connecting() {
 async fn before_the_first_byte() {
     let server = GatedServer::start([Reply::silent().gate("never")]).await;
     let (cancel, options) = cancellable();
-    let finished = cancel_at(server.reached("never"), cancel, talk(&server, options)).await;
+    let finished = cancel_at(server.reached("never"), cancel, run_echo(&server, options)).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
     assert!(finished.message.content.is_empty());
     server.left(0).await;
@@ -148,7 +152,7 @@ async fn between_and_inside_frames() {
     ] {
         let server = GatedServer::start([Reply::events().chunk(body).gate("never")]).await;
         let (cancel, options) = cancellable();
-        let stream = talk(&server, options);
+        let stream = run_echo(&server, options);
         let live = stream.live();
         let arrived = async {
             while live.read(AssistantMessage::text) != expected {
@@ -167,15 +171,15 @@ async fn during_the_wait_for_a_retry() {
     let server = GatedServer::start([Reply::whole(429, &[("retry-after", "15")], "slow")]).await;
     let (cancel, mut options) = cancellable();
     options.max_retries = 2;
-    let stream = talk(&server, options);
-    let moment = {
+    let stream = run_echo(&server, options);
+    let trigger = {
         let mut phase = stream.phase();
         async move {
-            let waits = |phase: &StreamPhase| matches!(phase, StreamPhase::Retrying { .. });
-            phase.wait_for(waits).await.unwrap();
+            let is_retrying = |phase: &StreamPhase| matches!(phase, StreamPhase::Retrying { .. });
+            phase.wait_for(is_retrying).await.unwrap();
         }
     };
-    let finished = cancel_at(moment, cancel, stream).await;
+    let finished = cancel_at(trigger, cancel, stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
     assert_eq!(server.requests().len(), 1);
 }
@@ -191,8 +195,8 @@ async fn with_events_that_the_consumer_has_not_taken() {
         .gate("never")])
     .await;
     let (cancel, options) = cancellable();
-    let mut stream = talk(&server, options);
-    // The consumer takes one event and then looks away while the producer goes on as far as it can.
+    let mut stream = run_echo(&server, options);
+    // The consumer takes one event and then stops polling while the producer continues as far as it can.
     let first = stream.next().await;
     assert!(matches!(first, Some(AssistantMessageEvent::Start { .. })));
     server.reached("second").await;
@@ -207,7 +211,7 @@ async fn with_events_that_the_consumer_has_not_taken() {
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     let server = GatedServer::start([Reply::events().chunk("data: a\n\n").gate("never")]).await;
-    let mut stream = talk(&server, StreamOptions::default());
+    let mut stream = run_echo(&server, StreamOptions::default());
     stream.next().await.unwrap();
     drop(stream);
     server.left(0).await;

@@ -1,4 +1,4 @@
-//! What Bedrock says when it refuses or fails, in the answer's head, its body or in mid-stream.
+//! Bedrock's errors: in the response head, the body or the stream.
 
 use serde::Deserialize;
 
@@ -8,15 +8,15 @@ use crate::message::Diagnostic;
 use crate::options::ResponseHead;
 use crate::wire::http_error;
 
-/// A header value longer than this is no id.
-const LONGEST_ID: usize = 200;
+/// Limit for header values that are accepted as IDs.
+const MAX_ID_LENGTH: usize = 200;
 
 const DATA_RETENTION_PAGE: &str =
     "https://docs.aws.amazon.com/bedrock/latest/userguide/data-retention.html";
 
-/// The failures of the interface: name, how the message begins, and class. Retry and overflow
-/// detection know the beginnings.
-const FAILURES: [(&str, &str, ErrorClass); 8] = [
+/// Known exceptions: name, prefix of the message, and class. Retry and overflow detection match the
+/// prefixes.
+const EXCEPTIONS: [(&str, &str, ErrorClass); 8] = [
     (
         "InternalServerException",
         "Internal server error",
@@ -57,78 +57,75 @@ const FAILURES: [(&str, &str, ErrorClass); 8] = [
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct FailureBody {
+struct BedrockErrorBody {
     #[serde(alias = "Message")]
     message: Option<String>,
     #[serde(rename = "__type", alias = "code")]
     kind: Option<String>,
 }
 
-/// Words a refused request. What is not the interface's own (a gateway's page, say) is told whole.
-pub(super) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
-    let parsed: FailureBody = serde_json::from_str(body).unwrap_or_default();
-    let general = http_error::refused(head, body);
+/// Error for a failed response. A body in another format (a gateway's page) is included as is.
+pub(super) fn response_error(head: &ResponseHead, body: &str) -> ProviderError {
+    let parsed: BedrockErrorBody = serde_json::from_str(body).unwrap_or_default();
+    let default = http_error::response_error(head, body);
     let (Some(name), Some(text)) = (error_code(head, body), parsed.message) else {
-        return general;
+        return default;
     };
-    let mut error = worded(&name, &text).with_status(head.status);
+    let mut error = named_error(&name, &text).with_status(head.status);
     // The status knows how long to wait.
-    if let ErrorClass::RateLimited { .. } = general.class {
-        error.class = general.class;
+    if let ErrorClass::RateLimited { .. } = default.class {
+        error.class = default.class;
     }
     error
 }
 
-/// Words a failure that arrives in mid-stream under its name.
-pub(super) fn in_stream(name: &str, payload: &[u8]) -> ProviderError {
-    let parsed: FailureBody = serde_json::from_slice(payload).unwrap_or_default();
+/// Error for an exception within the stream.
+pub(super) fn exception_error(name: &str, payload: &[u8]) -> ProviderError {
+    let parsed: BedrockErrorBody = serde_json::from_slice(payload).unwrap_or_default();
     let text = parsed
         .message
-        .unwrap_or_else(|| http_error::shortened(&String::from_utf8_lossy(payload)));
-    worded(name, &text)
+        .unwrap_or_else(|| http_error::truncated(&String::from_utf8_lossy(payload)));
+    named_error(name, &text)
 }
 
-/// Words a failure that the interface does not know.
-pub(super) fn unnamed(code: &str, text: &str) -> ProviderError {
-    worded(code, text)
+/// Error for an unmodeled error within the stream.
+pub(super) fn unmodeled_error(code: &str, text: &str) -> ProviderError {
+    named_error(code, text)
 }
 
-fn worded(name: &str, text: &str) -> ProviderError {
-    // In a stream the names begin with a small letter.
-    let known = FAILURES
+fn named_error(name: &str, text: &str) -> ProviderError {
+    // In a stream, the names start with a lower-case letter.
+    let known = EXCEPTIONS
         .iter()
         .find(|(known, _, _)| known.eq_ignore_ascii_case(name));
-    let (beginning, class) = match known {
-        Some((_, beginning, class)) => (*beginning, *class),
+    let (prefix, class) = match known {
+        Some((_, prefix, class)) => (*prefix, *class),
         None => (name, ErrorClass::InvalidRequest),
     };
-    let advice = if text.to_lowercase().contains("data retention mode") {
+    let hint = if text.to_lowercase().contains("data retention mode") {
         format!(" (see {DATA_RETENTION_PAGE})")
     } else {
         String::new()
     };
-    http_error::with_overflow(ProviderError::new(
-        class,
-        format!("{beginning}: {text}{advice}"),
-    ))
+    http_error::with_overflow(ProviderError::new(class, format!("{prefix}: {text}{hint}")))
 }
 
-/// Returns the interface's name of a failure, from the header or the body.
+/// Returns the exception name, from the header or the body.
 fn error_code(head: &ResponseHead, body: &str) -> Option<String> {
     let header = head.headers.get("x-amzn-errortype").cloned();
-    let in_body = || serde_json::from_str::<FailureBody>(body).ok()?.kind;
+    let in_body = || serde_json::from_str::<BedrockErrorBody>(body).ok()?.kind;
     let name = header.or_else(in_body)?;
-    // `namespace#Name:address` names the failure in its middle.
+    // The format is `namespace#Name:url`.
     let name = name.rsplit('#').next()?.split(':').next()?;
     identifier(name).filter(|name| name.ends_with("Exception"))
 }
 
 fn identifier(value: &str) -> Option<String> {
     let value = value.trim();
-    (!value.is_empty() && value.len() <= LONGEST_ID).then(|| value.to_owned())
+    (!value.is_empty() && value.len() <= MAX_ID_LENGTH).then(|| value.to_owned())
 }
 
-/// Records what AWS's support asks for.
+/// Records the details that AWS support requires.
 pub(super) fn diagnostic(
     head: &ResponseHead,
     body: Option<&str>,

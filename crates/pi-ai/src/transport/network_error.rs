@@ -1,6 +1,6 @@
-//! Words for what the network does to a request, and the timers that notice when it does nothing.
+//! Error messages for network failures, and the timeouts around waits.
 //!
-//! Addresses are named by host and port alone: paths and queries may hold secrets.
+//! Addresses are reduced to host and port: paths and queries may hold secrets.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ use reqwest::Url;
 
 use crate::error::ProviderError;
 
-/// Where a request goes, for messages.
+/// Where a request goes, as shown in error messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     host: String,
@@ -20,7 +20,6 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Names a target and the proxy on the way.
     pub(crate) fn new(target: &Url, proxy: Option<&Url>) -> Self {
         Self {
             host: authority(target),
@@ -33,7 +32,7 @@ impl fmt::Display for Route {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.host)?;
         match &self.proxy {
-            Some(proxy) => write!(formatter, " through the proxy {proxy}"),
+            Some(proxy) => write!(formatter, " through proxy {proxy}"),
             None => Ok(()),
         }
     }
@@ -47,20 +46,21 @@ fn authority(url: &Url) -> String {
     }
 }
 
-/// A wait that has its own timer.
+/// A wait with a configurable timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    Connection,
-    /// For the first byte of the answer.
-    Answer,
-    /// For the next piece of the answer.
-    NextPiece,
+pub(crate) enum TimeoutKind {
+    /// Until the connection is established.
+    Connect,
+    /// For the first byte of the response.
+    FirstByte,
+    /// For the next chunk of the response.
+    Idle,
 }
 
-impl Wait {
-    /// Waits no longer than the limit, if there is one. What is ready wins over the timer, so that
-    /// a consumer who was away for long does not lose data that has arrived meanwhile.
-    pub(crate) async fn at_most<F: Future>(
+impl TimeoutKind {
+    /// Awaits the future, at most for `limit` if there is one. A future that is already complete
+    /// wins over the timer, so a consumer that was slow to poll does not lose data that has arrived.
+    pub(crate) async fn enforce<F: Future>(
         self,
         limit: Option<Duration>,
         route: &Route,
@@ -74,37 +74,38 @@ impl Wait {
         }
     }
 
-    /// Words the end of this wait.
     pub(crate) fn timed_out(self, limit: Duration, route: &Route) -> ProviderError {
         ProviderError::network(match self {
-            Self::Connection => format!("Connecting to {route} timed out after {limit:?}"),
-            Self::Answer => format!("Waiting for an answer of {route} timed out after {limit:?}"),
-            Self::NextPiece => {
-                format!("The answer of {route} fell silent and timed out after {limit:?}")
+            Self::Connect => format!("Connecting to {route} timed out after {limit:?}"),
+            Self::FirstByte => {
+                format!("Waiting for a response from {route} timed out after {limit:?}")
+            }
+            Self::Idle => {
+                format!("The response from {route} stalled and timed out after {limit:?}")
             }
         })
     }
 }
 
-/// Words a request that failed before its answer began.
-pub(crate) fn unanswered(error: reqwest::Error, route: &Route) -> ProviderError {
+/// Error for a request that failed before its response began.
+pub(crate) fn send_error(error: reqwest::Error, route: &Route) -> ProviderError {
     let error = error.without_url();
     if error.is_builder() {
-        let cause = innermost(&error);
-        return ProviderError::invalid(format!("The request to {route} cannot be sent: {cause}"));
+        let cause = root_cause(&error);
+        return ProviderError::invalid(format!("Cannot send the request to {route}: {cause}"));
     }
     if error.is_connect() {
-        return unconnected(&error, route);
+        return connect_error(&error, route);
     }
-    let cause = innermost(&error);
+    let cause = root_cause(&error);
     ProviderError::network(format!(
-        "Connection error: {route} closed the connection before it answered ({cause})"
+        "Connection error: {route} closed the connection before responding ({cause})"
     ))
 }
 
-/// Words a connection that was not made.
-pub(crate) fn unconnected(error: &(dyn Error + 'static), route: &Route) -> ProviderError {
-    let cause = innermost(error);
+/// Error for a connection that could not be established.
+pub(crate) fn connect_error(error: &(dyn Error + 'static), route: &Route) -> ProviderError {
+    let cause = root_cause(error);
     ProviderError::network(if let Some(tls) = tls_error(error) {
         match tls {
             rustls::Error::InvalidCertificate(_) => {
@@ -113,21 +114,21 @@ pub(crate) fn unconnected(error: &(dyn Error + 'static), route: &Route) -> Provi
             _ => format!("Connection error: TLS with {route} failed ({tls})"),
         }
     } else if chain(error).any(|cause| cause.to_string() == "dns error") {
-        format!("Connection error: the address of {route} was not found ({cause})")
+        format!("Connection error: cannot resolve {route} ({cause})")
     } else {
-        format!("Connection error: {route} cannot be reached ({cause})")
+        format!("Connection error: cannot reach {route} ({cause})")
     })
 }
 
-/// Words a connection that broke while the answer was arriving.
-pub(crate) fn broken(error: reqwest::Error, route: &Route) -> ProviderError {
-    let cause = innermost(&error.without_url());
+/// Error for a connection that broke while the response was arriving.
+pub(crate) fn read_error(error: reqwest::Error, route: &Route) -> ProviderError {
+    let cause = root_cause(&error.without_url());
     ProviderError::network(format!(
-        "Connection lost while the answer of {route} was arriving ({cause})"
+        "Connection lost while receiving the response from {route} ({cause})"
     ))
 }
 
-/// Returns an error and what caused it, outermost first.
+/// Iterates over an error and its sources, outermost first.
 fn chain<'error>(
     error: &'error (dyn Error + 'static),
 ) -> impl Iterator<Item = &'error (dyn Error + 'static)> {
@@ -139,21 +140,21 @@ fn chain<'error>(
     })
 }
 
-/// Returns an error with all that caused it, for errors whose layers each say something.
-pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let mut texts: Vec<String> = chain(error).map(ToString::to_string).collect();
-    texts.dedup();
-    texts.join(": ")
+/// Formats an error with all its sources, for errors whose layers each add information.
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let mut messages: Vec<String> = chain(error).map(ToString::to_string).collect();
+    messages.dedup();
+    messages.join(": ")
 }
 
-/// Returns the innermost cause; the outer layers only say that something inside failed.
-pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
+/// Returns the innermost source; the outer layers only report that something inside failed.
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error)
         .last()
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Finds a TLS error. I/O errors hold it, one inside the other, where the chain does not look.
+/// Finds a TLS error. It may be nested inside I/O errors, whose inner error is not their source.
 fn tls_error<'error>(error: &'error (dyn Error + 'static)) -> Option<&'error rustls::Error> {
     chain(error).find_map(|mut cause| {
         while let Some(inner) = cause

@@ -1,4 +1,4 @@
-//! The person who signs in, and their browser.
+//! A fake user who signs in, with a browser.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -10,36 +10,35 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
 
-/// What the person does with the address to open.
+/// What the user does with the sign-in URL.
 pub(crate) enum Browser {
-    /// Signs in; the browser is sent back to the loopback server with this code.
+    /// Signs in; the browser is redirected to the loopback server with this code.
     Returns(&'static str),
-    /// Signs in on another machine and pastes; `{code}`, `{state}` and `{redirect}` are filled in.
+    /// Signs in on another machine and pastes; `{code}`, `{state}` and `{redirect}` are replaced.
     Pastes(&'static str),
     Never,
 }
 
-pub(crate) struct Person {
-    answers: Mutex<VecDeque<&'static str>>,
+pub(crate) struct TestUser {
+    replies: Mutex<VecDeque<&'static str>>,
     browser: Browser,
     events: Mutex<Vec<LoginEvent>>,
 }
 
-impl Person {
-    pub(crate) fn new(browser: Browser, answers: &[&'static str]) -> Self {
+impl TestUser {
+    pub(crate) fn new(browser: Browser, replies: &[&'static str]) -> Self {
         Self {
-            answers: Mutex::new(answers.iter().copied().collect()),
+            replies: Mutex::new(replies.iter().copied().collect()),
             browser,
             events: Mutex::default(),
         }
     }
 
-    /// Returns what was shown.
     pub(crate) fn events(&self) -> Vec<LoginEvent> {
         self.events.lock().unwrap().clone()
     }
 
-    /// Returns the address the person was asked to open.
+    /// Returns the sign-in URL that was shown.
     pub(crate) fn opened(&self) -> Url {
         self.events()
             .iter()
@@ -47,15 +46,15 @@ impl Person {
                 LoginEvent::AuthUrl { url, .. } => Some(url.parse().unwrap()),
                 _ => None,
             })
-            .expect("an address was shown")
+            .expect("no sign-in URL was shown")
     }
 
-    /// Returns a parameter of the address the person was asked to open.
+    /// Returns a query parameter of the sign-in URL.
     pub(crate) fn opened_with(&self, name: &str) -> String {
         parameter(&self.opened(), name).unwrap_or_default()
     }
 
-    /// Returns the code and page of a device sign-in.
+    /// Returns the code and URL of a device sign-in.
     pub(crate) fn device_code(&self) -> (String, String) {
         self.events()
             .into_iter()
@@ -67,7 +66,7 @@ impl Person {
                 } => Some((user_code, verification_uri)),
                 _ => None,
             })
-            .expect("a code was shown")
+            .expect("no device code was shown")
     }
 }
 
@@ -80,10 +79,10 @@ fn parameter(url: &Url, name: &str) -> Option<String> {
 fn redirect(url: &Url) -> String {
     parameter(url, "redirect_uri")
         .or_else(|| parameter(url, "callback_url"))
-        .expect("the browser is told where to return to")
+        .expect("the sign-in URL has no redirect")
 }
 
-impl LoginInteraction for Person {
+impl LoginInteraction for TestUser {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         if let LoginPrompt::ManualCode { .. } = prompt {
             let Browser::Pastes(template) = self.browser else {
@@ -95,7 +94,7 @@ impl LoginInteraction for Person {
                 .replace("{state}", &parameter(&url, "state").unwrap_or_default());
             return std::future::ready(Ok(pasted)).boxed();
         }
-        let answer = self.answers.lock().unwrap().pop_front();
+        let answer = self.replies.lock().unwrap().pop_front();
         std::future::ready(answer.map(str::to_owned).ok_or(OAuthError::Cancelled)).boxed()
     }
 

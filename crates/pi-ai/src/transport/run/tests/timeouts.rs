@@ -3,30 +3,30 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// Waits for a moment of the script, then lets the clock run ahead until the stream ends.
-async fn finish_after(moment: impl Future<Output = ()>, stream: AssistantStream) -> Finished {
+/// Awaits `trigger`, then pauses the clock so that it advances until the stream ends.
+async fn finish_after(trigger: impl Future<Output = ()>, stream: AssistantStream) -> StreamOutcome {
     let ahead = async {
-        moment.await;
+        trigger.await;
         tokio::time::pause();
     };
     tokio::join!(ahead, finish(stream)).1
 }
 
 #[tokio::test]
-async fn a_connection_that_is_never_made_times_out() {
-    // Nobody answers the TLS handshake.
+async fn an_unestablished_connection_times_out() {
+    // The TLS handshake is never answered.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let stream = stream(
-        Parrot::default(),
-        ask(&url, StreamOptions::default()),
+        EchoProtocol::default(),
+        echo_request(&url, StreamOptions::default()),
         HttpClient::new(),
     );
     let phase = stream.phase();
     let accepted = async {
         let connection = listener.accept().await.unwrap();
         assert_eq!(*phase.borrow(), StreamPhase::Connecting);
-        // The connection must stay open, or the client would see it end.
+        // The connection must stay open, or the client would see its end.
         std::mem::forget(connection);
     };
     let finished = finish_after(accepted, stream).await;
@@ -39,7 +39,7 @@ async fn a_connection_that_is_never_made_times_out() {
 #[tokio::test]
 async fn a_stall_before_the_headers_times_out() {
     let server = GatedServer::start([Reply::silent().gate("never")]).await;
-    let stream = talk(&server, StreamOptions::default());
+    let stream = run_echo(&server, StreamOptions::default());
     let phase = stream.phase();
     let stalled = async {
         server.reached("never").await;
@@ -48,13 +48,13 @@ async fn a_stall_before_the_headers_times_out() {
     let finished = finish_after(stalled, stream).await;
     finished.assert_failed(
         ErrorClass::Network,
-        &["Waiting for an answer", "timed out after 300s"],
+        &["Waiting for a response", "timed out after 300s"],
     );
     assert!(finished.message.content.is_empty());
 }
 
 #[tokio::test]
-async fn a_stall_inside_the_answer_times_out_and_keeps_what_arrived() {
+async fn a_stall_during_the_response_times_out_and_keeps_the_partial_message() {
     let server =
         GatedServer::start([Reply::events().chunk("data: hel\n\ndata: l").gate("never")]).await;
     let options = StreamOptions {
@@ -64,7 +64,7 @@ async fn a_stall_inside_the_answer_times_out_and_keeps_what_arrived() {
         },
         ..StreamOptions::default()
     };
-    let stream = talk(&server, options);
+    let stream = run_echo(&server, options);
     let phase = stream.phase();
     let live = stream.live();
     let stalled = async {
@@ -79,21 +79,18 @@ async fn a_stall_inside_the_answer_times_out_and_keeps_what_arrived() {
         }
     };
     let finished = finish_after(stalled, stream).await;
-    finished.assert_failed(
-        ErrorClass::Network,
-        &["fell silent", "timed out after 1.5s"],
-    );
+    finished.assert_failed(ErrorClass::Network, &["stalled", "timed out after 1.5s"]);
     assert_eq!(finished.text, "hel");
 }
 
 #[tokio::test]
-async fn a_consumer_that_was_away_longer_than_the_timer_loses_nothing() {
+async fn a_consumer_idle_for_longer_than_the_timeout_loses_nothing() {
     let server = GatedServer::start([Reply::events()
         .chunk("data: a\n\n")
         .gate("away")
         .chunk("data: b\n\ndata: [DONE]\n\n")])
     .await;
-    let mut stream = talk(&server, StreamOptions::default());
+    let mut stream = run_echo(&server, StreamOptions::default());
     let mut deltas = 0;
     while deltas == 0 {
         let event = stream.next().await.unwrap();
@@ -101,26 +98,26 @@ async fn a_consumer_that_was_away_longer_than_the_timer_loses_nothing() {
     }
     assert!(
         poll_once(&mut stream).await.is_pending(),
-        "the idle timer runs"
+        "the idle timer is running"
     );
     server.release("away");
     tokio::time::pause();
     tokio::time::advance(Duration::from_hours(1)).await;
     tokio::time::resume();
-    // The rest of the answer reaches the connection's own buffer without the consumer.
-    settle().await;
+    // The rest of the response reaches the connection's buffer without the consumer.
+    drain_sockets().await;
     let text = stream.result().await.text();
     assert_eq!(text, "ab");
 }
 
 #[tokio::test]
-async fn an_error_body_that_does_not_end_is_read_as_far_as_it_came() {
+async fn an_endless_error_body_is_read_as_far_as_it_arrives() {
     let server =
         GatedServer::start([Reply::silent().head(529, &[]).chunk("busy").gate("never")]).await;
-    let stream = talk(&server, StreamOptions::default());
+    let stream = run_echo(&server, StreamOptions::default());
     let stalled = async {
         server.reached("never").await;
-        settle().await;
+        drain_sockets().await;
     };
     let finished = finish_after(stalled, stream).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);

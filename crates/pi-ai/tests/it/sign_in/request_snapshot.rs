@@ -1,14 +1,14 @@
-//! Requests of a sign-in as text, with what is random named.
+//! Formats the requests of a sign-in for snapshots, with placeholders for random values.
 
 use pi_test_support::{GatedServer, RecordedRequest};
 
-/// Headers that every request has and that say nothing about the sign-in.
-const PLAIN: [&str; 4] = ["host", "accept-encoding", "content-length", "user-agent"];
+/// Headers that every request has and that are irrelevant here.
+const COMMON_HEADERS: [&str; 4] = ["host", "accept-encoding", "content-length", "user-agent"];
 
-/// Shows all requests; every one must be signed with our own name.
+/// Formats all requests; each must have our user agent.
 pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String {
-    let shown: Vec<String> = service.requests().iter().map(show).collect();
-    let mut text = shown.join("\n");
+    let requests: Vec<String> = service.requests().iter().map(format_request).collect();
+    let mut text = requests.join("\n");
     for (value, name) in random {
         if !value.is_empty() {
             text = text.replace(value, &format!("<{name}>"));
@@ -17,14 +17,14 @@ pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String
     text
 }
 
-fn show(request: &RecordedRequest) -> String {
+fn format_request(request: &RecordedRequest) -> String {
     let agent = request.header("user-agent").unwrap_or_default();
-    assert!(agent.starts_with("pi/"), "signed as {agent:?}");
+    assert!(agent.starts_with("pi/"), "unexpected user agent {agent:?}");
     let mut lines = vec![format!("{} {}", request.method, request.target)];
     let mut headers: Vec<String> = request
         .headers
         .iter()
-        .filter(|(name, _)| !PLAIN.contains(&name.as_str()))
+        .filter(|(name, _)| !COMMON_HEADERS.contains(&name.as_str()))
         .map(|(name, value)| format!("  {name}: {value}"))
         .collect();
     headers.sort();

@@ -1,11 +1,11 @@
-//! How a response ends: its tokens and price, why it stopped, and what its items had left out.
+//! Handles the end of a response: usage and cost, stop reason, and data missing from its items.
 //!
-//! Services of the family disagree most here, so everything in the last event is optional.
+//! The compatible services differ most here, so everything in the last event is optional.
 
 use serde_json::Value;
 
 use super::error;
-use super::events::Response;
+use super::events::ResponseObject;
 use super::pricing;
 use super::reader::ReaderSettings;
 use crate::error::ProviderError;
@@ -13,18 +13,18 @@ use crate::json::value_to_string;
 use crate::live_message::MessageBuilder;
 use crate::stop_reason::StopReason;
 
-/// What a status means that we do not know.
+/// How to treat an unknown response status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum UnknownStatus {
-    /// The answer cannot be trusted.
+    /// The response cannot be trusted.
     #[default]
     Fails,
     Ignored,
 }
 
-/// Takes the last event of a response that was not reported as failed.
-pub(super) fn end_response(
-    response: &Response,
+/// Applies the last event of a response that was not reported as failed.
+pub(super) fn complete_response(
+    response: &ResponseObject,
     settings: &ReaderSettings,
     message: &mut MessageBuilder,
 ) -> Result<(), ProviderError> {
@@ -74,10 +74,10 @@ fn is_known_status(status: &str) -> bool {
     )
 }
 
-/// Completes reasoning whose encrypted form came only with the whole response, as Azure may send it;
-/// without it the reasoning cannot be sent back. `blocks` are the reasoning items by id.
+/// Completes reasoning whose encrypted content arrives only with the final response, as Azure may send it;
+/// without it the reasoning cannot be replayed. `blocks` are the reasoning items by ID.
 pub(super) fn restore_encrypted_reasoning(
-    response: &Response,
+    response: &ResponseObject,
     blocks: &[(String, usize)],
     message: &mut MessageBuilder,
 ) {

@@ -1,9 +1,9 @@
-//! The JSON of messages: what is read is written back byte for byte.
+//! The JSON of messages: parsing and serializing is lossless.
 
 use pi_ai::{AgentMessage, AssistantBlock, InputBlock, Message, json};
 use pretty_assertions::assert_eq;
 
-fn rewritten(line: &str) -> String {
+fn round_trip(line: &str) -> String {
     match serde_json::from_str::<AgentMessage>(line) {
         Ok(message) => json::to_string(&message).unwrap_or_else(|error| error.to_string()),
         Err(error) => format!("{error} in {line}"),
@@ -11,7 +11,7 @@ fn rewritten(line: &str) -> String {
 }
 
 /// One line for every role, with every field.
-const KNOWN: [&str; 14] = [
+const EVERY_ROLE: [&str; 14] = [
     r#"{"role":"system","content":"","timestamp":1733234400000}"#,
     r#"{"role":"system","content":[{"type":"text","text":"a"}],"sections":{"preamble":"You","skills":null},"toolsAdded":[{"name":"read","description":"Reads.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"constrainedSampling":{"type":"json_schema","strict":"prefer"}},{"name":"patch","description":"","parameters":{},"constrainedSampling":{"type":"grammar","variants":{"openai_lark":"start: X"}}},{"name":"free","description":"","parameters":true,"constrainedSampling":false}],"toolsRemoved":[{"name":"write"}],"timestamp":1733234400000}"#,
     r#"{"role":"user","content":"Hello","timestamp":1733234401000}"#,
@@ -29,16 +29,16 @@ const KNOWN: [&str; 14] = [
 ];
 
 #[test]
-fn every_role_is_written_as_it_was_read() {
-    for line in KNOWN {
-        assert_eq!(rewritten(line), line);
+fn every_role_round_trips() {
+    for line in EVERY_ROLE {
+        assert_eq!(round_trip(line), line);
         let message: AgentMessage = serde_json::from_str(line).unwrap();
         assert!(!matches!(message, AgentMessage::Unknown(_)), "{line}");
     }
 }
 
 #[test]
-fn what_a_newer_version_wrote_survives() {
+fn unknown_fields_and_roles_round_trip() {
     let lines = [
         r#"{"role":"hologram","depth":3,"content":{"x":[1]}}"#,
         r#"{"role":"system","content":"","timestamp":1,"replace":true}"#,
@@ -50,12 +50,12 @@ fn what_a_newer_version_wrote_survives() {
         r#"{"role":"custom","customType":"t","content":[],"display":false,"timestamp":1,"x":{}}"#,
     ];
     for line in lines {
-        assert_eq!(rewritten(line), line);
+        assert_eq!(round_trip(line), line);
     }
 }
 
 #[test]
-fn old_and_careless_files_are_read() {
+fn old_and_lenient_files_are_parsed() {
     let usage = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
     let assistant = |content: &str| {
         format!(
@@ -94,18 +94,18 @@ fn old_and_careless_files_are_read() {
         ),
     ];
     for (line, expected) in cases {
-        assert_eq!(rewritten(&line), expected, "{line}");
+        assert_eq!(round_trip(&line), expected, "{line}");
     }
 }
 
 #[test]
-fn blocks_of_unknown_types_do_not_hide_their_neighbors() {
+fn blocks_of_unknown_types_do_not_affect_others() {
     let message: Message = serde_json::from_str(
         r#"{"role":"user","content":[{"type":"video"},{"type":"text","text":"t"}],"timestamp":1}"#,
     )
     .unwrap();
     let Message::User(user) = message else {
-        panic!("a user message");
+        panic!("expected a user message");
     };
     let pi_ai::MessageContent::Blocks(blocks) = &user.content else {
         panic!("blocks");
@@ -116,6 +116,6 @@ fn blocks_of_unknown_types_do_not_hide_their_neighbors() {
     let block: AssistantBlock = serde_json::from_str(r#"{"type":"toolCall","id":"i"}"#).unwrap();
     assert!(
         matches!(block, AssistantBlock::Unknown(_)),
-        "a call without a name is no call"
+        "a call without a name is not a tool call"
     );
 }
