@@ -1,4 +1,4 @@
-//! The key derivation of RFC 7914.
+//! The scrypt key derivation function (RFC 7914).
 
 use std::num::NonZeroU32;
 
@@ -6,25 +6,25 @@ use aws_lc_rs::pbkdf2;
 
 use super::NativeError;
 
-/// What the derivation costs.
+/// Cost parameters and memory limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
+pub(super) struct ScryptParams {
     /// N, a power of two.
     pub(super) rounds: usize,
     pub(super) block_size: usize,
     pub(super) parallelization: usize,
-    /// Bytes it may take.
+    /// Maximum memory in bytes.
     pub(super) memory: usize,
 }
 
-/// Derives a key of the length.
+/// Derives a key of `length` bytes.
 pub(super) fn derive(
     password: &[u8],
     salt: &[u8],
-    cost: Cost,
+    cost: ScryptParams,
     length: usize,
 ) -> Result<Vec<u8>, NativeError> {
-    let Cost {
+    let ScryptParams {
         rounds,
         block_size,
         parallelization,
@@ -32,7 +32,7 @@ pub(super) fn derive(
     } = cost;
     let invalid = || {
         NativeError::new(
-            "Invalid scrypt params: the cost is not a power of two, or memory limit exceeded",
+            "Invalid scrypt params: cost is not a power of two, or memory limit exceeded",
         )
         .with_code("ERR_CRYPTO_INVALID_SCRYPT_PARAMS")
     };
@@ -64,7 +64,7 @@ fn stretch(password: &[u8], salt: &[u8], target: &mut [u8]) {
 
 type Lane = [u32; 16];
 
-/// The function `scryptROMix`, on a block of 2r lanes.
+/// `scryptROMix` on a block of 2r lanes.
 fn mix(block: &mut [u8], rounds: usize) {
     let mut state: Vec<Lane> = block.chunks_exact(64).map(read).collect();
     let mut scratch = state.clone();
@@ -103,22 +103,22 @@ fn add(lane: &mut Lane, other: &Lane) {
     }
 }
 
-/// The function `scryptBlockMix`: even lanes come first afterwards, then odd ones.
+/// `scryptBlockMix`: in the result, even lanes precede odd ones.
 fn mix_lanes(state: &mut Vec<Lane>, scratch: &mut Vec<Lane>) {
     let mut running = state.last().copied().unwrap_or_default();
     let half = state.len() / 2;
     for (index, lane) in state.iter().enumerate() {
         add(&mut running, lane);
         salsa(&mut running);
-        let place = index / 2 + if index % 2 == 0 { 0 } else { half };
-        if let Some(target) = scratch.get_mut(place) {
+        let position = index / 2 + if index % 2 == 0 { 0 } else { half };
+        if let Some(target) = scratch.get_mut(position) {
             *target = running;
         }
     }
     std::mem::swap(state, scratch);
 }
 
-/// The core of Salsa20 with eight rounds.
+/// The Salsa20/8 core.
 fn salsa(lane: &mut Lane) {
     const COLUMNS_AND_ROWS: [[usize; 4]; 8] = [
         [0, 4, 8, 12],
@@ -148,8 +148,8 @@ fn salsa(lane: &mut Lane) {
 mod tests {
     use super::*;
 
-    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> Cost {
-        Cost {
+    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> ScryptParams {
+        ScryptParams {
             rounds,
             block_size,
             parallelization,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_beyond_the_memory_is_refused() {
+    fn a_cost_beyond_the_memory_limit_is_rejected() {
         assert!(derive(b"", b"", cost(1 << 20, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(usize::MAX, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(15, 8, 1), 64).is_err());
