@@ -1,4 +1,4 @@
-// The lines between `---` at the head of a text: keys and plain values.
+// Front matter: keys and simple values between `---` lines at the start of a text.
 function split(content) {
   const text = content.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   const end = text.startsWith("---") ? text.indexOf("\n---", 3) : -1;
@@ -15,7 +15,7 @@ function valueOf(text) {
   return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
 }
 
-// Reads the keys and returns them with the text below.
+// Returns the front matter and the text after it.
 export function parseFrontmatter(content) {
   const { lines, body } = split(content);
   const frontmatter = {};
@@ -29,7 +29,7 @@ export function parseFrontmatter(content) {
   return { frontmatter, body };
 }
 
-// Returns the text without its head.
+// Returns the text without its front matter.
 export function stripFrontmatter(content) {
   return split(content).body;
 }

@@ -1,4 +1,4 @@
-// Cuts long output to what a model can use, at whole lines.
+// Truncates long output for models at line boundaries.
 export const DEFAULT_MAX_LINES = 2000;
 export const DEFAULT_MAX_BYTES = 50 * 1024;
 export const GREP_MAX_LINE_LENGTH = 500;
@@ -66,7 +66,7 @@ export function truncateHead(content, options) {
   return report(content, kept, lines, limits, { truncatedBy });
 }
 
-// Keeps the last lines, or the end of the last one where that alone is too long.
+// Keeps the last lines, or the end of the last line if it alone is too long.
 export function truncateTail(content, options) {
   const limits = limitsOf(options);
   const lines = linesOf(content);
@@ -96,12 +96,12 @@ export function truncateTail(content, options) {
 function endOf(text, maxBytes) {
   const bytes = encoder().encode(text);
   let start = Math.max(0, bytes.length - maxBytes);
-  // Not in the middle of a character.
+  // Do not start inside a character.
   while (start < bytes.length && (bytes[start] & 0xc0) === 0x80) start++;
   return new TextDecoder().decode(bytes.slice(start));
 }
 
-// Cuts one line.
+// Truncates a single line.
 export function truncateLine(line, maxChars = GREP_MAX_LINE_LENGTH) {
   if (line.length <= maxChars) return { text: line, wasTruncated: false };
   return { text: `${line.slice(0, maxChars)}... [truncated]`, wasTruncated: true };

@@ -36,10 +36,10 @@ const EXPORTS: [&str; 21] = [
     "builtinNames",
     "call",
     "compile",
-    "cycle",
+    "findCycle",
     "decodeUtf8",
     "encodeUtf8",
-    "finish",
+    "markEvaluated",
     "hostCall",
     "mapPosition",
     "now",
@@ -80,10 +80,10 @@ impl ModuleDef for NativeModule {
             )?
             .export("call", Func::from(call))?
             .export("compile", Func::from(compile))?
-            .export("cycle", Func::from(cycle))?
+            .export("findCycle", Func::from(find_cycle))?
             .export("decodeUtf8", Func::from(decode_utf8))?
             .export("encodeUtf8", Func::from(encode_utf8))?
-            .export("finish", Func::from(finish))?
+            .export("markEvaluated", Func::from(mark_evaluated))?
             .export("hostCall", Func::from(host_call))?
             .export("mapPosition", Func::from(map_position))?
             .export("now", Func::from(now))?
@@ -305,12 +305,12 @@ fn require_module(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
 }
 
 /// Returns the file that prevents `require` of an ES module because it is still running.
-fn cycle(name: String, stack: String) -> Result<Option<String>> {
+fn find_cycle(name: String, stack: String) -> Result<Option<String>> {
     Ok(Realm::current()?.modules.find_cycle(&name, &stack))
 }
 
 /// Marks all files prepared so far as evaluated.
-fn finish() -> Result<()> {
+fn mark_evaluated() -> Result<()> {
     Realm::current()?.modules.mark_evaluated();
     Ok(())
 }
