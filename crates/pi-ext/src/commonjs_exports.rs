@@ -21,7 +21,7 @@ pub struct CommonJsExports {
 }
 
 pub(crate) fn find(program: &Program<'_>) -> CommonJsExports {
-    let mut finder = Finder::default();
+    let mut finder = ExportFinder::default();
     finder.visit_program(program);
     finder.found.names.sort_unstable();
     finder.found.names.dedup();
@@ -29,11 +29,11 @@ pub(crate) fn find(program: &Program<'_>) -> CommonJsExports {
 }
 
 #[derive(Default)]
-struct Finder {
+struct ExportFinder {
     found: CommonJsExports,
 }
 
-impl Finder {
+impl ExportFinder {
     fn add(&mut self, name: &str) {
         if name != "default" {
             self.found.names.push(name.to_owned());
@@ -62,7 +62,7 @@ impl Finder {
     }
 }
 
-impl<'a> Visit<'a> for Finder {
+impl<'a> Visit<'a> for ExportFinder {
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
         match &assignment.left {
             AssignmentTarget::StaticMemberExpression(member) => {

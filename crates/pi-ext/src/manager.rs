@@ -74,9 +74,9 @@ impl ExtensionManager {
             };
         }
         let subscriptions = Arc::default();
-        let program = Arc::clone(&options.host.0);
+        let inner = Arc::clone(&options.host.0);
         let options_for = |host| {
-            let shared = RoutedHost::new(Arc::clone(&program), host, Arc::clone(&subscriptions));
+            let shared = RoutedHost::new(Arc::clone(&inner), host, Arc::clone(&subscriptions));
             let mut options = options.clone();
             if host == ExtensionHost::Node {
                 let is_replaced =
@@ -386,7 +386,7 @@ impl ExtensionManager {
 /// Lists the package names that extensions can import, each with the embedded module that
 /// implements it. `None` means the package contains only types.
 pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
-    let ours = SCOPES.into_iter().flat_map(|scope| {
+    let own_packages = SCOPES.into_iter().flat_map(|scope| {
         let named = PACKAGES
             .into_iter()
             .map(move |(name, module)| (format!("{scope}/{name}"), Some(module.to_owned())));
@@ -404,7 +404,7 @@ pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
     let replaced = REPLACED_PACKAGES
         .into_iter()
         .map(|(name, module)| (name.to_owned(), Some(module.to_owned())));
-    ours.chain(schemas).chain(replaced)
+    own_packages.chain(schemas).chain(replaced)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

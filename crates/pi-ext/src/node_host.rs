@@ -115,9 +115,9 @@ impl NodeHost {
             (None, None) => None,
         };
         let response = match limit {
-            Some((limit, late)) => match tokio::time::timeout(limit, response).await {
+            Some((limit, timeout_error)) => match tokio::time::timeout(limit, response).await {
                 Ok(response) => response,
-                Err(_) => return Err(late),
+                Err(_) => return Err(timeout_error),
             },
             None => response.await,
         };

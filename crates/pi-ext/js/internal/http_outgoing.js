@@ -32,6 +32,6 @@ export class OutgoingMessage extends Writable {
   }
   // Returns the headers as sent, with one pair per value.
   _headerPairs() {
-    return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)]));
+    return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((item) => [name, String(item)]));
   }
 }

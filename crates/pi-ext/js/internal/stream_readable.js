@@ -145,14 +145,14 @@ const readableMethods = {
         fillBuffer(this);
         return null;
       }
-      const whole = state.flowing ? state.buffer.shift() : state.buffer.length === 1 ? state.buffer[0] : typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
+      const data = state.flowing ? state.buffer.shift() : state.buffer.length === 1 ? state.buffer[0] : typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
       if (!state.flowing) state.buffer = [];
-      state.length -= whole.length;
-      chunk = whole;
+      state.length -= data.length;
+      chunk = data;
     } else {
-      const whole = typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
-      chunk = whole.slice(0, count);
-      state.buffer = [whole.slice(count)];
+      const data = typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
+      chunk = data.slice(0, count);
+      state.buffer = [data.slice(count)];
       state.length -= count;
     }
     if (state.length < state.highWaterMark && !state.ended) queueMicrotask(() => fillBuffer(this));

@@ -116,8 +116,8 @@ export function calculateCost(model, usage) {
   return usage.cost;
 }
 
-export function modelsAreEqual(one, other) {
-  return !!one && !!other && one.id === other.id && one.provider === other.provider;
+export function modelsAreEqual(left, right) {
+  return !!left && !!right && left.id === right.id && left.provider === right.provider;
 }
 
 export function getModel(provider, id) {
@@ -143,7 +143,7 @@ export function clampThinkingLevel(model, level) {
   const supported = getSupportedThinkingLevels(model);
   const requested = LEVELS.indexOf(level);
   if (requested < 0) return supported[0] ?? "off";
-  const isAbove = (one) => LEVELS.indexOf(one) >= requested;
+  const isAbove = (candidate) => LEVELS.indexOf(candidate) >= requested;
   return supported.find(isAbove) ?? supported.at(-1) ?? "off";
 }
 
@@ -157,7 +157,7 @@ export function validateToolArguments(tool, toolCall) {
   return args;
 }
 export function validateToolCall(tools, toolCall) {
-  const tool = tools.find((one) => one.name === toolCall.name);
+  const tool = tools.find((candidate) => candidate.name === toolCall.name);
   if (!tool) throw new Error(`Tool ${toolCall.name} not found`);
   return validateToolArguments(tool, toolCall);
 }

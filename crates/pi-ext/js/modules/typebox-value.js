@@ -13,8 +13,8 @@ export function Clone(value) {
 export function Default(schema, value) {
   return withDefaults(schema, value);
 }
-export function Equal(one, other) {
-  return JSON.stringify(one) === JSON.stringify(other);
+export function Equal(left, right) {
+  return JSON.stringify(left) === JSON.stringify(right);
 }
 export function Assert(schema, value) {
   assertValid(schema, value);

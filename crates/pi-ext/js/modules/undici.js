@@ -99,7 +99,7 @@ function headersOf(headers) {
 function urlOf(url, { origin, path, query }) {
   if (typeof url === "object" && url !== null && !(url instanceof URL)) url = `${url.origin ?? `${url.protocol}//${url.host ?? url.hostname}`}${url.path ?? url.pathname ?? ""}`;
   const address = new URL(path ?? String(url), origin ?? (path === undefined ? undefined : url));
-  for (const [name, value] of Object.entries(query ?? {})) for (const one of [value].flat()) address.searchParams.append(name, one);
+  for (const [name, value] of Object.entries(query ?? {})) for (const item of [value].flat()) address.searchParams.append(name, item);
   return address;
 }
 

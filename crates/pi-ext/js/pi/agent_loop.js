@@ -8,7 +8,7 @@ const textOf = (text) => [{ type: "text", text }];
 
 // Runs one tool call. Errors become error results.
 async function runTool(tools, call, config, context, signal, emit) {
-  const tool = tools.find((one) => one.name === call.name);
+  const tool = tools.find((candidate) => candidate.name === call.name);
   let result;
   let isError = false;
   emit({ type: "tool_execution_start", toolCallId: call.id, toolName: call.name, args: call.arguments });

@@ -225,10 +225,10 @@ async function transformMessages(event, context) {
 
 // Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
 // this ID after the engine interrupted a handler.
-export async function emit(given, signalId, dispatchId) {
-  const event = given ?? dispatches.get(dispatchId);
+export async function emit(newEvent, signalId, dispatchId) {
+  const event = newEvent ?? dispatches.get(dispatchId);
   if (!event) return undefined;
-  if (given) Object.defineProperty(event, POSITION, { value: { next: 0 } });
+  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0 } });
   if (dispatchId !== undefined) dispatches.set(dispatchId, event);
   const context = event.type === "project_trust" ? undefined : createContext(signalId);
   const signal = signalOf(signalId);

@@ -16,7 +16,7 @@ export function createEventBus() {
     },
     on(channel, listener) {
       channels.set(channel, [...(channels.get(channel) ?? []), listener]);
-      return () => channels.set(channel, (channels.get(channel) ?? []).filter((one) => one !== listener));
+      return () => channels.set(channel, (channels.get(channel) ?? []).filter((candidate) => candidate !== listener));
     },
     clear() {
       channels.clear();

@@ -9,7 +9,7 @@ function split(content) {
 function valueOf(text) {
   const value = text.trim();
   if (/^(".*"|'.*')$/s.test(value)) return value.slice(1, -1);
-  if (/^\[.*\]$/s.test(value)) return value.slice(1, -1).split(",").map(valueOf).filter((one) => one !== "");
+  if (/^\[.*\]$/s.test(value)) return value.slice(1, -1).split(",").map(valueOf).filter((item) => item !== "");
   if (value === "true" || value === "false") return value === "true";
   if (value === "" || value === "null" || value === "~") return null;
   return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;

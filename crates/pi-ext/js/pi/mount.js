@@ -20,13 +20,13 @@ export function requestRedraw() {
   change("redraw");
 }
 
-// Mounts a component at `place` and returns its ID.
-export function mount(component, place) {
+// Mounts a component at `placement` and returns its ID.
+export function mount(component, placement) {
   if (typeof component?.render !== "function") throw new TypeError("a component must have a render function");
   const id = ++lastId;
   mounts.set(id, { component, target: undefined, isFocused: false, takesWheel: false });
   idByComponent.set(component, id);
-  change("mount", { id, place, keyRelease: component.wantsKeyRelease === true });
+  change("mount", { id, place: placement, keyRelease: component.wantsKeyRelease === true });
   return id;
 }
 
@@ -53,7 +53,7 @@ export function isFocused(id) {
 }
 
 function contains(parent, child) {
-  return parent === child || (Array.isArray(parent?.children) && parent.children.some((one) => contains(one, child)));
+  return parent === child || (Array.isArray(parent?.children) && parent.children.some((nested) => contains(nested, child)));
 }
 
 // Focuses a component, which may be nested in a mounted one. `null` removes the focus.

@@ -4,8 +4,8 @@ import { extensions } from "pi:pi/registry";
 import { releaseSignal, signalOf } from "pi:pi/signals";
 
 function configOf(path, name) {
-  const extension = extensions.find((one) => one.path === path);
-  const provider = extension?.providers.find((one) => one.name === name);
+  const extension = extensions.find((candidate) => candidate.path === path);
+  const provider = extension?.providers.find((candidate) => candidate.name === name);
   if (!provider) throw new Error(`provider ${name} is not registered`);
   return provider.config;
 }

@@ -47,7 +47,7 @@ function required(schema) {
 
 function keysOf(keys) {
   if (Array.isArray(keys)) return keys.map(String);
-  return keys?.anyOf ? keys.anyOf.map((one) => String(one.const)) : [String(keys?.const ?? keys)];
+  return keys?.anyOf ? keys.anyOf.map((literal) => String(literal.const)) : [String(keys?.const ?? keys)];
 }
 
 function enumOf(values, options) {

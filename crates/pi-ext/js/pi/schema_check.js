@@ -10,7 +10,7 @@ const typeTests = {
   undefined: (value) => value === undefined,
 };
 
-const same = (one, other) => one === other || JSON.stringify(one) === JSON.stringify(other);
+const same = (left, right) => left === right || JSON.stringify(left) === JSON.stringify(right);
 
 // Returns the validation errors of a value. An empty list means it is valid.
 export function errorsOf(schema, value, path = "") {
@@ -24,9 +24,9 @@ export function errorsOf(schema, value, path = "") {
     return errors;
   }
   if ("const" in schema && !same(schema.const, value)) fail(`must be ${JSON.stringify(schema.const)}`);
-  if (schema.enum && !schema.enum.some((one) => same(one, value))) fail(`must be one of ${JSON.stringify(schema.enum)}`);
-  if (schema.anyOf && !schema.anyOf.some((one) => errorsOf(one, value, path).length === 0)) fail("must match one of the alternatives");
-  if (schema.oneOf && schema.oneOf.filter((one) => errorsOf(one, value, path).length === 0).length !== 1) fail("must match exactly one of the alternatives");
+  if (schema.enum && !schema.enum.some((allowed) => same(allowed, value))) fail(`must be one of ${JSON.stringify(schema.enum)}`);
+  if (schema.anyOf && !schema.anyOf.some((alternative) => errorsOf(alternative, value, path).length === 0)) fail("must match one of the alternatives");
+  if (schema.oneOf && schema.oneOf.filter((alternative) => errorsOf(alternative, value, path).length === 0).length !== 1) fail("must match exactly one of the alternatives");
   for (const part of schema.allOf ?? []) errors.push(...errorsOf(part, value, path));
   if (schema.not && errorsOf(schema.not, value, path).length === 0) fail("must not match the excluded schema");
   if (typeof value === "number") checkNumber(schema, value, fail);

@@ -207,7 +207,7 @@ function pathTo(entries, leafId) {
   if (leafId === null) return [];
   const byId = new Map(entries.filter((entry) => entry.id).map((entry) => [entry.id, entry]));
   const path = [];
-  let entry = leafId === undefined ? entries.findLast((one) => one.type !== "session") : byId.get(leafId);
+  let entry = leafId === undefined ? entries.findLast((candidate) => candidate.type !== "session") : byId.get(leafId);
   while (entry) {
     path.unshift(entry);
     entry = byId.get(entry.parentId);

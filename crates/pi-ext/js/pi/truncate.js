@@ -19,7 +19,7 @@ function linesOf(content) {
   return lines;
 }
 
-function report(content, kept, lines, limits, more) {
+function truncationResult(content, kept, lines, limits, more) {
   const outputLines = kept.length;
   const text = more.text ?? kept.join("\n");
   return {
@@ -46,10 +46,10 @@ export function truncateHead(content, options) {
   const limits = limitsOf(options);
   const lines = linesOf(content);
   if (lines.length <= limits.maxLines && bytesOf(content) <= limits.maxBytes) {
-    return report(content, lines, lines, limits, { truncatedBy: null, text: content });
+    return truncationResult(content, lines, lines, limits, { truncatedBy: null, text: content });
   }
   if (bytesOf(lines[0]) > limits.maxBytes) {
-    return report(content, [], lines, limits, { truncatedBy: "bytes", firstLineExceedsLimit: true });
+    return truncationResult(content, [], lines, limits, { truncatedBy: "bytes", firstLineExceedsLimit: true });
   }
   const kept = [];
   let bytes = 0;
@@ -63,7 +63,7 @@ export function truncateHead(content, options) {
     bytes += size;
     kept.push(line);
   }
-  return report(content, kept, lines, limits, { truncatedBy });
+  return truncationResult(content, kept, lines, limits, { truncatedBy });
 }
 
 // Keeps the last lines, or the end of the last line if it alone is too long.
@@ -71,7 +71,7 @@ export function truncateTail(content, options) {
   const limits = limitsOf(options);
   const lines = linesOf(content);
   if (lines.length <= limits.maxLines && bytesOf(content) <= limits.maxBytes) {
-    return report(content, lines, lines, limits, { truncatedBy: null, text: content });
+    return truncationResult(content, lines, lines, limits, { truncatedBy: null, text: content });
   }
   const kept = [];
   let bytes = 0;
@@ -90,7 +90,7 @@ export function truncateTail(content, options) {
     bytes += size;
     kept.unshift(lines[index]);
   }
-  return report(content, kept, lines, limits, { truncatedBy, lastLinePartial });
+  return truncationResult(content, kept, lines, limits, { truncatedBy, lastLinePartial });
 }
 
 function endOf(text, maxBytes) {

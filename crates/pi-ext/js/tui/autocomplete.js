@@ -79,7 +79,7 @@ export class CombinedAutocompleteProvider {
       return null;
     }
     const matching = entries.filter((entry) => entry.name.toLowerCase().startsWith(start) && entry.name !== ".git");
-    matching.sort((one, other) => other.isDirectory() - one.isDirectory() || one.name.localeCompare(other.name));
+    matching.sort((left, right) => right.isDirectory() - left.isDirectory() || left.name.localeCompare(right.name));
     const items = matching.slice(0, MAX_ITEMS).map((entry) => {
       const name = entry.name + (entry.isDirectory() ? "/" : "");
       return { value: at + quoted(directory + name), label: name, description: dirname(directory + entry.name) };

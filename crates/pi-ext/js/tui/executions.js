@@ -94,7 +94,7 @@ export class ToolExecutionComponent extends foldable(Container) {
     });
   }
   #text() {
-    const text = (this.#result?.content ?? []).filter(({ type }) => type === "text").map(({ text: one }) => one ?? "").join("\n");
+    const text = (this.#result?.content ?? []).filter(({ type }) => type === "text").map(({ text: blockText }) => blockText ?? "").join("\n");
     const hidden = this.#showsImages && getCapabilities().images ? [] : this.#images().map(({ mimeType }) => `[Image: ${mimeType}]`);
     return stripTerminalSequences([text, ...hidden].filter(Boolean).join("\n")).replace(/\r/g, "");
   }

@@ -1,4 +1,4 @@
-// Settings list. Values are changed in index or in a submenu.
+// Settings list. Values are changed in place or in a submenu.
 import { fuzzyFilter } from "pi:tui/fuzzy";
 import { Input } from "pi:tui/input";
 import { getKeybindings } from "pi:tui/keybindings";
@@ -30,7 +30,7 @@ export class SettingsList {
     if (options.enableSearch) this.#search = new Input();
   }
   updateValue(id, value) {
-    const item = this.#items.find((one) => one.id === id);
+    const item = this.#items.find((candidate) => candidate.id === id);
     if (item) item.currentValue = value;
   }
   selectItem(id) {

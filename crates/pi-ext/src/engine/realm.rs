@@ -49,7 +49,7 @@ struct PendingInvocation {
     reply: oneshot::Sender<InvokeResult>,
 }
 
-struct Rejection {
+struct PendingRejection {
     promise: Persistent<Value<'static>>,
     reason: JsException,
     owner: Owner,
@@ -72,7 +72,7 @@ pub(crate) struct Realm {
     /// Namespaces of modules loaded by `require`, by name. Cached because each lookup creates a
     /// bridge module that is never freed.
     namespaces: RefCell<HashMap<String, Persistent<Object<'static>>>>,
-    rejections: RefCell<Vec<Rejection>>,
+    rejections: RefCell<Vec<PendingRejection>>,
     calls: RefCell<HashMap<u64, PendingInvocation>>,
     owner: RefCell<Owner>,
     flooding: Cell<bool>,
@@ -293,7 +293,7 @@ impl Realm {
 
     fn report_rejections(&self) {
         let rejections = self.rejections.take();
-        for Rejection {
+        for PendingRejection {
             reason,
             owner,
             promise,
@@ -490,7 +490,7 @@ fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, 
         });
         return;
     }
-    let rejection = Rejection {
+    let rejection = PendingRejection {
         promise: Persistent::save(&ctx, promise),
         reason: values::exception_from_value(&reason),
         owner: realm.owner(),

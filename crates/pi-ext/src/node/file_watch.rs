@@ -138,12 +138,12 @@ fn changes(
         Ok(inner) => inner.to_string_lossy().into_owned(),
         Err(_) => path.to_string_lossy().into_owned(),
     };
-    let gone = before.keys().filter(|path| !after.contains_key(*path));
-    let came = after.keys().filter(|path| !before.contains_key(*path));
-    let renamed = gone.chain(came).map(|path| ("rename", name(path)));
+    let removed = before.keys().filter(|path| !after.contains_key(*path));
+    let added = after.keys().filter(|path| !before.contains_key(*path));
+    let renamed = removed.chain(added).map(|path| ("rename", name(path)));
     let changed = after
         .iter()
-        .filter(|(path, scan)| before.get(*path).is_some_and(|known| known != *scan))
+        .filter(|(path, state)| before.get(*path).is_some_and(|known| known != *state))
         .map(|(path, _)| ("change", name(path)));
     renamed.chain(changed).collect()
 }

@@ -124,10 +124,10 @@ pub(super) async fn handshake<Stream: AsyncRead + AsyncWrite + Unpin>(
     }
     let connector = TlsConnector::from(config);
     connector.connect(name, stream).await.map_err(|error| {
-        let refused = error
+        let tls_error = error
             .get_ref()
             .and_then(|it| it.downcast_ref::<rustls::Error>());
-        match refused {
+        match tls_error {
             Some(rustls::Error::InvalidCertificate(why)) => NativeError::new(format!(
                 "the certificate of {server} is not trusted: {why:?}"
             ))

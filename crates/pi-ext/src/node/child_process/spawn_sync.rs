@@ -15,7 +15,7 @@ use crate::node::NativeError;
 use crate::node::files::OpenFiles;
 
 /// A child wrote more than `maxBuffer` bytes.
-struct Overflow;
+struct OutputOverflow;
 
 /// Runs a child to completion, writing its input and collecting its output.
 pub(super) fn run(
@@ -68,10 +68,10 @@ async fn run_child(
         timeout => tokio::time::timeout(Duration::from_millis(timeout), completion).await,
     };
     let timed_out = completed.is_err();
-    let overflowed = matches!(completed, Ok(Err(Overflow)));
+    let overflowed = matches!(completed, Ok(Err(OutputOverflow)));
     let status = match completed {
         Ok(Ok(status)) => status,
-        Ok(Err(Overflow)) | Err(_) => kill(&mut child).await,
+        Ok(Err(OutputOverflow)) | Err(_) => kill(&mut child).await,
     };
     let status = status.map_err(|error| NativeError::from_io(&error, "wait", None))?;
     let mut description = signals::describe(status);
@@ -97,14 +97,14 @@ async fn collect_output(
     stream: Option<impl AsyncRead + Unpin>,
     limit: usize,
     output: &mut Vec<u8>,
-) -> Result<(), Overflow> {
+) -> Result<(), OutputOverflow> {
     if let Some(stream) = stream {
         let max_bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         // Output read before an error is kept.
         drop(stream.take(max_bytes).read_to_end(output).await);
     }
     if output.len() > limit {
-        return Err(Overflow);
+        return Err(OutputOverflow);
     }
     Ok(())
 }

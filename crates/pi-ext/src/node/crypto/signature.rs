@@ -24,18 +24,18 @@ const P521: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x23];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyKind {
     Rsa,
-    Curve(Curve),
+    Ec(EllipticCurve),
     Ed25519,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Curve {
+pub(super) enum EllipticCurve {
     P256,
     P384,
     P521,
 }
 
-impl Curve {
+impl EllipticCurve {
     fn named(name: &str) -> Option<Self> {
         match name {
             "P-256" | "prime256v1" => Some(Self::P256),
@@ -60,21 +60,21 @@ impl KeyKind {
         let header = key.get(..HEADER_LENGTH.min(key.len())).unwrap_or_default();
         let has = |identifier: &[u8]| header.windows(identifier.len()).any(|it| it == identifier);
         // A SEC 1 private key has the curve identifier after the key.
-        let names = |identifier: &[u8]| key.windows(identifier.len()).any(|it| it == identifier);
+        let contains = |identifier: &[u8]| key.windows(identifier.len()).any(|it| it == identifier);
         if has(RSA) {
             Self::Rsa
         } else if has(P256) {
-            Self::Curve(Curve::P256)
+            Self::Ec(EllipticCurve::P256)
         } else if has(P384) {
-            Self::Curve(Curve::P384)
+            Self::Ec(EllipticCurve::P384)
         } else if has(P521) {
-            Self::Curve(Curve::P521)
+            Self::Ec(EllipticCurve::P521)
         } else if has(ED25519) {
             Self::Ed25519
-        } else if key.len() < HEADER_LENGTH * 3 && names(P384) {
-            Self::Curve(Curve::P384)
-        } else if key.len() < HEADER_LENGTH * 3 && names(P521) {
-            Self::Curve(Curve::P521)
+        } else if key.len() < HEADER_LENGTH * 3 && contains(P384) {
+            Self::Ec(EllipticCurve::P384)
+        } else if key.len() < HEADER_LENGTH * 3 && contains(P521) {
+            Self::Ec(EllipticCurve::P521)
         } else {
             Self::Rsa
         }
@@ -84,7 +84,7 @@ impl KeyKind {
     pub(super) fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Rsa => ("rsa", None),
-            Self::Curve(curve) => ("ec", Some(curve.name())),
+            Self::Ec(curve) => ("ec", Some(curve.name())),
             Self::Ed25519 => ("ed25519", None),
         }
     }
@@ -121,14 +121,14 @@ impl SignatureScheme<'_> {
         })
     }
 
-    fn curve(&self, curve: Curve) -> Option<&'static EcdsaSigningAlgorithm> {
+    fn curve(&self, curve: EllipticCurve) -> Option<&'static EcdsaSigningAlgorithm> {
         Some(match (curve, self.digest, self.is_fixed) {
-            (Curve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
-            (Curve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
-            (Curve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
-            (Curve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
-            (Curve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
-            (Curve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED_SIGNING,
+            (EllipticCurve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+            (EllipticCurve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
+            (EllipticCurve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
+            (EllipticCurve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
+            (EllipticCurve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
+            (EllipticCurve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED_SIGNING,
             _ => return None,
         })
     }
@@ -147,17 +147,17 @@ impl SignatureScheme<'_> {
                 ("sha512", true) => &signature::RSA_PSS_2048_8192_SHA512,
                 _ => return None,
             },
-            KeyKind::Curve(curve) => match (curve, digest, self.is_fixed) {
-                (Curve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1,
-                (Curve::P256, "sha384", false) => &signature::ECDSA_P256_SHA384_ASN1,
-                (Curve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED,
-                (Curve::P384, "sha256", false) => &signature::ECDSA_P384_SHA256_ASN1,
-                (Curve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1,
-                (Curve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED,
-                (Curve::P521, "sha256", false) => &signature::ECDSA_P521_SHA256_ASN1,
-                (Curve::P521, "sha384", false) => &signature::ECDSA_P521_SHA384_ASN1,
-                (Curve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1,
-                (Curve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED,
+            KeyKind::Ec(curve) => match (curve, digest, self.is_fixed) {
+                (EllipticCurve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1,
+                (EllipticCurve::P256, "sha384", false) => &signature::ECDSA_P256_SHA384_ASN1,
+                (EllipticCurve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED,
+                (EllipticCurve::P384, "sha256", false) => &signature::ECDSA_P384_SHA256_ASN1,
+                (EllipticCurve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1,
+                (EllipticCurve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED,
+                (EllipticCurve::P521, "sha256", false) => &signature::ECDSA_P521_SHA256_ASN1,
+                (EllipticCurve::P521, "sha384", false) => &signature::ECDSA_P521_SHA384_ASN1,
+                (EllipticCurve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1,
+                (EllipticCurve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED,
                 _ => return None,
             },
         })
@@ -192,11 +192,11 @@ fn ed25519(key: &[u8]) -> Result<Ed25519KeyPair, NativeError> {
 }
 
 /// Returns an algorithm of the curve for parsing keys; the digest does not matter.
-fn parsing_algorithm(curve: Curve) -> &'static EcdsaSigningAlgorithm {
+fn parsing_algorithm(curve: EllipticCurve) -> &'static EcdsaSigningAlgorithm {
     match curve {
-        Curve::P256 => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
-        Curve::P384 => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
-        Curve::P521 => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
+        EllipticCurve::P256 => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+        EllipticCurve::P384 => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
+        EllipticCurve::P521 => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
     }
 }
 
@@ -216,7 +216,7 @@ pub(super) fn sign(
                 .map_err(failed)?;
             Ok(signature)
         }
-        KeyKind::Curve(it) => {
+        KeyKind::Ec(it) => {
             let algorithm = scheme.curve(it).ok_or_else(|| scheme.unsupported())?;
             let signature = curve(algorithm, key)?
                 .sign(&random, message)
@@ -246,7 +246,7 @@ pub(super) fn public_key_of(key: &[u8]) -> Result<Vec<u8>, NativeError> {
     match KeyKind::of(key) {
         KeyKind::Rsa => der(rsa(key)?.public_key().as_der()),
         KeyKind::Ed25519 => der(ed25519(key)?.public_key().as_der()),
-        KeyKind::Curve(it) => der(curve(parsing_algorithm(it), key)?.public_key().as_der()),
+        KeyKind::Ec(it) => der(curve(parsing_algorithm(it), key)?.public_key().as_der()),
     }
     .map_err(failed)
 }
@@ -272,7 +272,7 @@ pub(super) fn generate(kind: &str, curve: &str, bits: usize) -> Result<Vec<u8>, 
             Ok(der.as_ref().to_vec())
         }
         "ec" => {
-            let algorithm = parsing_algorithm(Curve::named(curve).ok_or_else(unknown)?);
+            let algorithm = parsing_algorithm(EllipticCurve::named(curve).ok_or_else(unknown)?);
             let key = EcdsaKeyPair::generate(algorithm).map_err(failed)?;
             Ok(key.to_pkcs8v1().map_err(failed)?.as_ref().to_vec())
         }

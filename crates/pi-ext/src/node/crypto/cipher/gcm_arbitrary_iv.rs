@@ -34,7 +34,7 @@ pub(super) fn run(
     let mut hash_key = [0; BLOCK];
     key.apply_counter(0, &mut hash_key)?;
     let hash_key = u128::from_be_bytes(hash_key);
-    let first = hash(hash_key, &[], input.iv, Lengths::SecondAlone);
+    let first = hash(hash_key, &[], input.iv, LengthBlock::SecondOnly);
     match input.direction {
         CipherDirection::Encrypt => {
             let mut text = input.message.to_vec();
@@ -100,7 +100,7 @@ impl GcmKey<'_> {
         first: u128,
         sealed: &[u8],
     ) -> Result<[u8; TAG_LENGTH], NativeError> {
-        let hashed = hash(hash_key, self.input.aad, sealed, Lengths::Both);
+        let hashed = hash(hash_key, self.input.aad, sealed, LengthBlock::Both);
         let mut tag = hashed.to_be_bytes();
         self.apply_counter(first, &mut tag)?;
         Ok(tag)
@@ -109,18 +109,18 @@ impl GcmKey<'_> {
 
 /// Contents of the final length block.
 #[derive(Clone, Copy)]
-enum Lengths {
+enum LengthBlock {
     Both,
     /// The first half of the block is zero.
-    SecondAlone,
+    SecondOnly,
 }
 
 /// GHASH over two inputs, each padded to full blocks, and their lengths.
-fn hash(key: u128, first: &[u8], second: &[u8], lengths: Lengths) -> u128 {
+fn hash(key: u128, first: &[u8], second: &[u8], lengths: LengthBlock) -> u128 {
     let bits = |text: &[u8]| (text.len() as u128) * 8;
     let last = match lengths {
-        Lengths::Both => (bits(first) << 64) | bits(second),
-        Lengths::SecondAlone => bits(second),
+        LengthBlock::Both => (bits(first) << 64) | bits(second),
+        LengthBlock::SecondOnly => bits(second),
     };
     let blocks = first.chunks(BLOCK).chain(second.chunks(BLOCK));
     let blocks = blocks.map(|chunk| {
