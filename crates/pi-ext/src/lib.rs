@@ -45,6 +45,6 @@ pub use host_modules::{ModuleSupport, module_support, virtual_module_names};
 pub use host_router::ExtensionHost;
 pub use manager::ExtensionManager;
 pub use node_host::NodeHostError;
-pub use resolver::{ImportKind, ResolveError, ResolvedModule, Resolver};
+pub use resolver::{ImportKind, ModuleResolver, ResolveError, ResolvedModule};
 pub use tui_toolkit::{NativeWidget, TuiToolkit, WideEdge};
 pub use typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};

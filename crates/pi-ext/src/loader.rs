@@ -20,7 +20,7 @@ use serde_json::Value as Json;
 use crate::cache::SourceCache;
 use crate::embedded;
 use crate::engine::{EngineOptions, NativeModule, TerminalModule, Watchdog};
-use crate::resolver::{ImportKind, ResolvedModule, Resolver};
+use crate::resolver::{ImportKind, ModuleResolver, ResolvedModule};
 use crate::source_map::SourceMaps;
 use crate::typescript::{ALL_EXPORTS, PreparedSource, SourceFormat};
 
@@ -29,7 +29,7 @@ const STUB_PREFIX: &str = "stub:";
 
 /// Module state of one realm.
 pub(crate) struct ModuleTable {
-    pub(crate) resolver: Resolver,
+    pub(crate) resolver: ModuleResolver,
     pub(crate) maps: RefCell<SourceMaps>,
     cache: SourceCache,
     watchdog: Rc<Watchdog>,
@@ -51,7 +51,7 @@ impl ModuleTable {
         let packages: HashMap<String, String> = options.packages.iter().cloned().collect();
         let names = virtual_modules.keys().chain(packages.keys());
         Self {
-            resolver: Resolver::new(names.cloned()),
+            resolver: ModuleResolver::new(names.cloned()),
             maps: RefCell::default(),
             cache: options.cache.clone(),
             watchdog,

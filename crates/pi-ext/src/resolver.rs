@@ -153,12 +153,12 @@ pub enum ResolveError {
 
 /// Resolves imports for one engine. Each `package.json` is read once.
 #[derive(Debug, Default)]
-pub struct Resolver {
+pub struct ModuleResolver {
     virtual_names: HashSet<String>,
     manifests: RefCell<HashMap<PathBuf, Option<Rc<PackageJson>>>>,
 }
 
-impl Resolver {
+impl ModuleResolver {
     /// Creates a resolver with the names of the virtual modules.
     pub fn new(virtual_names: impl IntoIterator<Item = String>) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! HTTP requests: native half of `fetch` and the `http` client.
 //!
-//! Redirects follow the `fetch` standard, and only headers set by the extension are sent. Clients
+//! Redirects follow the `fetch` standard, and only headers set by the extension are sent. HttpClients
 //! are created on first use.
 
 use std::cell::RefCell;
@@ -26,20 +26,20 @@ struct FetchArguments {
     redirect: String,
 }
 
-type Chunks = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>>>>;
+type BodyChunks = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>>>>;
 
 /// A response body that is being read.
-struct ResponseBody(RefCell<Option<Chunks>>);
+struct ResponseBody(RefCell<Option<BodyChunks>>);
 
 /// HTTP clients of a realm, by redirect policy.
 #[derive(Default)]
-struct Clients {
+struct HttpClients {
     following: RefCell<Option<reqwest::Client>>,
     not_following: RefCell<Option<reqwest::Client>>,
 }
 
 thread_local! {
-    static CLIENTS: Clients = Clients::default();
+    static CLIENTS: HttpClients = HttpClients::default();
 }
 
 /// Starts an operation.

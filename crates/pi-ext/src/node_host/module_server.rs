@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cache::SourceCache;
 use crate::engine::EngineOptions;
 use crate::host::HostError;
-use crate::resolver::{ImportKind, ResolvedModule, Resolver};
+use crate::resolver::{ImportKind, ModuleResolver, ResolvedModule};
 use crate::typescript::SourceFormat;
 
 /// Sources of the embedded modules by name. Unpacked together, since a Node host needs most of them.
@@ -31,7 +31,7 @@ pub(super) fn source(name: &str) -> Option<&'static str> {
 pub(super) struct ModuleServer {
     packages: Vec<(String, String)>,
     executable: PathBuf,
-    resolver: Resolver,
+    resolver: ModuleResolver,
     cache: SourceCache,
 }
 
@@ -50,7 +50,7 @@ impl ModuleServer {
         Self {
             packages,
             executable: options.process.executable.clone(),
-            resolver: Resolver::new(Vec::new()),
+            resolver: ModuleResolver::new(Vec::new()),
             cache: options.cache.clone(),
         }
     }

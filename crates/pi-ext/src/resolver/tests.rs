@@ -22,7 +22,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 fn resolve(directory: &TempDir, specifier: &str, kind: ImportKind) -> String {
     let root = fs::canonicalize(directory.path()).unwrap();
     let importer = root.join("ext/main.ts");
-    match Resolver::default().resolve(specifier, importer.to_str().unwrap(), kind) {
+    match ModuleResolver::default().resolve(specifier, importer.to_str().unwrap(), kind) {
         Ok(ResolvedModule::File(path)) => path
             .strip_prefix(&root)
             .unwrap()
@@ -121,7 +121,7 @@ fn packages_follow_their_manifest() {
     }
     let inside = directory.path().join("node_modules/@s/map/files/one.js");
     let inside = fs::canonicalize(inside).unwrap();
-    let resolver = Resolver::default();
+    let resolver = ModuleResolver::default();
     for (specifier, expected) in [
         ("#in", "map/esm.mjs"),
         ("#dep", "plain/lib/index.js"),
@@ -146,7 +146,7 @@ fn packages_follow_their_manifest() {
 
 #[test]
 fn builtins_virtual_modules_and_urls() {
-    let resolver = Resolver::new(["typebox".to_owned()]);
+    let resolver = ModuleResolver::new(["typebox".to_owned()]);
     let resolve = |specifier| resolver.resolve(specifier, "/x/main.ts", ImportKind::Import);
     assert_eq!(
         resolve("fs").unwrap(),

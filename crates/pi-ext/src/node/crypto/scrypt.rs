@@ -62,13 +62,13 @@ fn stretch(password: &[u8], salt: &[u8], target: &mut [u8]) {
     }
 }
 
-type Lane = [u32; 16];
+type SalsaLane = [u32; 16];
 
 /// `scryptROMix` on a block of 2r lanes.
 fn mix(block: &mut [u8], rounds: usize) {
-    let mut state: Vec<Lane> = block.chunks_exact(64).map(read).collect();
+    let mut state: Vec<SalsaLane> = block.chunks_exact(64).map(read).collect();
     let mut scratch = state.clone();
-    let mut history: Vec<Lane> = Vec::with_capacity(rounds.saturating_mul(state.len()));
+    let mut history: Vec<SalsaLane> = Vec::with_capacity(rounds.saturating_mul(state.len()));
     for _ in 0..rounds {
         history.extend_from_slice(&state);
         mix_lanes(&mut state, &mut scratch);
@@ -89,22 +89,22 @@ fn mix(block: &mut [u8], rounds: usize) {
     }
 }
 
-fn read(bytes: &[u8]) -> Lane {
-    let mut lane = Lane::default();
+fn read(bytes: &[u8]) -> SalsaLane {
+    let mut lane = SalsaLane::default();
     for (word, bytes) in lane.iter_mut().zip(bytes.chunks_exact(4)) {
         *word = u32::from_le_bytes(bytes.try_into().unwrap_or_default());
     }
     lane
 }
 
-fn add(lane: &mut Lane, other: &Lane) {
+fn add(lane: &mut SalsaLane, other: &SalsaLane) {
     for (word, other) in lane.iter_mut().zip(other) {
         *word ^= other;
     }
 }
 
 /// `scryptBlockMix`: in the result, even lanes precede odd ones.
-fn mix_lanes(state: &mut Vec<Lane>, scratch: &mut Vec<Lane>) {
+fn mix_lanes(state: &mut Vec<SalsaLane>, scratch: &mut Vec<SalsaLane>) {
     let mut running = state.last().copied().unwrap_or_default();
     let half = state.len() / 2;
     for (index, lane) in state.iter().enumerate() {
@@ -119,7 +119,7 @@ fn mix_lanes(state: &mut Vec<Lane>, scratch: &mut Vec<Lane>) {
 }
 
 /// The Salsa20/8 core.
-fn salsa(lane: &mut Lane) {
+fn salsa(lane: &mut SalsaLane) {
     const COLUMNS_AND_ROWS: [[usize; 4]; 8] = [
         [0, 4, 8, 12],
         [5, 9, 13, 1],
