@@ -166,8 +166,8 @@ fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Ve
             while let Some((before, list, module, after)) = next_reexport(rest) {
                 own.push_str(before);
                 for item in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-                    let (there, here) = item.split_once(" as ").unwrap_or((item, item));
-                    origins.push((here.to_owned(), module.to_owned(), there.to_owned()));
+                    let (original, exported) = item.split_once(" as ").unwrap_or((item, item));
+                    origins.push((exported.to_owned(), module.to_owned(), original.to_owned()));
                 }
                 rest = after;
             }
@@ -196,8 +196,12 @@ fn next_reexport(source: &str) -> Option<(&str, &str, &str, &str)> {
 /// Returns the source of a complete package: its own code and its re-exports.
 fn package_module(name: &str, origins: &[ReExport]) -> String {
     let mut source = format!("// {name}\nexport * from \"{name}/own\";\n");
-    for (here, module, there) in origins {
-        writeln!(source, "export {{ {there} as {here} }} from {module:?};").unwrap_or_default();
+    for (exported, module, original) in origins {
+        writeln!(
+            source,
+            "export {{ {original} as {exported} }} from {module:?};"
+        )
+        .unwrap_or_default();
     }
     source
 }

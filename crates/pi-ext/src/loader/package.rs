@@ -74,7 +74,7 @@ fn origin(module: &str, name: &str) -> Option<(String, String)> {
             return Some((own, name.clone()));
         }
         let mut origins = embedded::find(module)?.origins.iter();
-        let (_, origin, original) = origins.find(|(here, _, _)| here == name)?;
+        let (_, origin, original) = origins.find(|(exported, _, _)| exported == name)?;
         location = ((*origin).to_owned(), (*original).to_owned());
         if !origin.starts_with("pi:modules/") {
             return Some(location);
