@@ -1,6 +1,6 @@
 //! HTTP requests: native half of `fetch` and the `http` client.
 //!
-//! Redirects follow the `fetch` standard, and only headers set by the extension are sent. HttpClients
+//! Redirects follow the `fetch` standard, and the extension controls the headers. Clients
 //! are created on first use.
 
 use std::cell::RefCell;
