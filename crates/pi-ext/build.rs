@@ -10,8 +10,8 @@
 //! recorded with their origin, and its own code becomes the module `pi:modules/x/own`, so that an
 //! extension loads only the modules that the names it imports need.
 //!
-//! `js/node_host/x.js` replaces the module `pi:x` when extensions run on Node. Node cannot read
-//! QuickJS bytecode, so these files and the modules shared by both hosts are stored as source text,
+//! `js/node_host/x.js` replaces the module `pi:x` when extensions run on Node, which cannot read the
+//! bytecode. These files and the modules shared by both hosts are therefore stored as source text,
 //! compressed because few users run that host.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! TLS for sockets and WebSockets of extensions: rustls with aws-lc and the platform's trust store.
+//! TLS for sockets and `WebSocket`s of extensions: rustls with aws-lc and the platform's trust store.
 //!
 //! Extensions can also provide their own certificate authorities and run TLS servers.
 

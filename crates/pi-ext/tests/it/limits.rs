@@ -10,7 +10,7 @@ use crate::support::EngineEnv;
 
 const GOOD: (&str, &str) = ("good.ts", "export const ok = () => 'fine';");
 
-/// A short_limits time slice, with a long grace period for busy machines.
+/// A short time slice, with a long grace period for busy machines.
 fn short_limits() -> EngineLimits {
     EngineLimits {
         slice: Duration::from_millis(200),
