@@ -1,18 +1,18 @@
-//! Compiles our JavaScript (`js/`) to bytecode and lists it for `src/embedded.rs`.
+//! Compiles the embedded JavaScript (`js/`) to bytecode and generates the table for
+//! `src/embedded.rs`.
 //!
 //! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
-//! `js/node/a/b.js` becomes `node:a/b`. A syntax error in one of them fails the build.
+//! `js/node/a/b.js` becomes `node:a/b`. A syntax error in any of them fails the build.
 //!
-//! `js/modules/x.js` is what extensions import under a package's name. `data/exports/x.txt` lists
-//! every name such a package exports; those the file does not bring itself are added as stand-ins
-//! that throw when used, since one missing name would keep a whole extension from linking.
+//! `js/modules/x.js` implements a package that extensions import. `data/exports/x.txt` lists all
+//! exports of the real package; names that the file does not implement become stubs that throw when
+//! used, since one missing name would prevent an extension from linking. Re-exports of the file are
+//! recorded with their origin, and its own code becomes the module `pi:modules/x/own`, so that an
+//! extension loads only the modules that the names it imports need.
 //!
-//! `js/node_host/x.js` stands for the module `pi:x` where extensions run on Node. That host is given text, since
-//! Node reads no bytecode of ours: those files, and the modules that are the same wherever they run. Few start that
-//! host, so the text is packed.
-//!
-//! What such a file only passes on is listed by its origin, and what it brings itself becomes a module
-//! of its own (`pi:modules/x/own`): an extension that asks for some names loads what those need.
+//! `js/node_host/x.js` replaces the module `pi:x` when extensions run on Node, which cannot read the
+//! bytecode. These files and the modules shared by both hosts are therefore stored as source text,
+//! compressed because few users run that host.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions};
 
-/// Where the files that run on Node alone are.
+/// Prefix of the modules that run only on Node.
 const NODE_HOST: &str = "pi:node_host/";
 
-/// What runs on Node as it does here.
-const FOR_NODE: [&str; 5] = [
+/// Prefixes of the modules that run on both hosts.
+const SHARED_WITH_NODE: [&str; 5] = [
     "pi:pi/",
     "pi:tui/",
     "pi:modules/",
@@ -42,26 +42,26 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut sources = BTreeMap::new();
     if let Err(error) = collect(&root, &root, &mut sources) {
-        println!("cargo::error=reading js/: {error}");
+        println!("cargo::error=cannot read js/: {error}");
         return;
     }
     let node_host = take_node_host(&mut sources);
-    let mut passed_on = BTreeMap::new();
+    let mut reexports = BTreeMap::new();
     for (name, own, origins) in split_packages(&sources) {
-        if let Some(whole) = sources.get_mut(&name) {
-            *whole = whole_package(&name, &origins);
+        if let Some(package_source) = sources.get_mut(&name) {
+            *package_source = package_module(&name, &origins);
             let package = name.trim_start_matches("pi:modules/");
             let list = exports.join(package).with_extension("txt");
             match std::fs::read_to_string(list) {
-                Ok(list) => add_stand_ins(package, &list, &exported_names(&own), whole),
+                Ok(list) => add_stubs(package, &list, &exported_names(&own), package_source),
                 Err(error) => println!("cargo::error=data/exports/{package}.txt: {error}"),
             }
         }
         sources.insert(format!("{name}/own"), own);
-        passed_on.insert(name, origins);
+        reexports.insert(name, origins);
     }
     if let Err(error) = pack_for_node(&sources, &node_host, &output) {
-        println!("cargo::error=writing the modules for Node: {error}");
+        println!("cargo::error=cannot write the modules for Node: {error}");
     }
     let mut table = String::from("&[\n");
     for (name, source) in &sources {
@@ -69,13 +69,13 @@ fn main() {
             Ok(bytecode) => {
                 let file = format!("{}.bin", name.replace([':', '/'], "_"));
                 if let Err(error) = write(&output.join(&file), &bytecode) {
-                    println!("cargo::error=writing {file}: {error}");
+                    println!("cargo::error=cannot write {file}: {error}");
                 }
                 let exports = exported_names(source);
-                let origins = passed_on.get(name).map(Vec::as_slice).unwrap_or_default();
+                let origins = reexports.get(name).map(Vec::as_slice).unwrap_or_default();
                 writeln!(
                     table,
-                    "Embedded {{ name: {name:?}, exports: &{exports:?}, origins: &{origins:?}, \
+                    "EmbeddedModule {{ name: {name:?}, exports: &{exports:?}, origins: &{origins:?}, \
                      bytecode: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
                 )
                 .unwrap_or_default();
@@ -85,32 +85,34 @@ fn main() {
     }
     table.push_str("]\n");
     if let Err(error) = write(&output.join("embedded.rs"), table.as_bytes()) {
-        println!("cargo::error=writing the table of modules: {error}");
+        println!("cargo::error=cannot write the module table: {error}");
     }
 }
 
-/// Takes out the files that run on Node alone; each stands for the module it is named after.
+/// Removes the modules that run only on Node from `sources` and returns them under their final names.
 fn take_node_host(sources: &mut BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let (theirs, rest) = std::mem::take(sources)
+    let (node_modules, rest) = std::mem::take(sources)
         .into_iter()
         .partition(|(name, _)| name.starts_with(NODE_HOST));
     *sources = rest;
-    let theirs: BTreeMap<String, String> = theirs;
-    let renamed = theirs.into_iter();
+    let node_modules: BTreeMap<String, String> = node_modules;
+    let renamed = node_modules.into_iter();
     renamed
         .map(|(name, source)| (name.replace(NODE_HOST, "pi:"), source))
         .collect()
 }
 
-/// Packs the text of the modules that are given to Node.
+/// Writes the compressed sources of the modules for Node.
 fn pack_for_node(
     sources: &BTreeMap<String, String>,
     node_host: &BTreeMap<String, String>,
     output: &Path,
 ) -> std::io::Result<()> {
-    let shared = sources
-        .iter()
-        .filter(|(name, _)| FOR_NODE.iter().any(|prefix| name.starts_with(prefix)));
+    let shared = sources.iter().filter(|(name, _)| {
+        SHARED_WITH_NODE
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    });
     let all = shared.chain(node_host);
     let all = all
         .map(|(name, source)| (name.clone(), source.clone()))
@@ -124,10 +126,10 @@ fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
 
 fn collect(
     root: &Path,
-    folder: &Path,
+    directory: &Path,
     sources: &mut BTreeMap<String, String>,
 ) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         if path.is_dir() {
             collect(root, &path, sources)?;
@@ -148,11 +150,11 @@ fn collect(
     Ok(())
 }
 
-/// What a package passes on: the name, the module it comes from, and its name there.
-type Origin = (String, String, String);
+/// A re-export of a package: exported name, source module, name in that module.
+type ReExport = (String, String, String);
 
-/// Takes the files of packages apart: what each brings itself, and what it passes on.
-fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Vec<Origin>)> {
+/// Splits each package into its own code and its re-exports.
+fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Vec<ReExport>)> {
     let packages = sources
         .iter()
         .filter(|(name, _)| name.starts_with("pi:modules/"));
@@ -161,11 +163,11 @@ fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Ve
             let mut own = String::new();
             let mut origins = Vec::new();
             let mut rest = source.as_str();
-            while let Some((before, list, module, after)) = next_passed_on(rest) {
+            while let Some((before, list, module, after)) = next_reexport(rest) {
                 own.push_str(before);
                 for item in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-                    let (there, here) = item.split_once(" as ").unwrap_or((item, item));
-                    origins.push((here.to_owned(), module.to_owned(), there.to_owned()));
+                    let (original, exported) = item.split_once(" as ").unwrap_or((item, item));
+                    origins.push((exported.to_owned(), module.to_owned(), original.to_owned()));
                 }
                 rest = after;
             }
@@ -175,8 +177,9 @@ fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Ve
         .collect()
 }
 
-/// Finds the next `export { … } from "…";`: what stands before it, its names, its module, and what follows.
-fn next_passed_on(source: &str) -> Option<(&str, &str, &str, &str)> {
+/// Finds the next `export { … } from "…";`. Returns the text before it, its names, its module and
+/// the text after it.
+fn next_reexport(source: &str) -> Option<(&str, &str, &str, &str)> {
     let mut from = 0;
     loop {
         let start = source.get(from..)?.find("\nexport {")? + from + 1;
@@ -190,20 +193,24 @@ fn next_passed_on(source: &str) -> Option<(&str, &str, &str, &str)> {
     }
 }
 
-/// The module of a whole package: its own part and what it passes on.
-fn whole_package(name: &str, origins: &[Origin]) -> String {
+/// Returns the source of a complete package: its own code and its re-exports.
+fn package_module(name: &str, origins: &[ReExport]) -> String {
     let mut source = format!("// {name}\nexport * from \"{name}/own\";\n");
-    for (here, module, there) in origins {
-        writeln!(source, "export {{ {there} as {here} }} from {module:?};").unwrap_or_default();
+    for (exported, module, original) in origins {
+        writeln!(
+            source,
+            "export {{ {original} as {exported} }} from {module:?};"
+        )
+        .unwrap_or_default();
     }
     source
 }
 
-/// Adds what a package exports and neither its own part nor what it passes on brings.
-fn add_stand_ins(package: &str, list: &str, own: &[String], source: &mut String) {
+/// Adds stubs for the exports that the package does not implement.
+fn add_stubs(package: &str, list: &str, own: &[String], source: &mut String) {
     let mut known = exported_names(source);
     known.extend_from_slice(own);
-    // `export *` leaves the default out.
+    // `export *` does not include the default export.
     if own.iter().any(|name| name == "default") {
         writeln!(
             source,
@@ -211,26 +218,26 @@ fn add_stand_ins(package: &str, list: &str, own: &[String], source: &mut String)
         )
         .unwrap_or_default();
     }
-    source.push_str("\nimport { missing as standIn } from \"pi:missing\";\n");
+    source.push_str("\nimport { missing as stub } from \"pi:missing\";\n");
     for name in list
         .lines()
         .filter(|name| !known.iter().any(|it| it == name))
     {
         let line = match name {
-            "default" => format!("export default standIn({package:?}, \"default\");\n"),
-            // Some names are words that cannot be declared.
+            "default" => format!("export default stub({package:?}, \"default\");\n"),
+            // Some names are reserved words and cannot be declared directly.
             _ => format!(
-                "const standIn_{name} = standIn({package:?}, {name:?});\nexport {{ standIn_{name} as {name} }};\n"
+                "const stub_{name} = stub({package:?}, {name:?});\nexport {{ stub_{name} as {name} }};\n"
             ),
         };
         source.push_str(&line);
     }
 }
 
-/// Knows our own modules; everything else is an empty one, since nothing is run or linked here.
-struct Sources(BTreeMap<String, String>);
+/// Resolves embedded modules. All others are empty, since nothing is linked or run here.
+struct SourceTable(BTreeMap<String, String>);
 
-impl Resolver for Sources {
+impl Resolver for SourceTable {
     fn resolve<'js>(
         &mut self,
         _: &Ctx<'js>,
@@ -242,7 +249,7 @@ impl Resolver for Sources {
     }
 }
 
-impl Loader for Sources {
+impl Loader for SourceTable {
     fn load<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -261,7 +268,7 @@ fn compile(
 ) -> Result<Vec<u8>, String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     runtime.set_max_stack_size(4 * 1024 * 1024);
-    runtime.set_loader(Sources(sources.clone()), Sources(sources.clone()));
+    runtime.set_loader(SourceTable(sources.clone()), SourceTable(sources.clone()));
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|ctx| {
         Module::declare(ctx.clone(), name, source)
@@ -276,7 +283,7 @@ fn compile(
     })
 }
 
-/// Reads the names a module of ours exports; our files write them in these forms only.
+/// Returns the exports of an embedded module. Supports only the syntax used in `js/`.
 fn exported_names(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = source;

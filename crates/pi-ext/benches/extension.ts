@@ -68,7 +68,7 @@ export default function (pi: ExtensionAPI): void {
   pi.on("tool_call", async (event) => {
     if (event.toolName !== "bash") return undefined;
     const command = String((event.input as { command?: unknown }).command ?? "");
-    const folder = path.basename(command.split(" ").at(-1) ?? "");
-    return folder === "src" ? { block: true, reason: `${folder} is not to be looked at` } : undefined;
+    const directory = path.basename(command.split(" ").at(-1) ?? "");
+    return directory === "src" ? { block: true, reason: `${directory} must not be read` } : undefined;
   });
 }

@@ -1,9 +1,7 @@
-//! What extensions cost: loading one with and without its prepared source on disk, drawing a component, asking a hook.
+//! Benchmarks: loading an extension with and without the source cache, rendering a component,
+//! calling a hook.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a set-up that fails must stop the bench"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed setup must stop the benchmark")]
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,26 +9,27 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use pi_ext::{
-    ConsoleLine, EngineOptions, Extensions, Fault, Host, HostError, HostFuture, SourceCache,
+    ConsoleLine, EngineHost, EngineOptions, ExtensionFault, ExtensionManager, HostError,
+    HostFuture, SourceCache,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// An extension of a usual size: a tool with a schema, a command, hooks and a component of fifty lines.
+/// An extension of typical size: a tool with a schema, a command, hooks and a 50-line component.
 const SOURCE: &str = include_str!("extension.ts");
 
 fn main() {
     divan::main();
 }
 
-/// A terminal program that answers only what the extension needs.
-struct Program;
+/// A host with a terminal UI that implements only the methods the extension needs.
+struct BenchHost;
 
-impl Host for Program {
+impl EngineHost for BenchHost {
     fn console(&self, _: ConsoleLine) {}
 
-    fn fault(&self, fault: Fault) {
+    fn fault(&self, fault: ExtensionFault) {
         panic!("{}", fault.message);
     }
 
@@ -42,21 +41,25 @@ impl Host for Program {
     }
 
     fn request(&self, owner: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        let answer = self.call(owner, method, arguments);
-        Box::pin(std::future::ready(answer))
+        let response = self.call(owner, method, arguments);
+        Box::pin(std::future::ready(response))
     }
 }
 
-struct World {
-    folder: TempDir,
+struct BenchEnv {
+    directory: TempDir,
     path: PathBuf,
     runtime: Runtime,
 }
 
-impl World {
+impl BenchEnv {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap().join("extension.ts");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join("extension.ts");
         std::fs::File::create(&path)
             .and_then(|mut file| file.write_all(SOURCE.as_bytes()))
             .unwrap();
@@ -65,25 +68,26 @@ impl World {
             .build()
             .unwrap();
         Self {
-            folder,
+            directory,
             path,
             runtime,
         }
     }
 
     fn cache(&self) -> SourceCache {
-        SourceCache::new(self.folder.path().join("cache"))
+        SourceCache::new(self.directory.path().join("cache"))
     }
 
-    /// Starts an engine and loads the extension, which waits to be bound.
-    fn load(&self, cache: SourceCache) -> Extensions {
-        let extensions = Extensions::new(EngineOptions::new(Arc::new(Program)).with_cache(cache));
+    /// Starts an engine and loads the extension without binding it.
+    fn load(&self, cache: SourceCache) -> ExtensionManager {
+        let extensions =
+            ExtensionManager::new(EngineOptions::new(Arc::new(BenchHost)).with_cache(cache));
         self.runtime.block_on(extensions.load(&self.path)).unwrap();
         extensions
     }
 
-    /// Loads the extension and lets it begin: its component is the first on the screen.
-    fn begin(&self) -> Extensions {
+    /// Loads and binds the extension and emits `session_start`, which mounts its component with ID 1.
+    fn start(&self) -> ExtensionManager {
         let extensions = self.load(self.cache());
         self.runtime.block_on(async {
             extensions.bind(json!({})).await.unwrap();
@@ -96,55 +100,55 @@ impl World {
 
 #[divan::bench]
 fn load_cold(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    bencher.bench_local(|| world.load(SourceCache::disabled()));
+    let env = BenchEnv::new();
+    bencher.bench_local(|| env.load(SourceCache::disabled()));
 }
 
 #[divan::bench]
 fn load_warm(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    drop(world.load(world.cache()));
-    bencher.bench_local(|| world.load(world.cache()));
+    let env = BenchEnv::new();
+    drop(env.load(env.cache()));
+    bencher.bench_local(|| env.load(env.cache()));
 }
 
-/// The second extension of an engine that runs: what each further one costs.
+/// Cost of each further extension in a running engine.
 #[divan::bench]
 fn load_another_warm(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    drop(world.load(world.cache()));
-    let other = world.path.with_file_name("other.ts");
-    std::fs::copy(&world.path, &other).unwrap();
+    let env = BenchEnv::new();
+    drop(env.load(env.cache()));
+    let other = env.path.with_file_name("other.ts");
+    std::fs::copy(&env.path, &other).unwrap();
     bencher
-        .with_inputs(|| world.load(world.cache()))
+        .with_inputs(|| env.load(env.cache()))
         .bench_local_values(|extensions| {
-            world.runtime.block_on(extensions.load(&other)).unwrap();
+            env.runtime.block_on(extensions.load(&other)).unwrap();
             extensions
         });
 }
 
 #[divan::bench]
 fn render_fifty_lines(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    let extensions = world.begin();
+    let env = BenchEnv::new();
+    let extensions = env.start();
     bencher.bench_local(|| {
         let values = vec![1.into(), 80.into()];
-        let lines = extensions.screen("mount", "render", values, None);
-        let lines = world.runtime.block_on(lines).unwrap();
+        let lines = extensions.call_ui("mount", "render", values, None);
+        let lines = env.runtime.block_on(lines).unwrap();
         assert_eq!(lines.as_str().map(|text| text.lines().count()), Some(51));
     });
 }
 
 #[divan::bench]
 fn tool_call_hook(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    let extensions = world.begin();
+    let env = BenchEnv::new();
+    let extensions = env.start();
     bencher.bench_local(|| {
         let event = json!({"type": "tool_call", "toolCallId": "call_1", "toolName": "bash",
             "input": {"command": "ls -la src"}});
-        let answer = world
+        let result = env
             .runtime
             .block_on(extensions.emit(1, Some(event), None))
             .unwrap();
-        assert_eq!(answer["block"], true);
+        assert_eq!(result["block"], true);
     });
 }

@@ -1,10 +1,11 @@
-//! The on-disk cache of prepared sources.
+//! On-disk cache of prepared sources.
 //!
-//! An entry is named by the hash of the source, of what the preparation depends on, and of our
-//! version; it carries a checksum. Whatever is wrong with an entry or its folder, the file is
-//! prepared again: the cache can only save time.
+//! Entries are named after a hash of the source, the preparation inputs and the program version,
+//! and carry a checksum. If an entry or the directory is unusable, the source is prepared again:
+//! cache failures are never errors.
 //!
-//! Whoever writes an extension adds an entry with every save, so the oldest ones go when there is too much.
+//! Every edit of an extension adds an entry, so the oldest entries are removed when the directory
+//! grows too large.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,56 +17,57 @@ use sha2::{Digest as _, Sha256};
 
 use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
 
-/// Raised when the preparation changes, so that entries of older programs are not read.
+/// Increment when the preparation changes, to invalidate entries of older versions.
 const FORMAT: &str = "2";
 
-/// How large the folder may grow before the oldest half of it goes; far more than any set of extensions needs.
-const MOST_BYTES: u64 = 256 << 20;
+/// Directory size at which the oldest entries are removed, down to half of it. Far more than any
+/// set of extensions needs.
+const MAX_BYTES: u64 = 256 << 20;
 
-/// Tells files of one process apart while they are written.
-static TEMPORARY: AtomicU64 = AtomicU64::new(0);
+/// Makes the temporary file names of one process unique.
+static NEXT_TEMP_ID: AtomicU64 = AtomicU64::new(0);
 
-/// The first entry that a process writes pays for a look at the others.
-static LOOK_AT_SIZE: Once = Once::new();
+/// The directory size is checked once per process, after the first write.
+static SIZE_CHECK: Once = Once::new();
 
-/// Prepares sources, remembering the results in a folder.
+/// Prepares sources and caches the results in a directory.
 #[derive(Debug, Clone, Default)]
 pub struct SourceCache {
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
 }
 
 impl SourceCache {
-    /// Creates a cache in a folder, which is made when the first entry is written.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    /// Creates a cache. The directory is created when the first entry is written.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
-            folder: Some(folder.into()),
+            directory: Some(directory.into()),
         }
     }
 
-    /// Creates a cache that remembers nothing.
+    /// Creates a cache that never stores anything.
     pub fn disabled() -> Self {
         Self::default()
     }
 
-    /// Returns the prepared source, from the folder if it is there.
+    /// Returns the prepared source, from the cache if possible.
     pub fn prepare(
         &self,
         path: &Path,
         source: &str,
         preferred: SourceFormat,
     ) -> Result<PreparedSource, SyntaxError> {
-        let Some(folder) = &self.folder else {
+        let Some(directory) = &self.directory else {
             return prepare(path, source, preferred);
         };
-        let entry = folder.join(entry_name(path, source, preferred));
+        let entry = directory.join(entry_name(path, source, preferred));
         if let Some(known) = read(&entry) {
             return Ok(known);
         }
         let prepared = prepare(path, source, preferred)?;
         if let Err(error) = write(&entry, &prepared) {
-            tracing::debug!(path = %entry.display(), %error, "a prepared extension was not cached");
+            tracing::debug!(path = %entry.display(), %error, "cannot cache prepared source");
         }
-        LOOK_AT_SIZE.call_once(|| remove_oldest(folder, MOST_BYTES));
+        SIZE_CHECK.call_once(|| remove_oldest(directory, MAX_BYTES));
         Ok(prepared)
     }
 }
@@ -107,13 +109,13 @@ fn read(entry: &Path) -> Option<PreparedSource> {
 }
 
 fn write(entry: &Path, prepared: &PreparedSource) -> std::io::Result<()> {
-    let folder = entry.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    let directory = entry.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
     let body = serde_json::to_string(prepared)?;
-    let temporary = folder.join(format!(
+    let temporary = directory.join(format!(
         ".{}-{}.tmp",
         std::process::id(),
-        TEMPORARY.fetch_add(1, Ordering::Relaxed)
+        NEXT_TEMP_ID.fetch_add(1, Ordering::Relaxed)
     ));
     let written = std::fs::File::create(&temporary).and_then(|mut file| {
         writeln!(file, "{}", hex(&Sha256::digest(&body)))?;
@@ -121,16 +123,16 @@ fn write(entry: &Path, prepared: &PreparedSource) -> std::io::Result<()> {
     });
     let renamed = written.and_then(|()| std::fs::rename(&temporary, entry));
     if renamed.is_err() {
-        // Best effort: what remains is a dot file nobody reads.
+        // Best effort: a leftover temporary file is never read.
         drop(std::fs::remove_file(&temporary));
     }
     renamed
 }
 
-/// Removes the oldest files of a folder that holds more than `most` bytes, until it holds half of that. What cannot
-/// be looked at or removed stays.
-fn remove_oldest(folder: &Path, most: u64) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+/// If the directory exceeds `max_bytes`, removes its oldest files until half of that is left.
+/// Files that cannot be inspected or removed are skipped.
+fn remove_oldest(directory: &Path, max_bytes: u64) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries
         .filter_map(|entry| {
             let metadata = entry.metadata().ok()?;
@@ -139,12 +141,12 @@ fn remove_oldest(folder: &Path, most: u64) {
         })
         .collect();
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    if total <= most {
+    if total <= max_bytes {
         return;
     }
     files.sort_unstable();
     for (_, size, file) in files {
-        if total <= most / 2 {
+        if total <= max_bytes / 2 {
             break;
         }
         if std::fs::remove_file(file).is_ok() {
@@ -162,44 +164,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_entries_go_when_there_is_too_much() {
-        let folder = tempfile::tempdir().unwrap();
+    fn the_oldest_entries_are_removed_when_the_cache_is_too_large() {
+        let directory = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         for age in 0..10 {
             let mut file =
-                std::fs::File::create(folder.path().join(format!("{age}.json"))).unwrap();
+                std::fs::File::create(directory.path().join(format!("{age}.json"))).unwrap();
             file.write_all(&[b'x'; 100]).unwrap();
             file.set_modified(now - Duration::from_secs(age)).unwrap();
         }
-        let left = || {
-            let entries = std::fs::read_dir(folder.path()).unwrap();
+        let remaining = || {
+            let entries = std::fs::read_dir(directory.path()).unwrap();
             let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
             names.sort();
             names
         };
-        remove_oldest(folder.path(), 1000);
-        assert_eq!(left().len(), 10);
-        remove_oldest(folder.path(), 900);
-        assert_eq!(left(), ["0.json", "1.json", "2.json", "3.json"]);
-        remove_oldest(&folder.path().join("nowhere"), 0);
+        remove_oldest(directory.path(), 1000);
+        assert_eq!(remaining().len(), 10);
+        remove_oldest(directory.path(), 900);
+        assert_eq!(remaining(), ["0.json", "1.json", "2.json", "3.json"]);
+        remove_oldest(&directory.path().join("nowhere"), 0);
     }
 
-    fn only_entry(folder: &Path) -> PathBuf {
-        let mut entries = std::fs::read_dir(folder).unwrap();
+    fn only_entry(directory: &Path) -> PathBuf {
+        let mut entries = std::fs::read_dir(directory).unwrap();
         let entry = entries.next().unwrap().unwrap().path();
         assert!(entries.next().is_none());
         entry
     }
 
     #[test]
-    fn a_second_preparation_reads_the_entry() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = SourceCache::new(folder.path().join("sub"));
+    fn a_second_preparation_uses_the_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = SourceCache::new(directory.path().join("sub"));
         let path = Path::new("/x/a.ts");
         let first = cache
             .prepare(path, "export const a: number = 1;", SourceFormat::Module)
             .unwrap();
-        let entry = only_entry(&folder.path().join("sub"));
+        let entry = only_entry(&directory.path().join("sub"));
         let changed = PreparedSource {
             code: "changed".to_owned(),
             ..first.clone()
@@ -214,12 +216,12 @@ mod tests {
 
     #[test]
     fn a_corrupt_entry_is_prepared_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = SourceCache::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let cache = SourceCache::new(directory.path());
         let path = Path::new("/x/a.ts");
         let source = "let a: string = 'x'; export default a;";
         let first = cache.prepare(path, source, SourceFormat::Module).unwrap();
-        let entry = only_entry(folder.path());
+        let entry = only_entry(directory.path());
         for damage in ["", "zzz", "deadbeef\n{}"] {
             std::fs::File::create(&entry)
                 .unwrap()
@@ -233,9 +235,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_no_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
+    fn an_uncreatable_directory_is_not_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
         std::fs::File::create(&file).unwrap();
         let cache = SourceCache::new(file.join("below"));
         assert!(

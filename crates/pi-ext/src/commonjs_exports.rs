@@ -1,8 +1,8 @@
-//! What a CommonJS file exports, read from its text.
+//! Detects the exports of a CommonJS file by static analysis.
 //!
-//! ES modules link by name before anything runs, so the names of a CommonJS file have to be known
-//! from its text: assignments to `exports`, object literals, the getters that compilers write, and
-//! re-exports. What is missed here is added by what importers ask for.
+//! ES modules link by name before any code runs, so the exports of a CommonJS file must be known
+//! from its source: assignments to `exports`, object literals, getters emitted by compilers, and
+//! re-exports. Names missed here are added when an importer requests them.
 
 use oxc_ast::ast::{
     Argument, AssignmentExpression, AssignmentTarget, CallExpression, Expression, ObjectExpression,
@@ -11,18 +11,17 @@ use oxc_ast::ast::{
 use oxc_ast_visit::{Visit, walk};
 use serde::{Deserialize, Serialize};
 
-/// The names and the re-exported files of a CommonJS file.
+/// Exported names and re-exports of a CommonJS file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonJsExports {
-    /// Names, without `default`.
+    /// Excludes `default`.
     pub names: Vec<String>,
-    /// Specifiers whose names are exported as well.
+    /// Specifiers whose exports are re-exported.
     pub reexports: Vec<String>,
 }
 
-/// Finds the exports of a parsed file.
 pub(crate) fn find(program: &Program<'_>) -> CommonJsExports {
-    let mut finder = Finder::default();
+    let mut finder = ExportFinder::default();
     finder.visit_program(program);
     finder.found.names.sort_unstable();
     finder.found.names.dedup();
@@ -30,11 +29,11 @@ pub(crate) fn find(program: &Program<'_>) -> CommonJsExports {
 }
 
 #[derive(Default)]
-struct Finder {
+struct ExportFinder {
     found: CommonJsExports,
 }
 
-impl Finder {
+impl ExportFinder {
     fn add(&mut self, name: &str) {
         if name != "default" {
             self.found.names.push(name.to_owned());
@@ -63,7 +62,7 @@ impl Finder {
     }
 }
 
-impl<'a> Visit<'a> for Finder {
+impl<'a> Visit<'a> for ExportFinder {
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
         match &assignment.left {
             AssignmentTarget::StaticMemberExpression(member) => {
@@ -105,7 +104,7 @@ impl<'a> Visit<'a> for Finder {
             {
                 self.add(&name.value);
             }
-            // What compilers write: __export(target, { name: () => name }).
+            // Compiler output: __export(target, { name: () => name }).
             (Some("__export"), [_, Expression::ObjectExpression(object), ..]) => {
                 self.add_keys(object);
             }

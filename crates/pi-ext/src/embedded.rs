@@ -1,51 +1,47 @@
-//! The JavaScript of ours, compiled to bytecode in the build.
+//! Embedded JavaScript modules, compiled to bytecode by the build script.
 
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Error, Exception, Module, Object, Result};
 
-/// A module of ours.
 #[derive(Debug)]
-pub(crate) struct Embedded {
-    /// What it is imported as.
+pub(crate) struct EmbeddedModule {
+    /// Specifier it is imported by.
     pub(crate) name: &'static str,
-    /// What it exports.
     pub(crate) exports: &'static [&'static str],
-    /// What a package passes on: the name, the module it comes from, and its name there.
+    /// Re-exports of a package: exported name, source module, name in that module.
     pub(crate) origins: &'static [(&'static str, &'static str, &'static str)],
     bytecode: &'static [u8],
 }
 
-/// All of them, sorted by name.
-static MODULES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+/// All embedded modules, sorted by name.
+static MODULES: &[EmbeddedModule] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Returns a module of ours.
-pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
+pub(crate) fn find(name: &str) -> Option<&'static EmbeddedModule> {
     let position = MODULES
         .binary_search_by(|module| module.name.cmp(name))
         .ok()?;
     MODULES.get(position)
 }
 
-impl Embedded {
-    /// Declares the module in a context.
+impl EmbeddedModule {
     #[expect(
         unsafe_code,
         reason = "bytecode can only be read by an unsafe function"
     )]
     pub(crate) fn declare<'js>(&self, ctx: &Ctx<'js>) -> Result<Module<'js>> {
-        // SAFETY: the bytes were written by the same version of the engine in our own build.
+        // SAFETY: the bytecode was written by the same engine version in this crate's build script.
         unsafe { Module::load(ctx.clone(), self.bytecode) }
     }
 }
 
-/// Evaluates a module of ours that waits for nothing.
+/// Evaluates an embedded module without top-level `await`.
 pub(crate) fn evaluate(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     namespace(ctx, name).map(drop)
 }
 
-/// Returns the namespace of a module by its resolved name, loading it if need be.
+/// Returns the namespace of a module by its resolved name, loading it if necessary.
 ///
-/// This is what `require` of an ES module is. One that waits at its top level cannot be had so.
+/// Implements `require` of an ES module. Fails for modules with top-level `await`.
 pub(crate) fn namespace<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
     let quoted = serde_json::Value::String(name.to_owned()).to_string();
     let source = format!("export * as module from {quoted};");
@@ -54,7 +50,7 @@ pub(crate) fn namespace<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> 
     match promise.state() {
         PromiseState::Resolved => bridge.get("module"),
         PromiseState::Rejected => {
-            // Looked at here; without this it would count as unhandled as well.
+            // Mark the rejection as handled; it is returned as an error below.
             promise.catch()?.call::<_, ()>((
                 rquickjs::function::This(promise.clone()),
                 rquickjs::Function::new(ctx.clone(), || {})?,
@@ -66,7 +62,7 @@ pub(crate) fn namespace<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> 
         }
         PromiseState::Pending => Err(Exception::throw_message(
             ctx,
-            &format!("require() cannot load {name}: it uses await at its top level; use import()"),
+            &format!("require() cannot load {name}: it uses top-level await; use import() instead"),
         )),
     }
 }

@@ -1,8 +1,8 @@
-//! The handle to the JavaScript engine.
+//! Handle to the JavaScript engine.
 //!
-//! JavaScript runs on one thread of its own with its own event loop. The thread starts with the
-//! first use, never before; it ends when the handle is dropped or replaced. Other threads hold
-//! the [`Engine`] and send it work; everything that comes back is plain data.
+//! JavaScript runs on a dedicated thread with its own event loop. The thread starts on first use
+//! and ends when the handle is dropped or replaced. Other threads send work through [`Engine`];
+//! results are plain data.
 
 mod natives;
 mod realm;
@@ -26,29 +26,30 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use natives::{NativeModule, set_import_meta};
 pub(crate) use realm::Realm;
 pub(crate) use terminal::TerminalModule;
-pub(crate) use values::Reply;
-pub use watchdog::Budgets;
-use watchdog::Pulse;
+pub(crate) use values::NativeReply;
+pub use watchdog::EngineLimits;
+use watchdog::Heartbeat;
 pub(crate) use watchdog::Watchdog;
 
 use crate::cache::SourceCache;
 use crate::error::EngineError;
-use crate::host::{Host, SharedHost};
-use crate::terminal_kit::{SharedKit, TerminalKit};
+use crate::host::{EngineHost, SharedHost};
+use crate::tui_toolkit::{SharedToolkit, TuiToolkit};
 
-/// The pulse of a busy thread is not felt more often than this.
-const SHORTEST_LOOK: Duration = Duration::from_millis(20);
+/// Minimum interval between heartbeat checks of a busy thread.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What an engine with some extensions takes of memory, about.
-const FIRST_ROOM: usize = 3 * 1024 * 1024;
+/// Approximate heap size of an engine with a few extensions, in bytes.
+const INITIAL_HEAP: usize = 3 * 1024 * 1024;
 
-/// As much as the system's allocator takes from the memory of a thread; beyond it a block gets pages of its own.
-const LARGEST_BLOCK: usize = 120 * 1024;
+/// Largest block that the system allocator serves from a thread's arena; larger blocks are mapped
+/// separately.
+const MAX_ARENA_BLOCK: usize = 120 * 1024;
 
-/// What the `process` object of extensions tells.
+/// Data for the `process` object of extensions.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessInfo {
-    /// `process.cwd()`, and what relative paths are relative to.
+    /// `process.cwd()`, the base of relative paths.
     pub working_directory: PathBuf,
     /// `process.env`.
     pub environment: Vec<(String, String)>,
@@ -58,79 +59,78 @@ pub struct ProcessInfo {
     pub executable: PathBuf,
 }
 
-/// How an engine is set up.
+/// Configuration of an [`Engine`].
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
     pub(crate) host: SharedHost,
-    pub(crate) budgets: Budgets,
+    pub(crate) limits: EngineLimits,
     pub(crate) cache: SourceCache,
     pub(crate) process: ProcessInfo,
     pub(crate) proxy: Option<String>,
-    /// Modules that are not files: the name they are imported under, and their source.
+    /// Modules that are not files: specifier and source.
     pub(crate) virtual_modules: Vec<(String, String)>,
-    /// Packages of ours by the name they are imported under.
+    /// Packages implemented by embedded modules: specifier and module name.
     pub(crate) packages: Vec<(String, String)>,
-    pub(crate) terminal_kit: Option<SharedKit>,
+    pub(crate) tui_toolkit: Option<SharedToolkit>,
 }
 
 impl EngineOptions {
-    /// Creates options with the budgets, no cache and an empty environment.
-    pub fn new(host: Arc<dyn Host>) -> Self {
+    /// Creates options with default limits, no cache and an empty environment.
+    pub fn new(host: Arc<dyn EngineHost>) -> Self {
         Self {
             host: SharedHost(host),
-            budgets: Budgets::default(),
+            limits: EngineLimits::default(),
             cache: SourceCache::disabled(),
             process: ProcessInfo::default(),
             proxy: None,
             virtual_modules: Vec::new(),
             packages: Vec::new(),
-            terminal_kit: None,
+            tui_toolkit: None,
         }
     }
 
-    /// Sets the limits.
     #[must_use]
-    pub fn with_budgets(mut self, budgets: Budgets) -> Self {
-        self.budgets = budgets;
+    pub fn with_limits(mut self, limits: EngineLimits) -> Self {
+        self.limits = limits;
         self
     }
 
-    /// Sets where prepared sources are kept.
+    /// Sets the cache of prepared sources.
     #[must_use]
     pub fn with_cache(mut self, cache: SourceCache) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Sets what `process` tells.
+    /// Sets the data for the `process` object.
     #[must_use]
     pub fn with_process(mut self, process: ProcessInfo) -> Self {
         self.process = process;
         self
     }
 
-    /// Sets the terminal library that components stand on.
+    /// Sets the TUI library for extension components.
     #[must_use]
-    pub fn with_terminal_kit(mut self, kit: Arc<dyn TerminalKit>) -> Self {
-        self.terminal_kit = Some(SharedKit(kit));
+    pub fn with_tui_toolkit(mut self, toolkit: Arc<dyn TuiToolkit>) -> Self {
+        self.tui_toolkit = Some(SharedToolkit(toolkit));
         self
     }
 
-    /// Sets the proxy of requests where the environment names none.
+    /// Sets the proxy to use for requests if the environment does not configure one.
     #[must_use]
     pub fn with_proxy(mut self, proxy: Option<&str>) -> Self {
         self.proxy = proxy.map(str::to_owned);
         self
     }
 
-    /// Adds a package for which one of our own modules stands.
+    /// Adds a package that is implemented by an embedded module.
     #[must_use]
     pub(crate) fn with_package(mut self, name: String, module: String) -> Self {
         self.packages.push((name, module));
         self
     }
 
-    /// Adds an ES module that is not a file; it comes before `node_modules`.
+    /// Adds an ES module that is not a file. It takes precedence over `node_modules`.
     #[must_use]
     pub fn with_virtual_module(
         mut self,
@@ -142,55 +142,55 @@ impl EngineOptions {
     }
 }
 
-/// How one call is limited and to whom it is charged.
+/// Limits and attribution of one call.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
-    /// The extension whose code runs; faults name it.
+    /// Extension whose code runs. Included in faults.
     pub extension: Option<String>,
-    /// Replaces [`Budgets::slice`].
+    /// Overrides [`EngineLimits::slice`].
     pub slice: Option<Duration>,
-    /// Replaces [`Budgets::call`].
+    /// Overrides [`EngineLimits::call`].
     pub timeout: Option<Duration>,
 }
 
 impl CallOptions {
-    /// Charges a call to an extension.
-    pub fn charged_to(extension: impl Into<String>) -> Self {
+    /// Attributes a call to an extension.
+    pub fn for_extension(extension: impl Into<String>) -> Self {
         Self {
             extension: Some(extension.into()),
             ..Self::default()
         }
     }
 
-    /// Limits the call, waiting included.
+    /// Limits the total duration of the call, including time spent waiting.
     #[must_use]
-    pub fn within(mut self, timeout: Duration) -> Self {
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 }
 
-type Command = Box<dyn FnOnce(&Rc<Realm>) + Send>;
+type EngineJob = Box<dyn FnOnce(&Rc<Realm>) + Send>;
 
-/// A JavaScript engine on its own thread; see the module's text.
+/// A JavaScript engine on a dedicated thread.
 #[derive(Debug)]
 pub struct Engine {
     options: Arc<EngineOptions>,
-    thread: Mutex<Option<Arc<Thread>>>,
+    thread: Mutex<Option<Arc<EngineThread>>>,
     next_call: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Thread {
-    // Unbounded, since every sender waits for its answer: there are as many commands as callers.
-    commands: mpsc::UnboundedSender<Command>,
-    pulse: Arc<Pulse>,
+struct EngineThread {
+    // Unbounded: every sender awaits its reply, so there is at most one entry per caller.
+    jobs: mpsc::UnboundedSender<EngineJob>,
+    heartbeat: Arc<Heartbeat>,
     failure: Arc<OnceLock<EngineError>>,
     ended: CancellationToken,
 }
 
 impl Engine {
-    /// Creates a handle; nothing is started.
+    /// Creates a handle without starting the thread.
     pub fn new(options: EngineOptions) -> Self {
         Self {
             options: Arc::new(options),
@@ -199,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether the JavaScript thread runs.
+    /// Returns whether the JavaScript thread is running.
     pub fn is_started(&self) -> bool {
         self.thread
             .lock()
@@ -207,17 +207,17 @@ impl Engine {
             .is_some()
     }
 
-    /// Imports a file as an extension's entry point, running its top level.
+    /// Imports a file as an extension's entry point and runs its top level.
     pub async fn load(&self, path: &Path) -> Result<(), EngineError> {
         let name = path.to_string_lossy().into_owned();
-        let options = CallOptions::charged_to(name.clone());
+        let options = CallOptions::for_extension(name.clone());
         self.call("pi:host", "load", vec![Value::String(name)], options)
             .await?;
         Ok(())
     }
 
-    /// Calls an exported function of a module (a file that was loaded, or a virtual module) and
-    /// waits for its value.
+    /// Calls an exported function of a module (a loaded file or a virtual module) and awaits its
+    /// result.
     pub async fn call(
         &self,
         module: &str,
@@ -227,7 +227,7 @@ impl Engine {
     ) -> Result<Value, EngineError> {
         let thread = self.thread()?;
         let id = self.next_call.fetch_add(1, Ordering::Relaxed);
-        let slice = options.slice.unwrap_or(self.options.budgets.slice);
+        let slice = options.slice.unwrap_or(self.options.limits.slice);
         let invocation = realm::Invocation {
             id,
             owner: options.extension.map(Arc::from),
@@ -236,12 +236,12 @@ impl Engine {
             arguments,
             slice,
         };
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         thread.send(Box::new(move |realm| realm.invoke(invocation, reply)))?;
-        let timeout = options.timeout.or(self.options.budgets.call);
-        let result = self.wait(&thread, answer, slice, timeout).await;
+        let timeout = options.timeout.or(self.options.limits.call);
+        let result = self.wait(&thread, response, slice, timeout).await;
         if matches!(result, Err(EngineError::TimedOut(_))) {
-            // The thread may be gone by now; then there is nothing to forget.
+            // Sending fails only if the thread has ended; then there is no pending call to remove.
             drop(thread.send(Box::new(move |realm| {
                 realm.settle(id, Err(EngineError::Stopped));
             })));
@@ -249,26 +249,26 @@ impl Engine {
         result
     }
 
-    /// Waits for an answer, within the time of the call and the pulse of the thread.
+    /// Waits for a reply, until the call times out or the thread stops responding.
     async fn wait(
         &self,
-        thread: &Thread,
-        mut answer: oneshot::Receiver<realm::CallResult>,
+        thread: &EngineThread,
+        mut response: oneshot::Receiver<realm::InvokeResult>,
         slice: Duration,
         timeout: Option<Duration>,
-    ) -> realm::CallResult {
-        let patience = slice.max(self.options.budgets.slice) + self.options.budgets.grace;
+    ) -> realm::InvokeResult {
+        let limit = slice.max(self.options.limits.slice) + self.options.limits.grace;
         let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
         loop {
-            let left = patience
-                .saturating_sub(thread.pulse.silent_for())
-                .max(SHORTEST_LOOK);
-            let next_look = Instant::now() + left;
-            let until = deadline.map_or(next_look, |(deadline, _)| deadline.min(next_look));
-            match tokio::time::timeout_at(until, &mut answer).await {
+            let remaining = limit
+                .saturating_sub(thread.heartbeat.silent_for())
+                .max(MIN_POLL_INTERVAL);
+            let next_check = Instant::now() + remaining;
+            let until = deadline.map_or(next_check, |(deadline, _)| deadline.min(next_check));
+            match tokio::time::timeout_at(until, &mut response).await {
                 Ok(Ok(result)) => return result,
                 Ok(Err(_)) => return Err(thread.failure()),
-                Err(_) if thread.pulse.silent_for() >= patience => return Err(EngineError::Stuck),
+                Err(_) if thread.heartbeat.silent_for() >= limit => return Err(EngineError::Stuck),
                 Err(_) => {
                     if let Some((deadline, timeout)) = deadline
                         && Instant::now() >= deadline
@@ -280,7 +280,8 @@ impl Engine {
         }
     }
 
-    /// Returns the bytes the JavaScript heap takes after a collection; 0 when not started.
+    /// Runs garbage collection and returns the size of the JavaScript heap in bytes, or 0 if the
+    /// engine is not started.
     pub async fn memory_used(&self) -> Result<u64, EngineError> {
         if !self.is_started() {
             return Ok(0);
@@ -288,21 +289,21 @@ impl Engine {
         self.run(|realm| realm.memory_used()).await
     }
 
-    /// Runs something on the JavaScript thread, outside of JavaScript.
+    /// Runs a Rust closure on the JavaScript thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Rc<Realm>) -> T + Send + 'static,
     ) -> Result<T, EngineError> {
         let thread = self.thread()?;
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         thread.send(Box::new(move |realm| drop(reply.send(work(realm)))))?;
-        answer.await.map_err(|_closed| thread.failure())
+        response.await.map_err(|_closed| thread.failure())
     }
 
-    /// Abandons the thread, whatever it does, and starts afresh with the next use.
+    /// Abandons the current thread. The next use starts a new one, with nothing loaded.
     ///
-    /// Running code is interrupted; a thread that hangs in native code is left to itself and
-    /// heard no more. Open calls fail with [`EngineError::Stopped`]. Nothing loaded survives.
+    /// Running code is interrupted. A thread blocked in native code is detached and its results
+    /// are ignored. Pending calls fail with [`EngineError::Stopped`].
     pub fn replace(&self) {
         let old = self
             .thread
@@ -310,11 +311,11 @@ impl Engine {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(old) = old {
-            old.pulse.stop();
+            old.heartbeat.stop();
         }
     }
 
-    /// Stops the thread and waits for its end.
+    /// Stops the thread and waits until it has exited.
     pub async fn shutdown(&self) -> Result<(), EngineError> {
         let old = self
             .thread
@@ -324,21 +325,21 @@ impl Engine {
         let Some(old) = old else {
             return Ok(());
         };
-        old.pulse.stop();
+        old.heartbeat.stop();
         let ended = old.ended.clone();
         drop(old);
-        match tokio::time::timeout(self.options.budgets.grace, ended.cancelled()).await {
+        match tokio::time::timeout(self.options.limits.grace, ended.cancelled()).await {
             Ok(()) => Ok(()),
             Err(_) => Err(EngineError::Stuck),
         }
     }
 
-    fn thread(&self) -> Result<Arc<Thread>, EngineError> {
+    fn thread(&self) -> Result<Arc<EngineThread>, EngineError> {
         let mut slot = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = &*slot {
             return Ok(Arc::clone(thread));
         }
-        let thread = Arc::new(Thread::start(Arc::clone(&self.options))?);
+        let thread = Arc::new(EngineThread::start(Arc::clone(&self.options))?);
         *slot = Some(Arc::clone(&thread));
         Ok(thread)
     }
@@ -350,25 +351,25 @@ impl Drop for Engine {
     }
 }
 
-impl Thread {
+impl EngineThread {
     fn start(options: Arc<EngineOptions>) -> Result<Self, EngineError> {
-        let (commands, receiver) = mpsc::unbounded_channel();
+        let (jobs, receiver) = mpsc::unbounded_channel();
         let thread = Self {
-            commands,
-            pulse: Pulse::new(),
+            jobs,
+            heartbeat: Heartbeat::new(),
             failure: Arc::new(OnceLock::new()),
             ended: CancellationToken::new(),
         };
-        let pulse = Arc::clone(&thread.pulse);
+        let heartbeat = Arc::clone(&thread.heartbeat);
         let failure = Arc::clone(&thread.failure);
         let ended = thread.ended.clone().drop_guard();
-        // Twice what JavaScript may take: the engine checks at calls, native frames lie between.
-        let stack = options.budgets.stack.saturating_mul(2) + 1024 * 1024;
+        // Twice the JavaScript limit: the engine checks it only at calls, with native frames in between.
+        let stack = options.limits.stack.saturating_mul(2) + 1024 * 1024;
         std::thread::Builder::new()
             .name("pi-extensions".to_owned())
             .stack_size(stack)
             .spawn(move || {
-                if let Err(error) = run_thread(options, &pulse, receiver) {
+                if let Err(error) = run_thread(options, &heartbeat, receiver) {
                     // Set once: this thread is the only writer.
                     drop(failure.set(error));
                 }
@@ -378,10 +379,8 @@ impl Thread {
         Ok(thread)
     }
 
-    fn send(&self, command: Command) -> Result<(), EngineError> {
-        self.commands
-            .send(command)
-            .map_err(|_closed| self.failure())
+    fn send(&self, job: EngineJob) -> Result<(), EngineError> {
+        self.jobs.send(job).map_err(|_closed| self.failure())
     }
 
     fn failure(&self) -> EngineError {
@@ -391,26 +390,26 @@ impl Thread {
 
 fn run_thread(
     options: Arc<EngineOptions>,
-    pulse: &Arc<Pulse>,
-    mut commands: mpsc::UnboundedReceiver<Command>,
+    heartbeat: &Arc<Heartbeat>,
+    mut jobs: mpsc::UnboundedReceiver<EngineJob>,
 ) -> Result<(), EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| EngineError::Start(error.to_string()))?;
     if cfg!(target_env = "gnu") {
-        make_room();
+        reserve_heap();
     }
     let tasks = tokio::task::LocalSet::new();
     let outcome = tasks.block_on(&runtime, async {
-        let realm = Realm::new(options, Arc::clone(pulse))?;
-        let mut stopped = pin!(pulse.stopped());
+        let realm = Realm::new(options, Arc::clone(heartbeat))?;
+        let mut stopped = pin!(heartbeat.stopped());
         loop {
             tokio::select! {
                 biased;
                 () = &mut stopped => break,
-                command = commands.recv() => match command {
-                    Some(command) => command(&realm),
+                job = jobs.recv() => match job {
+                    Some(job) => job(&realm),
                     None => break,
                 },
             }
@@ -419,16 +418,17 @@ fn run_thread(
         Ok(())
     });
     drop(tasks);
-    // Work on the blocking pool (a file being read) may outlive the engine.
+    // Tasks on the blocking pool, such as a file read, may outlive the engine.
     runtime.shutdown_background();
     outcome
 }
 
-/// Widens the memory of this thread in a few steps. The allocator of glibc does it by as much as is asked for, with
-/// a call of the kernel each time: hundreds of them while small objects are made. What was widened stays so.
-fn make_room() {
-    let blocks: Vec<Vec<u8>> = (0..FIRST_ROOM / LARGEST_BLOCK)
-        .map(|_| Vec::with_capacity(LARGEST_BLOCK))
+/// Grows this thread's malloc arena in a few large steps. Otherwise glibc grows it on demand with
+/// one system call per step, hundreds of them while small objects are allocated. The arena keeps
+/// its size after the blocks are freed.
+fn reserve_heap() {
+    let blocks: Vec<Vec<u8>> = (0..INITIAL_HEAP / MAX_ARENA_BLOCK)
+        .map(|_| Vec::with_capacity(MAX_ARENA_BLOCK))
         .collect();
     drop(std::hint::black_box(blocks));
 }

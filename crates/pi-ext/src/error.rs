@@ -1,13 +1,13 @@
-//! Why a call into JavaScript gave no value.
+//! Errors of calls into JavaScript.
 
 use std::time::Duration;
 
 use crate::node_host::NodeHostError;
 
-/// A JavaScript exception, in the author's words and lines.
+/// A JavaScript exception with its source-mapped stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Thrown {
-    /// The class of the error, such as `TypeError`; empty for a value that is no error.
+pub struct JsException {
+    /// Class of the error, such as `TypeError`. Empty if the thrown value is not an error.
     pub name: String,
     pub message: String,
     /// The `code` property, such as `ENOENT`.
@@ -15,7 +15,7 @@ pub struct Thrown {
     pub stack: Option<String>,
 }
 
-impl std::fmt::Display for Thrown {
+impl std::fmt::Display for JsException {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.name.as_str() {
             "" | "Error" => formatter.write_str(&self.message),
@@ -24,36 +24,34 @@ impl std::fmt::Display for Thrown {
     }
 }
 
-/// Why the engine gave no value.
+/// Why a call into the engine failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     #[error("{0}")]
-    Thrown(Thrown),
-    /// The code ran without pause for longer than it may, and was stopped.
+    Exception(JsException),
+    /// The code exceeded its time slice and was interrupted.
     #[error(
-        "the code ran for {} s without a pause and was stopped; split the work with `await`",
+        "stopped after running for {} s without yielding; split the work with `await`",
         .0.as_secs_f32()
     )]
     Runaway(Duration),
-    /// The promise was not settled in time; what it waits for goes on unheard.
-    #[error("no answer within {} s; the promise was never settled", .0.as_secs_f32())]
+    /// The promise did not settle in time. The operation behind it keeps running.
+    #[error("timed out after {} s: the promise was not settled", .0.as_secs_f32())]
     TimedOut(Duration),
-    /// The memory limit was reached.
-    #[error("the memory limit of {0} MiB for extensions was reached")]
+    /// The heap reached the memory limit, in MiB.
+    #[error("extensions reached the memory limit of {0} MiB")]
     OutOfMemory(usize),
-    /// The JavaScript thread does not come back from native code; replace the engine.
-    #[error("the JavaScript thread hangs in native code; /reload loads the extensions again")]
+    /// The JavaScript thread is blocked in native code. Replace the engine.
+    #[error("the JavaScript thread is blocked in native code; run /reload to restart extensions")]
     Stuck,
-    /// The engine was stopped or replaced while the call was under way.
-    #[error("the extension engine was stopped before the call ended")]
+    /// The engine was stopped or replaced during the call.
+    #[error("the extension engine was stopped before the call completed")]
     Stopped,
-    /// The engine could not be started.
-    #[error("the extension engine could not be started: {0}")]
+    #[error("cannot start the extension engine: {0}")]
     Start(String),
-    /// The extension was to run on Node, and does not.
     #[error("{0}")]
     Node(NodeHostError),
-    /// The value has no JSON form, or the arguments have none.
-    #[error("the value cannot cross the border of the engine: {0}")]
-    Value(String),
+    /// An argument or result cannot be converted to or from JSON.
+    #[error("invalid value: {0}")]
+    InvalidValue(String),
 }

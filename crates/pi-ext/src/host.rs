@@ -1,7 +1,7 @@
-//! What the engine asks of the program around it.
+//! The interface between the engine and the program that embeds it.
 //!
-//! The engine knows this trait and nothing of sessions, terminals or models: JavaScript calls a
-//! method of the host by name with JSON, and gets JSON or an error back.
+//! JavaScript calls host methods by name with JSON arguments and gets JSON or an error back. The
+//! engine has no other access to sessions, terminals or models.
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// How loud a line of `console` is.
+/// Severity of a console line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleLevel {
     /// `console.debug` and `console.trace`.
@@ -23,57 +23,53 @@ pub enum ConsoleLevel {
     Error,
 }
 
-/// Something an extension printed; it never reaches our own standard streams by itself.
+/// A line printed by an extension. The engine never writes it to the process's own stdout or stderr.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleLine {
-    /// The extension, where it is known.
+    /// Path of the extension, if known.
     pub extension: Option<String>,
     pub level: ConsoleLevel,
-    /// The text, without a line end.
+    /// Without a trailing newline.
     pub text: String,
 }
 
-/// What went wrong outside of any call that could report it.
+/// Category of an [`ExtensionFault`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// A callback (timer, event, job) threw.
+    /// A timer, event or promise callback threw.
     Uncaught,
-    /// A promise was rejected and nobody looked.
     UnhandledRejection,
-    /// Code ran for longer than its slice and was stopped.
+    /// Code exceeded its time slice and was interrupted.
     Runaway,
-    /// The memory limit was reached.
     OutOfMemory,
-    /// Promise jobs keep making promise jobs; the rest of the engine runs between them.
+    /// Promise jobs keep scheduling promise jobs. Timers and commands still run in between.
     JobFlood,
-    /// Node has ended, and the extensions on it with it.
-    HostEnded,
+    /// The Node process exited, and with it the extensions that run on it.
+    NodeExited,
 }
 
-/// A failure of an extension that no caller is waiting for.
+/// A failure of an extension outside any call that could report it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The extension, where it is known.
+pub struct ExtensionFault {
+    /// Path of the extension, if known.
     pub extension: Option<String>,
-    /// What kind of failure.
     pub kind: FaultKind,
     pub message: String,
-    /// The stack, in the author's files and lines.
+    /// Source-mapped stack trace.
     pub stack: Option<String>,
 }
 
-/// An error a host method gives back to JavaScript.
+/// An error that a host method returns to JavaScript.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
-    /// What happened and what to do.
     pub message: String,
     /// The `code` of the JavaScript error.
     pub code: Option<String>,
 }
 
 impl HostError {
-    /// Creates an error from its message.
+    /// Creates an error without a code.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -82,18 +78,18 @@ impl HostError {
     }
 }
 
-/// The answer of a host method that takes time.
+/// The result of an asynchronous host method.
 pub type HostFuture = Pin<Box<dyn Future<Output = Result<Value, HostError>> + Send>>;
 
-/// The program around the engine.
-pub trait Host: Send + Sync + 'static {
-    /// Receives what extensions print.
+/// The program that embeds the engine.
+pub trait EngineHost: Send + Sync + 'static {
+    /// Receives console output of extensions.
     fn console(&self, line: ConsoleLine);
 
-    /// Receives failures nobody waits for.
-    fn fault(&self, fault: Fault);
+    /// Receives failures that no caller awaits.
+    fn fault(&self, fault: ExtensionFault);
 
-    /// Answers a method at once; it runs on the JavaScript thread and must not block.
+    /// Handles a synchronous method. Runs on the JavaScript thread and must not block.
     fn call(
         &self,
         extension: Option<&str>,
@@ -104,7 +100,7 @@ pub trait Host: Send + Sync + 'static {
         Err(unknown_method(extension, method))
     }
 
-    /// Answers a method that takes time.
+    /// Handles an asynchronous method.
     fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
         drop(arguments);
         let error = unknown_method(extension, method);
@@ -114,14 +110,14 @@ pub trait Host: Send + Sync + 'static {
 
 fn unknown_method(extension: Option<&str>, method: &str) -> HostError {
     HostError::new(format!(
-        "{} asked for `{method}`, which this program does not offer",
-        extension.unwrap_or("An extension")
+        "unknown host method `{method}` (called by {})",
+        extension.unwrap_or("an extension")
     ))
 }
 
-/// A host as the engine keeps it.
+/// Shared handle to the host, with a `Debug` implementation for [`EngineOptions`](crate::EngineOptions).
 #[derive(Clone)]
-pub(crate) struct SharedHost(pub(crate) Arc<dyn Host>);
+pub(crate) struct SharedHost(pub(crate) Arc<dyn EngineHost>);
 
 impl fmt::Debug for SharedHost {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,25 +1,24 @@
-//! Which of the modules that extensions import this host has, for whoever wants to know before any code
-//! runs.
+//! Reports which modules this host supports, without running any code.
 
 use crate::resolver::builtin_name;
-use crate::{api, embedded};
+use crate::{embedded, manager};
 
-/// What the host has of a module.
+/// How much of a module the host supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModuleSupport {
-    /// All that is asked of it.
+    /// All requested names are available.
     Full,
-    /// The module, without these of the names that are asked for.
+    /// The listed names are missing.
     Partial(Vec<String>),
-    /// Nothing: importing it works, using it throws.
+    /// Not implemented: the import succeeds, but using it throws.
     Absent,
-    /// It is none of the host's: a package, which has to be installed.
+    /// Not provided by the host: a package that must be installed.
     Package,
 }
 
-/// Tells what the host has of a module that some code imports names from.
+/// Returns how much of a module the host supports, given the names imported from it.
 pub fn module_support(specifier: &str, names: &[String]) -> ModuleSupport {
-    if api::packages().any(|(name, _)| name == specifier) {
+    if manager::packages().any(|(name, _)| name == specifier) {
         return ModuleSupport::Full;
     }
     let Some(name) = builtin_name(specifier) else {
@@ -31,9 +30,9 @@ pub fn module_support(specifier: &str, names: &[String]) -> ModuleSupport {
     let missing: Vec<String> = names
         .iter()
         .filter(|name| {
-            // Who takes the module as a whole finds what is there.
-            let is_whole = matches!(name.as_str(), "default" | "*");
-            !is_whole && !module.exports.contains(&name.as_str())
+            // A namespace or default import gets whatever is available.
+            let is_namespace = matches!(name.as_str(), "default" | "*");
+            !is_namespace && !module.exports.contains(&name.as_str())
         })
         .cloned()
         .collect();
@@ -44,9 +43,9 @@ pub fn module_support(specifier: &str, names: &[String]) -> ModuleSupport {
     }
 }
 
-/// Lists the modules that the host gives to extensions under the names of packages.
+/// Lists the package names that the host provides to extensions.
 pub fn virtual_module_names() -> impl Iterator<Item = String> {
-    api::packages().map(|(name, _)| name)
+    manager::packages().map(|(name, _)| name)
 }
 
 #[cfg(test)]
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_of_the_host_are_told_from_packages() {
+    fn host_modules_are_distinguished_from_packages() {
         let support = |specifier: &str, names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
             module_support(specifier, &names)

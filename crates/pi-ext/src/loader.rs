@@ -1,9 +1,9 @@
-//! Hands modules to the engine: our own, virtual ones, and files of extensions.
+//! Module loader of the engine: embedded modules, virtual modules and extension files.
 //!
-//! An ES module links by name before anything runs. So that one missing name does not stop a
-//! whole extension, what importers ask for is remembered: a CommonJS file exports it, and a
-//! builtin that lacks it gets a stand-in that throws an error naming itself when it is used.
-//! A table belongs to one realm, so nothing survives a reload.
+//! ES modules link by name before any code runs, so a single missing export would prevent an
+//! extension from loading. The loader therefore records the names that importers request:
+//! CommonJS files export them, and builtins that lack them get a stub that throws a descriptive
+//! error when used. The table belongs to one realm, so nothing survives a reload.
 
 mod package;
 
@@ -20,28 +20,28 @@ use serde_json::Value as Json;
 use crate::cache::SourceCache;
 use crate::embedded;
 use crate::engine::{EngineOptions, NativeModule, TerminalModule, Watchdog};
-use crate::resolver::{ImportKind, Resolver, Target};
+use crate::resolver::{ImportKind, ModuleResolver, ResolvedModule};
 use crate::source_map::SourceMaps;
-use crate::typescript::{EVERYTHING, PreparedSource, SourceFormat};
+use crate::typescript::{ALL_EXPORTS, PreparedSource, SourceFormat};
 
-/// A module with this prefix stands in for names a builtin lacks.
-const STAND_IN: &str = "stand-in:";
+/// Prefix of modules that add stubs for exports a builtin lacks.
+const STUB_PREFIX: &str = "stub:";
 
-/// What the modules of one realm share.
+/// Module state of one realm.
 pub(crate) struct ModuleTable {
-    pub(crate) resolver: Resolver,
+    pub(crate) resolver: ModuleResolver,
     pub(crate) maps: RefCell<SourceMaps>,
     cache: SourceCache,
     watchdog: Rc<Watchdog>,
     virtual_modules: HashMap<String, String>,
     packages: HashMap<String, String>,
     prepared: RefCell<HashMap<PathBuf, Rc<PreparedSource>>>,
-    /// What a module asks of a specifier.
-    asked: RefCell<HashMap<(String, String), Vec<String>>>,
-    /// What all modules so far ask of a CommonJS file.
-    requested: RefCell<HashMap<String, BTreeSet<String>>>,
-    /// Files whose code has run to its end.
-    finished: RefCell<HashSet<PathBuf>>,
+    /// Names imported, by importer and specifier.
+    imported_names: RefCell<HashMap<(String, String), Vec<String>>>,
+    /// Names that any module so far imports from a CommonJS file.
+    requested_exports: RefCell<HashMap<String, BTreeSet<String>>>,
+    /// Files whose evaluation has completed.
+    evaluated: RefCell<HashSet<PathBuf>>,
 }
 
 impl ModuleTable {
@@ -51,33 +51,33 @@ impl ModuleTable {
         let packages: HashMap<String, String> = options.packages.iter().cloned().collect();
         let names = virtual_modules.keys().chain(packages.keys());
         Self {
-            resolver: Resolver::new(names.cloned()),
+            resolver: ModuleResolver::new(names.cloned()),
             maps: RefCell::default(),
             cache: options.cache.clone(),
             watchdog,
             virtual_modules,
             packages,
             prepared: RefCell::default(),
-            asked: RefCell::default(),
-            requested: RefCell::default(),
-            finished: RefCell::default(),
+            imported_names: RefCell::default(),
+            requested_exports: RefCell::default(),
+            evaluated: RefCell::default(),
         }
     }
 
-    /// Notes that everything loaded so far has run.
-    pub(crate) fn finish(&self) {
-        self.finished
+    /// Marks all files loaded so far as evaluated.
+    pub(crate) fn mark_evaluated(&self) {
+        self.evaluated
             .borrow_mut()
             .extend(self.prepared.borrow().keys().cloned());
     }
 
-    /// Returns the file on the stack that `require` of an ES module would run again while it
-    /// still runs: the engine cannot link a module in that state.
-    pub(crate) fn cycle(&self, name: &str, stack: &str) -> Option<String> {
+    /// Returns a file in `stack` that `require` of this ES module depends on while it is still
+    /// being evaluated. The engine cannot link a module in that state.
+    pub(crate) fn find_cycle(&self, name: &str, stack: &str) -> Option<String> {
         let mut seen = HashSet::new();
-        let mut open = vec![PathBuf::from(name)];
-        while let Some(path) = open.pop() {
-            if !seen.insert(path.clone()) || self.finished.borrow().contains(&path) {
+        let mut pending = vec![PathBuf::from(name)];
+        while let Some(path) = pending.pop() {
+            if !seen.insert(path.clone()) || self.evaluated.borrow().contains(&path) {
                 continue;
             }
             let file = path.to_string_lossy();
@@ -89,56 +89,56 @@ impl ModuleTable {
             };
             for (specifier, _) in &prepared.imports {
                 let target = self.resolver.resolve(specifier, &file, ImportKind::Import);
-                if let Ok(Target::File(target)) = target {
-                    open.push(target);
+                if let Ok(ResolvedModule::File(target)) = target {
+                    pending.push(target);
                 }
             }
         }
         None
     }
 
-    /// Returns the name under which the engine knows what an import means.
+    /// Resolves an import to the engine's module name.
     pub(crate) fn resolve(
         &self,
         specifier: &str,
         importer: &str,
         kind: ImportKind,
     ) -> std::result::Result<String, String> {
-        let is_ours = specifier.starts_with("pi:") && embedded::find(specifier).is_some();
-        if is_ours || (is_internal(importer) && !specifier.starts_with('.')) {
+        let is_embedded = specifier.starts_with("pi:") && embedded::find(specifier).is_some();
+        if is_embedded || (is_internal(importer) && !specifier.starts_with('.')) {
             return Ok(specifier.to_owned());
         }
         let target = self
             .resolver
             .resolve(specifier, importer, kind)
             .map_err(|error| error.to_string())?;
-        let mut asked = self
-            .asked
+        let mut names = self
+            .imported_names
             .borrow()
             .get(&(importer.to_owned(), specifier.to_owned()))
             .cloned()
             .unwrap_or_default();
-        if let Target::Virtual(name) = &target
+        if let ResolvedModule::Virtual(name) = &target
             && let Some(module) = self.packages.get(name)
         {
             return Ok(match kind {
-                ImportKind::Import => package::part(module, asked),
-                ImportKind::Require => package::part(module, Vec::new()),
+                ImportKind::Import => package::module_name(module, names),
+                ImportKind::Require => package::module_name(module, Vec::new()),
             });
         }
-        // What every module has is not asked for by name.
-        asked.retain(|name| name != EVERYTHING && name != "default");
+        // Every module provides these.
+        names.retain(|name| name != ALL_EXPORTS && name != "default");
         Ok(match target {
-            Target::Virtual(name) => name,
-            Target::Builtin(name) => stand_in_for(&name, asked),
-            Target::File(path) => {
+            ResolvedModule::Virtual(name) => name,
+            ResolvedModule::Builtin(name) => stub_for(&name, names),
+            ResolvedModule::File(path) => {
                 let name = path.to_string_lossy().into_owned();
-                if !asked.is_empty() {
-                    self.requested
+                if !names.is_empty() {
+                    self.requested_exports
                         .borrow_mut()
                         .entry(name.clone())
                         .or_default()
-                        .extend(asked);
+                        .extend(names);
                 }
                 name
             }
@@ -155,31 +155,32 @@ impl ModuleTable {
             .is_some_and(|extension| extension == "node")
         {
             return Err(format!(
-                "{} is native code for Node, which extensions cannot load here",
+                "{} is a native Node addon, which the embedded engine cannot load; \
+                 set `extensionHost` to `node` to run this extension on Node",
                 path.display()
             ));
         }
         let source = std::fs::read_to_string(path)
             .map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
         let preferred = self.resolver.preferred_format(path);
-        // Reading and transforming is our work: a large package must not use up its author's time.
+        // Transpiling is work of the host: a large package must not use up its time slice.
         let prepared = self
             .watchdog
             .pause(|| self.cache.prepare(path, &source, preferred))
             .map_err(|error| error.to_string())?;
         let prepared = Rc::new(prepared);
-        self.remember(path, &prepared);
+        self.record(path, &prepared);
         Ok(prepared)
     }
 
-    fn remember(&self, path: &Path, prepared: &Rc<PreparedSource>) {
+    fn record(&self, path: &Path, prepared: &Rc<PreparedSource>) {
         let name = path.to_string_lossy();
         if let Some(map) = &prepared.map {
             self.maps.borrow_mut().add(&name, map.clone());
         }
-        let mut asked = self.asked.borrow_mut();
+        let mut imported_names = self.imported_names.borrow_mut();
         for (specifier, names) in &prepared.imports {
-            asked.insert(
+            imported_names.insert(
                 (name.clone().into_owned(), specifier.clone()),
                 names.clone(),
             );
@@ -189,11 +190,11 @@ impl ModuleTable {
             .insert(path.to_path_buf(), Rc::clone(prepared));
     }
 
-    /// Adds the names a CommonJS file exports, those of files it passes on included.
+    /// Adds the exports of a CommonJS file, including those of files it re-exports.
     fn add_commonjs_names(&self, path: &Path, names: &mut BTreeSet<String>) {
         let mut seen = HashSet::new();
-        let mut open = vec![path.to_path_buf()];
-        while let Some(path) = open.pop() {
+        let mut pending = vec![path.to_path_buf()];
+        while let Some(path) = pending.pop() {
             if !seen.insert(path.clone()) {
                 continue;
             }
@@ -206,8 +207,8 @@ impl ModuleTable {
                 let target = self
                     .resolver
                     .resolve(specifier, &importer, ImportKind::Require);
-                if let Ok(Target::File(file)) = target {
-                    open.push(file);
+                if let Ok(ResolvedModule::File(file)) = target {
+                    pending.push(file);
                 }
             }
         }
@@ -229,8 +230,8 @@ impl ModuleTable {
         if let Some(rest) = name.strip_prefix(package::PREFIX) {
             return Module::declare(ctx.clone(), name, package::source(rest));
         }
-        if let Some(rest) = name.strip_prefix(STAND_IN) {
-            return Module::declare(ctx.clone(), name, stand_in_source(rest));
+        if let Some(rest) = name.strip_prefix(STUB_PREFIX) {
+            return Module::declare(ctx.clone(), name, stub_source(rest));
         }
         let path = Path::new(name);
         if path
@@ -245,7 +246,7 @@ impl ModuleTable {
         match prepared.format {
             SourceFormat::CommonJs => {
                 let mut names = self
-                    .requested
+                    .requested_exports
                     .borrow()
                     .get(name)
                     .cloned()
@@ -262,28 +263,28 @@ impl ModuleTable {
     }
 }
 
-/// Our own modules import by full name.
+/// Whether the importer is an embedded or generated module, which imports by full name.
 fn is_internal(importer: &str) -> bool {
-    ["pi:", "node:", "bridge:", package::PREFIX, STAND_IN]
+    ["pi:", "node:", "bridge:", package::PREFIX, STUB_PREFIX]
         .iter()
         .any(|prefix| importer.starts_with(prefix))
 }
 
-/// Returns the builtin, or a stand-in where it lacks something that was asked for.
-fn stand_in_for(name: &str, mut asked: Vec<String>) -> String {
+/// Returns the builtin, or a stub module if it lacks a requested export.
+fn stub_for(name: &str, mut names: Vec<String>) -> String {
     let known = embedded::find(name);
     if let Some(module) = known {
-        asked.retain(|wanted| !module.exports.contains(&wanted.as_str()));
-        if asked.is_empty() {
+        names.retain(|name| !module.exports.contains(&name.as_str()));
+        if names.is_empty() {
             return name.to_owned();
         }
     }
-    asked.sort_unstable();
-    asked.dedup();
-    format!("{STAND_IN}{name}?{}", asked.join(","))
+    names.sort_unstable();
+    names.dedup();
+    format!("{STUB_PREFIX}{name}?{}", names.join(","))
 }
 
-fn stand_in_source(rest: &str) -> String {
+fn stub_source(rest: &str) -> String {
     let (module, names) = rest.split_once('?').unwrap_or((rest, ""));
     let mut source = String::from("import { missing } from \"pi:missing\";\n");
     if embedded::find(module).is_some() {
@@ -313,12 +314,12 @@ fn stand_in_source(rest: &str) -> String {
     source
 }
 
-/// An ES module around a CommonJS file, with the interoperation that compilers agreed on.
+/// Returns the source of an ES module that wraps a CommonJS file, with the usual compiler interop.
 fn commonjs_wrapper(name: &str, names: &BTreeSet<String>) -> String {
     let mut source = format!(
         "import {{ requireFile, defaultOf }} from \"pi:commonjs\";\n\
-         const whole = requireFile({});\nexport default defaultOf(whole);\n\
-         const object = Object(whole);\n",
+         const exports = requireFile({});\nexport default defaultOf(exports);\n\
+         const object = Object(exports);\n",
         quoted(name)
     );
     for (index, export) in names.iter().filter(|name| *name != "default").enumerate() {
@@ -356,7 +357,7 @@ fn declare_json<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<Module<'
     )
 }
 
-/// The engine's question "what does this import mean?".
+/// The engine's module resolver.
 pub(crate) struct ExtensionResolver(Rc<ModuleTable>);
 
 impl ExtensionResolver {
@@ -379,7 +380,7 @@ impl EngineResolver for ExtensionResolver {
     }
 }
 
-/// Throws an error with a `code`.
+/// Throws an error with a `code` property.
 pub(crate) fn throw_with_code(ctx: &Ctx<'_>, message: &str, code: &str) -> Error {
     let exception = Exception::from_message(ctx.clone(), message)
         .and_then(|exception| exception.as_object().set("code", code).map(|()| exception));
@@ -389,7 +390,7 @@ pub(crate) fn throw_with_code(ctx: &Ctx<'_>, message: &str, code: &str) -> Error
     }
 }
 
-/// The engine's question "what is in this module?".
+/// The engine's module loader.
 pub(crate) struct ExtensionLoader(Rc<ModuleTable>);
 
 impl ExtensionLoader {

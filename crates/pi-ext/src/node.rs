@@ -1,7 +1,7 @@
-//! The Rust half of Node's modules: operations by name, JSON in, a reply out.
+//! Native half of Node's modules: operations by name, with JSON arguments.
 //!
-//! The JavaScript half (`js/node`) gives them Node's shape. An operation that may block has one
-//! implementation for both of its forms: at once, or on a thread of the blocking pool.
+//! The JavaScript half (`js/node`) implements Node's API on top of them. Operations that may block
+//! have one implementation, which runs either synchronously or on the blocking pool.
 
 mod child_process;
 mod compression;
@@ -11,10 +11,10 @@ mod files;
 mod http;
 mod native_error;
 mod network;
-mod operating_system;
+mod os;
 mod resources;
-mod secure;
-mod web_address;
+mod tls;
+mod url;
 mod websocket;
 
 use std::future::Future;
@@ -26,20 +26,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use native_error::NativeError;
-pub(crate) use resources::Resources;
+pub(crate) use resources::RealmResources;
 
-use crate::engine::{ProcessInfo, Realm, Reply};
+use crate::engine::{NativeReply, ProcessInfo, Realm};
 
-/// What JavaScript asks for.
+/// An operation requested by JavaScript.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct NativeRequest {
     pub(crate) operation: String,
     pub(crate) arguments: Value,
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-impl Request {
-    /// Reads the arguments as what the operation takes.
+impl NativeRequest {
+    /// Deserializes the arguments.
     fn read<T: DeserializeOwned>(&self) -> Result<T, NativeError> {
         serde_json::from_value(self.arguments.clone()).map_err(|error| {
             NativeError::new(format!("{}: {error}", self.operation))
@@ -47,7 +47,7 @@ impl Request {
         })
     }
 
-    /// Returns the number JavaScript refers to something by; none of ours is 0.
+    /// Returns a resource ID from the arguments, or 0, which is never a valid ID.
     fn number(&self, name: &str) -> u32 {
         let number = self.arguments.get(name).and_then(Value::as_u64);
         number
@@ -56,31 +56,34 @@ impl Request {
     }
 
     fn unknown(&self, module: &str) -> NativeError {
-        NativeError::new(format!("no native operation {module}.{}", self.operation))
+        NativeError::new(format!(
+            "unknown native operation {module}.{}",
+            self.operation
+        ))
     }
 }
 
-type NativeFuture = Pin<Box<dyn Future<Output = Result<Reply, NativeError>>>>;
+type NativeFuture = Pin<Box<dyn Future<Output = Result<NativeReply, NativeError>>>>;
 
-/// Performs an operation at once.
+/// Runs an operation synchronously.
 pub(crate) fn call(
     realm: &Rc<Realm>,
     module: &str,
-    request: &Request,
-) -> Result<Reply, NativeError> {
+    request: &NativeRequest,
+) -> Result<NativeReply, NativeError> {
     match module {
         "fs" => files::run(&realm.resources.files, request),
         "child" => child_process::call(realm, request),
         "crypto" => crypto::run(request),
         "zlib" => compression::run(request),
-        "url" => web_address::run(request),
-        "os" => operating_system::run(&realm.options.process, request),
+        "url" => url::run(request),
+        "os" => os::run(&realm.options.process, request),
         _ => Err(request.unknown(module)),
     }
 }
 
-/// Begins an operation.
-pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: Request) -> NativeFuture {
+/// Starts an asynchronous operation.
+pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: NativeRequest) -> NativeFuture {
     match module {
         "fs" => {
             let files = Arc::clone(&realm.resources.files);
@@ -96,8 +99,8 @@ pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: Request) -> Native
         "host" => {
             let owner = realm.owner();
             let host = &realm.options.host.0;
-            let answer = host.request(owner.as_deref(), &request.operation, request.arguments);
-            Box::pin(async move { Ok(Reply::Json(answer.await?)) })
+            let response = host.request(owner.as_deref(), &request.operation, request.arguments);
+            Box::pin(async move { Ok(NativeReply::Json(response.await?)) })
         }
         _ => {
             let error = request.unknown(module);
@@ -107,7 +110,7 @@ pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: Request) -> Native
 }
 
 fn on_blocking_pool(
-    work: impl FnOnce() -> Result<Reply, NativeError> + Send + 'static,
+    work: impl FnOnce() -> Result<NativeReply, NativeError> + Send + 'static,
 ) -> NativeFuture {
     Box::pin(async move {
         match tokio::task::spawn_blocking(work).await {
@@ -117,7 +120,7 @@ fn on_blocking_pool(
     })
 }
 
-/// Returns what `process` is made of.
+/// Returns the data for the `process` object.
 pub(crate) fn process_info(info: &ProcessInfo) -> Value {
     let environment: serde_json::Map<String, Value> = info
         .environment
@@ -130,9 +133,9 @@ pub(crate) fn process_info(info: &ProcessInfo) -> Value {
         "argv": info.arguments,
         "execPath": info.executable,
         "pid": std::process::id(),
-        "platform": operating_system::platform(),
-        "arch": operating_system::architecture(),
+        "platform": os::platform(),
+        "arch": os::architecture(),
         "version": env!("CARGO_PKG_VERSION"),
-        "ids": operating_system::user_ids(),
+        "ids": os::user_ids(),
     })
 }

@@ -1,13 +1,14 @@
-//! Extensions on Node: for those that need native code or WebAssembly, where the user asks for it.
+//! Runs extensions on Node, for those that need native addons or WebAssembly and only if configured.
 //!
-//! A `node` process runs our script (`js/node_host`), which serves the same modules the engine does and asks the
-//! same [`Host`](crate::Host), over lines of JSON on its standard streams. One thread owns the process and the
-//! conversation; it starts with the first call. When Node ends, every call fails and nothing is started again.
+//! A `node` process runs the script in `js/node_host`, which provides the same modules as the
+//! embedded engine and calls the same [`EngineHost`](crate::EngineHost), with JSON lines over stdin
+//! and stdout. One thread owns the process; it starts with the first call. After Node exits, every
+//! call fails and Node is not restarted.
 
-mod conversation;
 mod frame;
-mod modules;
-mod terminal;
+mod module_server;
+mod process;
+mod terminal_service;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,58 +19,56 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::{CallOptions, EngineOptions};
 use crate::error::EngineError;
-use conversation::{CallResult, Command};
+use process::{NodeCall, NodeCallResult};
 
-/// The oldest Node that lets a loader be changed as our script does.
-const OLDEST_NODE: &str = "22.15";
+/// Oldest version of Node with the module hooks that the script needs.
+const MIN_NODE: &str = "22.15";
 
-/// Numbers that extensions on Node make up begin here (`js/node_host/host.js`).
-pub(crate) const FIRST_NUMBER: u64 = 1 << 40;
+/// First ID allocated by extensions on Node (`js/node_host/host.js`). Smaller IDs belong to the
+/// embedded engine.
+pub(crate) const FIRST_NODE_ID: u64 = 1 << 40;
 
-/// Why extensions do not run on Node.
+/// Why extensions cannot run on Node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NodeHostError {
-    /// There is no such program.
     #[error(
-        "`node` was not found on PATH; install Node {OLDEST_NODE} or newer, \
-         or let this extension run without it (`extensionHost`)"
+        "`node` not found on PATH; install Node {MIN_NODE} or newer, \
+         or set `extensionHost` to run this extension without Node"
     )]
     NotFound,
-    /// It is too old.
-    #[error("Node {0} is too old to run extensions; install Node {OLDEST_NODE} or newer")]
+    #[error("Node {0} is too old to run extensions; install Node {MIN_NODE} or newer")]
     TooOld(String),
-    /// It could not be started, or did not get ready.
-    #[error("Node could not be started: {0}")]
+    /// Node failed to start or did not become ready in time.
+    #[error("cannot start Node: {0}")]
     Start(String),
-    /// It ended, and its extensions with it.
-    #[error("Node has ended ({0}), and the extensions on it with it; /reload starts them again")]
-    Ended(String),
-    /// It gave no sign of life for too long, and was ended.
+    #[error("Node exited ({0}); its extensions are unavailable until you run /reload")]
+    Exited(String),
+    /// Node missed its heartbeat and was killed.
     #[error(
-        "Node gave no sign of life for {} s and was ended, and the extensions on it with it; \
-         /reload starts them again",
+        "Node did not respond for {} s and was killed; its extensions are unavailable until you \
+         run /reload",
         .0.as_secs()
     )]
-    Silent(Duration),
+    Unresponsive(Duration),
 }
 
-/// The handle to extensions on Node.
+/// Handle to the Node process that runs extensions.
 #[derive(Debug)]
 pub(crate) struct NodeHost {
     options: Arc<EngineOptions>,
-    thread: Mutex<Option<Thread>>,
+    thread: Mutex<Option<NodeThread>>,
     next_call: AtomicU64,
 }
 
 #[derive(Debug, Clone)]
-struct Thread {
-    // Unbounded, since every sender waits for its answer: there are as many commands as callers.
-    commands: mpsc::UnboundedSender<Command>,
+struct NodeThread {
+    // Unbounded: every sender awaits its reply, so there is at most one entry per caller.
+    calls: mpsc::UnboundedSender<NodeCall>,
     failure: Arc<OnceLock<NodeHostError>>,
 }
 
 impl NodeHost {
-    /// Creates a handle; nothing is started.
+    /// Creates a handle without starting Node.
     pub(crate) fn new(options: EngineOptions) -> Self {
         Self {
             options: Arc::new(options),
@@ -78,7 +77,7 @@ impl NodeHost {
         }
     }
 
-    /// Returns whether it was started and has not ended since.
+    /// Returns whether Node was started and has not exited.
     pub(crate) fn is_alive(&self) -> bool {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread
@@ -86,19 +85,20 @@ impl NodeHost {
             .is_some_and(|thread| thread.failure.get().is_none())
     }
 
-    /// Calls an exported function of a module of ours and waits for its value.
+    /// Calls an exported function of an embedded module and awaits its result.
     ///
-    /// Node cannot be interrupted: where the call has a slice, waiting ends with it and the value is lost.
+    /// Node cannot be interrupted. A call with a time slice stops waiting when the slice is over,
+    /// and its result is discarded.
     pub(crate) async fn call(
         &self,
         module: &str,
         export: &str,
         arguments: Vec<Value>,
         options: CallOptions,
-    ) -> CallResult {
+    ) -> NodeCallResult {
         let thread = self.thread()?;
-        let (reply, answer) = oneshot::channel();
-        let command = Command {
+        let (reply, response) = oneshot::channel();
+        let call = NodeCall {
             id: self.next_call.fetch_add(1, Ordering::Relaxed),
             module: module.to_owned(),
             export: export.to_owned(),
@@ -106,46 +106,46 @@ impl NodeHost {
             extension: options.extension,
             reply,
         };
-        if thread.commands.send(command).is_err() {
+        if thread.calls.send(call).is_err() {
             return Err(thread.failure());
         }
-        let limit = match (options.slice, options.timeout.or(self.options.budgets.call)) {
+        let limit = match (options.slice, options.timeout.or(self.options.limits.call)) {
             (Some(slice), _) => Some((slice, EngineError::Runaway(slice))),
             (None, Some(timeout)) => Some((timeout, EngineError::TimedOut(timeout))),
             (None, None) => None,
         };
-        let answer = match limit {
-            Some((limit, late)) => match tokio::time::timeout(limit, answer).await {
-                Ok(answer) => answer,
-                Err(_) => return Err(late),
+        let response = match limit {
+            Some((limit, timeout_error)) => match tokio::time::timeout(limit, response).await {
+                Ok(response) => response,
+                Err(_) => return Err(timeout_error),
             },
-            None => answer.await,
+            None => response.await,
         };
-        answer.unwrap_or_else(|_closed| Err(thread.failure()))
+        response.unwrap_or_else(|_closed| Err(thread.failure()))
     }
 
-    fn thread(&self) -> Result<Thread, EngineError> {
+    fn thread(&self) -> Result<NodeThread, EngineError> {
         let mut slot = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = &*slot {
             return Ok(thread.clone());
         }
-        let (commands, receiver) = mpsc::unbounded_channel();
-        let thread = Thread {
-            commands,
+        let (calls, receiver) = mpsc::unbounded_channel();
+        let thread = NodeThread {
+            calls,
             failure: Arc::default(),
         };
         let failure = Arc::clone(&thread.failure);
         let options = Arc::clone(&self.options);
         std::thread::Builder::new()
             .name("pi-extensions-node".to_owned())
-            .spawn(move || conversation::run(&options, receiver, &failure))
+            .spawn(move || process::run(&options, receiver, &failure))
             .map_err(|error| EngineError::Start(error.to_string()))?;
         *slot = Some(thread.clone());
         Ok(thread)
     }
 }
 
-impl Thread {
+impl NodeThread {
     fn failure(&self) -> EngineError {
         match self.failure.get() {
             Some(error) => EngineError::Node(error.clone()),

@@ -1,8 +1,8 @@
-//! Finds what an import means: a builtin, a virtual module or a file.
+//! Resolves imports to builtins, virtual modules or files.
 //!
-//! Follows Node's algorithm (`exports`, `imports`, conditions, `main`, index files), and on top
-//! of it what extension authors are used to: extensions may be left out, `.js` may mean `.ts`,
-//! a package that offers only the other kind of entry point is taken all the same.
+//! Implements Node's algorithm (`exports`, `imports`, conditions, `main`, index files) with the
+//! leniency that extension authors expect: file extensions are optional, `.js` may refer to `.ts`,
+//! and packages with only an `import` or only a `require` entry point work with both.
 
 mod package_json;
 
@@ -15,7 +15,7 @@ use package_json::PackageJson;
 
 use crate::typescript::SourceFormat;
 
-/// Every module name Node reserves, whether we have it or not.
+/// All module names reserved by Node, implemented or not.
 const NODE_BUILTINS: [&str; 62] = [
     "assert",
     "assert/strict",
@@ -81,35 +81,32 @@ const NODE_BUILTINS: [&str; 62] = [
     "_tls_wrap",
 ];
 
-/// Builtins that exist only with the `node:` prefix.
+/// Builtins that require the `node:` prefix.
 const PREFIX_ONLY: [&str; 4] = ["sea", "sqlite", "test", "test/reporters"];
 
-/// What is tried after the exact name, in this order.
+/// File extensions tried after the exact name, in order.
 const EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "mjs", "cjs", "json"];
 
-/// The TypeScript file that an import of a JavaScript file may mean.
-const TYPESCRIPT_TWINS: [(&str, &[&str]); 4] = [
+/// TypeScript file extensions that an import of a JavaScript file may refer to.
+const TYPESCRIPT_COUNTERPARTS: [(&str, &[&str]); 4] = [
     ("js", &["ts", "tsx"]),
     ("mjs", &["mts"]),
     ("cjs", &["cts"]),
     ("jsx", &["tsx"]),
 ];
 
-/// What an import leads to.
+/// The result of resolving an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A module of Node's, by its name with `node:`.
+pub enum ResolvedModule {
+    /// A Node builtin, with the `node:` prefix.
     Builtin(String),
     Virtual(String),
     File(PathBuf),
 }
 
-/// How the importer asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportKind {
-    /// `import`.
     Import,
-    /// `require`.
     Require,
 }
 
@@ -129,49 +126,40 @@ impl ImportKind {
     }
 }
 
-/// An import that leads nowhere.
+/// Why an import could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     #[error("Cannot find module '{specifier}' imported from {importer}")]
-    NotFound {
-        /// What was asked for.
-        specifier: String,
-        importer: String,
-    },
-    /// No such package in any `node_modules` above the importer.
+    NotFound { specifier: String, importer: String },
+    /// No `node_modules` directory above the importer contains the package.
     #[error(
         "Cannot find package '{package}' imported from {importer}; \
-         run `npm install` in the extension's folder if it lists it as a dependency"
+         if it is a dependency of the extension, run `npm install` in the extension's directory"
     )]
     NoPackage { package: String, importer: String },
-    /// The package is there but does not offer this path.
+    /// The package exists but does not export this path.
     #[error(
         "Package '{package}' has no entry for '{subpath}' in its exports, imported from {importer}"
     )]
     NotExported {
         package: String,
-        /// The path inside of it.
         subpath: String,
         importer: String,
     },
-    /// An address that is no file.
+    /// The specifier is a URL other than `file:`.
     #[error("Cannot import {specifier} from {importer}: only files and packages can be imported")]
-    UnsupportedScheme {
-        /// What was asked for.
-        specifier: String,
-        importer: String,
-    },
+    UnsupportedScheme { specifier: String, importer: String },
 }
 
-/// Resolves imports for one engine; manifests are read once.
+/// Resolves imports for one engine. Each `package.json` is read once.
 #[derive(Debug, Default)]
-pub struct Resolver {
+pub struct ModuleResolver {
     virtual_names: HashSet<String>,
     manifests: RefCell<HashMap<PathBuf, Option<Rc<PackageJson>>>>,
 }
 
-impl Resolver {
-    /// Creates a resolver that knows these virtual modules.
+impl ModuleResolver {
+    /// Creates a resolver with the names of the virtual modules.
     pub fn new(virtual_names: impl IntoIterator<Item = String>) -> Self {
         Self {
             virtual_names: virtual_names.into_iter().collect(),
@@ -179,18 +167,18 @@ impl Resolver {
         }
     }
 
-    /// Finds what `specifier` means to the file `importer`.
+    /// Resolves `specifier` as imported by the file `importer`.
     pub fn resolve(
         &self,
         specifier: &str,
         importer: &str,
         kind: ImportKind,
-    ) -> Result<Target, ResolveError> {
+    ) -> Result<ResolvedModule, ResolveError> {
         if self.virtual_names.contains(specifier) {
-            return Ok(Target::Virtual(specifier.to_owned()));
+            return Ok(ResolvedModule::Virtual(specifier.to_owned()));
         }
         if let Some(name) = builtin_name(specifier) {
-            return Ok(Target::Builtin(name));
+            return Ok(ResolvedModule::Builtin(name));
         }
         let not_found = || ResolveError::NotFound {
             specifier: specifier.to_owned(),
@@ -206,28 +194,28 @@ impl Resolver {
                     importer: importer.to_owned(),
                 })?;
             return self
-                .file_or_folder(&path, kind)
-                .map(Target::File)
+                .resolve_file_or_directory(&path, kind)
+                .map(ResolvedModule::File)
                 .ok_or_else(not_found);
         }
-        let folder = Path::new(importer).parent().unwrap_or(Path::new("/"));
+        let directory = Path::new(importer).parent().unwrap_or(Path::new("/"));
         let is_relative = matches!(specifier, "." | "..")
             || specifier.starts_with("./")
             || specifier.starts_with("../");
         if is_relative || Path::new(specifier).is_absolute() {
-            let path = normalize(&folder.join(specifier));
+            let path = normalize(&directory.join(specifier));
             return self
-                .file_or_folder(&path, kind)
-                .map(Target::File)
+                .resolve_file_or_directory(&path, kind)
+                .map(ResolvedModule::File)
                 .ok_or_else(not_found);
         }
         if specifier.starts_with('#') {
-            return self.private_import(specifier, importer, kind);
+            return self.resolve_private_import(specifier, importer, kind);
         }
-        self.package(specifier, importer, kind)
+        self.resolve_package(specifier, importer, kind)
     }
 
-    /// Returns the format of a file that shows none: what its package says.
+    /// Returns the format for files without module syntax, from the `type` of their package.
     pub fn preferred_format(&self, path: &Path) -> SourceFormat {
         match self.package_of(path) {
             Some((_, manifest)) if manifest.is_module => SourceFormat::Module,
@@ -235,12 +223,12 @@ impl Resolver {
         }
     }
 
-    fn private_import(
+    fn resolve_private_import(
         &self,
         specifier: &str,
         importer: &str,
         kind: ImportKind,
-    ) -> Result<Target, ResolveError> {
+    ) -> Result<ResolvedModule, ResolveError> {
         let Some((root, manifest)) = self.package_of(Path::new(importer)) else {
             return Err(ResolveError::NotFound {
                 specifier: specifier.to_owned(),
@@ -252,9 +240,9 @@ impl Resolver {
             .or_else(|| manifest.import_target(specifier, kind.other().conditions()));
         match target {
             Some(target) if target.starts_with("./") => self
-                .file_or_folder(&root.join(target), kind)
-                .map(Target::File),
-            // One that leads to another could lead back to itself.
+                .resolve_file_or_directory(&root.join(target), kind)
+                .map(ResolvedModule::File),
+            // `#` targets are not followed, since they could form a cycle.
             Some(target) if target.starts_with('#') => None,
             Some(target) => return self.resolve(&target, importer, kind),
             None => None,
@@ -266,12 +254,12 @@ impl Resolver {
         })
     }
 
-    fn package(
+    fn resolve_package(
         &self,
         specifier: &str,
         importer: &str,
         kind: ImportKind,
-    ) -> Result<Target, ResolveError> {
+    ) -> Result<ResolvedModule, ResolveError> {
         let (package, subpath) = split_package(specifier);
         let not_exported = || ResolveError::NotExported {
             package: package.to_owned(),
@@ -283,25 +271,25 @@ impl Resolver {
             && manifest.has_exports()
         {
             return self
-                .in_package(&root, Some(&manifest), &subpath, kind)
-                .map(Target::File)
+                .resolve_in_package(&root, Some(&manifest), &subpath, kind)
+                .map(ResolvedModule::File)
                 .ok_or_else(not_exported);
         }
-        for folder in Path::new(importer).ancestors().skip(1) {
-            if folder
+        for directory in Path::new(importer).ancestors().skip(1) {
+            if directory
                 .file_name()
                 .is_some_and(|name| name == "node_modules")
             {
                 continue;
             }
-            let root = folder.join("node_modules").join(package);
+            let root = directory.join("node_modules").join(package);
             if !root.is_dir() {
                 continue;
             }
             let manifest = self.manifest(&root);
             return self
-                .in_package(&root, manifest.as_deref(), &subpath, kind)
-                .map(Target::File)
+                .resolve_in_package(&root, manifest.as_deref(), &subpath, kind)
+                .map(ResolvedModule::File)
                 .ok_or_else(not_exported);
         }
         Err(ResolveError::NoPackage {
@@ -310,7 +298,7 @@ impl Resolver {
         })
     }
 
-    fn in_package(
+    fn resolve_in_package(
         &self,
         root: &Path,
         manifest: Option<&PackageJson>,
@@ -321,28 +309,30 @@ impl Resolver {
             let target = manifest
                 .export_target(subpath, kind.conditions())
                 .or_else(|| manifest.export_target(subpath, kind.other().conditions()))?;
-            // A package offers files of its own; `..` would lead out of it.
-            let target = target.strip_prefix("./").filter(|target| !climbs(target))?;
-            return self.file_or_folder(&root.join(target), kind);
+            // `..` would escape the package.
+            let target = target
+                .strip_prefix("./")
+                .filter(|target| !has_parent_component(target))?;
+            return self.resolve_file_or_directory(&root.join(target), kind);
         }
         match subpath.strip_prefix("./") {
-            Some(inner) => self.file_or_folder(&normalize(&root.join(inner)), kind),
-            None => self.folder(root, kind),
+            Some(inner) => self.resolve_file_or_directory(&normalize(&root.join(inner)), kind),
+            None => self.resolve_directory(root, kind),
         }
     }
 
-    fn file_or_folder(&self, path: &Path, kind: ImportKind) -> Option<PathBuf> {
-        file(path).or_else(|| self.folder(path, kind))
+    fn resolve_file_or_directory(&self, path: &Path, kind: ImportKind) -> Option<PathBuf> {
+        resolve_file(path).or_else(|| self.resolve_directory(path, kind))
     }
 
-    fn folder(&self, path: &Path, kind: ImportKind) -> Option<PathBuf> {
+    fn resolve_directory(&self, path: &Path, kind: ImportKind) -> Option<PathBuf> {
         if !path.is_dir() {
             return None;
         }
         if let Some(manifest) = self.manifest(path) {
             if manifest.has_exports()
                 && let Some(target) = manifest.export_target(".", kind.conditions())
-                && let Some(found) = file(&normalize(&path.join(target)))
+                && let Some(found) = resolve_file(&normalize(&path.join(target)))
             {
                 return Some(found);
             }
@@ -352,30 +342,30 @@ impl Resolver {
             };
             if let Some(entry) = entry {
                 let entry = normalize(&path.join(entry));
-                if let Some(found) = file(&entry).or_else(|| index(&entry)) {
+                if let Some(found) = resolve_file(&entry).or_else(|| resolve_index(&entry)) {
                     return Some(found);
                 }
             }
         }
-        index(path)
+        resolve_index(path)
     }
 
-    /// Returns the nearest package a file lies in.
+    /// Returns the nearest package that contains a file.
     fn package_of(&self, path: &Path) -> Option<(PathBuf, Rc<PackageJson>)> {
         path.ancestors()
             .skip(1)
-            .take_while(|folder| !folder.ends_with("node_modules"))
-            .find_map(|folder| Some((folder.to_path_buf(), self.manifest(folder)?)))
+            .take_while(|directory| !directory.ends_with("node_modules"))
+            .find_map(|directory| Some((directory.to_path_buf(), self.manifest(directory)?)))
     }
 
-    fn manifest(&self, folder: &Path) -> Option<Rc<PackageJson>> {
-        if let Some(known) = self.manifests.borrow().get(folder) {
+    fn manifest(&self, directory: &Path) -> Option<Rc<PackageJson>> {
+        if let Some(known) = self.manifests.borrow().get(directory) {
             return known.clone();
         }
-        let manifest = PackageJson::read(&folder.join("package.json")).map(Rc::new);
+        let manifest = PackageJson::read(&directory.join("package.json")).map(Rc::new);
         self.manifests
             .borrow_mut()
-            .insert(folder.to_path_buf(), manifest.clone());
+            .insert(directory.to_path_buf(), manifest.clone());
         manifest
     }
 }
@@ -390,26 +380,26 @@ pub(crate) fn builtin_name(specifier: &str) -> Option<String> {
     (known || is_prefixed).then(|| format!("node:{name}"))
 }
 
-/// Returns the names `module.builtinModules` lists.
+/// Returns the names for `module.builtinModules`.
 pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
     NODE_BUILTINS.into_iter()
 }
 
-fn file(path: &Path) -> Option<PathBuf> {
+fn resolve_file(path: &Path) -> Option<PathBuf> {
     if path.is_file() {
-        return real(path);
+        return canonicalize(path);
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let twins = TYPESCRIPT_TWINS
+    let counterparts = TYPESCRIPT_COUNTERPARTS
         .iter()
         .find(|(from, _)| Some(*from) == extension);
-    if let Some((_, twins)) = twins {
-        let twin = twins
+    if let Some((_, counterparts)) = counterparts {
+        let counterpart = counterparts
             .iter()
-            .map(|twin| path.with_extension(twin))
-            .find(|twin| twin.is_file());
-        if let Some(twin) = twin {
-            return real(&twin);
+            .map(|counterpart| path.with_extension(counterpart))
+            .find(|counterpart| counterpart.is_file());
+        if let Some(counterpart) = counterpart {
+            return canonicalize(&counterpart);
         }
     }
     let name = path.file_name()?.to_str()?;
@@ -417,28 +407,28 @@ fn file(path: &Path) -> Option<PathBuf> {
         .iter()
         .map(|extension| path.with_file_name(format!("{name}.{extension}")))
         .find(|candidate| candidate.is_file())
-        .and_then(|found| real(&found))
+        .and_then(|found| canonicalize(&found))
 }
 
-fn index(folder: &Path) -> Option<PathBuf> {
+fn resolve_index(directory: &Path) -> Option<PathBuf> {
     EXTENSIONS
         .iter()
-        .map(|extension| folder.join(format!("index.{extension}")))
+        .map(|extension| directory.join(format!("index.{extension}")))
         .find(|candidate| candidate.is_file())
-        .and_then(|found| real(&found))
+        .and_then(|found| canonicalize(&found))
 }
 
-fn real(path: &Path) -> Option<PathBuf> {
+fn canonicalize(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-fn climbs(path: &str) -> bool {
+fn has_parent_component(path: &str) -> bool {
     Path::new(path)
         .components()
         .any(|part| matches!(part, Component::ParentDir))
 }
 
-/// Removes `.` and `..` by the text of the path.
+/// Removes `.` and `..` lexically.
 fn normalize(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for part in path.components() {

@@ -1,27 +1,25 @@
-//! From a position in what the engine runs to the author's file and line.
+//! Maps positions in transpiled code back to the original source.
 
 use std::collections::HashMap;
 
 use oxc_sourcemap::SourceMap;
 
-/// The maps of the files that were changed before they ran; read when an error needs them.
+/// Source maps of transpiled files, parsed only when an error needs them.
 #[derive(Debug, Default)]
 pub(crate) struct SourceMaps {
     texts: HashMap<String, String>,
 }
 
 impl SourceMaps {
-    /// Keeps the map of a file.
     pub(crate) fn add(&mut self, file: &str, map: String) {
         self.texts.insert(file.to_owned(), map);
     }
 
-    /// Returns whether a file has a map.
     pub(crate) fn contains(&self, file: &str) -> bool {
         self.texts.contains_key(file)
     }
 
-    /// Returns the author's line and column (from 1) for those of the engine (from 1).
+    /// Maps a position in the transpiled code to the original line and column. All are 1-based.
     pub(crate) fn position(&self, file: &str, line: u32, column: u32) -> Option<(u32, u32)> {
         let map = SourceMap::from_json_string(self.texts.get(file)?).ok()?;
         let table = map.generate_lookup_table();

@@ -1,9 +1,9 @@
-//! Turns a source file of an extension into what the engine runs.
+//! Transpiles an extension's source file to code the engine can run.
 //!
-//! Types are stripped (never checked), unused imports dropped as TypeScript drops them, and a
-//! file is classed as ES module or CommonJS by what it says, since loaders that extensions are
-//! written for do the same. What a file needs of CommonJS inside an ES module is bound in its
-//! first line, so that line numbers stay. Plain JavaScript passes through unprinted.
+//! Types are stripped without checking, and unused imports are removed as TypeScript does. A file
+//! is classified as ES module or CommonJS by its syntax, like the loaders that extensions are
+//! written for. CommonJS variables used in an ES module are bound on its first line, to preserve
+//! line numbers. Plain JavaScript is not reprinted.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -20,66 +20,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::commonjs_exports::{self, CommonJsExports};
 
-/// Names a CommonJS function has as parameters and an ES module may use all the same.
+/// CommonJS variables that are also available in ES modules.
 const COMMONJS_NAMES: [&str; 5] = ["require", "module", "exports", "__filename", "__dirname"];
 
-/// Stack for code of any kind.
-const LEAST_STACK: usize = 4 * 1024 * 1024;
+/// Base stack size of the parser thread.
+const MIN_STACK: usize = 4 * 1024 * 1024;
 
-/// Stack for a byte of code, each of which may open a level of its own.
+/// Additional stack per byte of source, each of which may open a nesting level.
 const STACK_PER_BYTE: usize = 4 * 1024;
 
-/// As much stack as is asked of a system at the most.
-const MOST_STACK: usize = 1024 * 1024 * 1024;
+/// Maximum stack size of the parser thread.
+const MAX_STACK: usize = 1024 * 1024 * 1024;
 
-/// Stands for all names of a module among those that are asked for.
-pub(crate) const EVERYTHING: &str = "*";
+/// Entry in a list of imported names that means the entire module.
+pub(crate) const ALL_EXPORTS: &str = "*";
 
-/// Whether a file is an ES module or a CommonJS one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SourceFormat {
-    /// `import` and `export`.
+    /// ES module.
     Module,
-    /// `require` and `module.exports`.
     CommonJs,
 }
 
-/// A file that is ready for the engine.
+/// A transpiled source file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedSource {
-    /// How the engine is to run it.
     pub format: SourceFormat,
     pub code: String,
-    /// The source map (version 3) from `code` to the file; `None` where the lines are the same.
+    /// Source map (version 3) from `code` to the file. `None` if the lines are unchanged.
     pub map: Option<String>,
-    /// What a CommonJS file exports, as far as its text shows.
+    /// Statically detected exports of a CommonJS file.
     pub exports: CommonJsExports,
-    /// The names an ES module asks other modules for, by specifier; every import is listed.
+    /// Names that an ES module imports, by specifier. Includes imports without names.
     pub imports: Vec<(String, Vec<String>)>,
 }
 
-/// A file that is not valid TypeScript or JavaScript.
+/// A syntax error in a TypeScript or JavaScript file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {message}", path.display())]
 pub struct SyntaxError {
     pub path: PathBuf,
-    /// The line, from 1.
+    /// 1-based.
     pub line: usize,
-    /// The column, from 1.
+    /// 1-based.
     pub column: usize,
-    /// What is wrong there.
     pub message: String,
 }
 
-/// Parses a file, strips its types and finds out what it imports and exports.
+/// Parses a file, strips its types and collects its imports and exports.
 ///
-/// `preferred` is the format of a file that shows none, by the package it lies in.
+/// `preferred` is the format to use if the file has no module syntax.
 pub fn prepare(
     path: &Path,
     source: &str,
     preferred: SourceFormat,
 ) -> Result<PreparedSource, SyntaxError> {
-    let failed = |message: &str| SyntaxError {
+    let error_at_start = |message: &str| SyntaxError {
         path: path.to_owned(),
         line: 1,
         column: 1,
@@ -89,21 +85,21 @@ pub fn prepare(
         let thread = thread::Builder::new()
             .name("pi-parser".to_owned())
             .stack_size(stack_for(source))
-            .spawn_scoped(scope, || prepare_here(path, source, preferred))
-            .map_err(|error| failed(&format!("there is no room to read it: {error}")))?;
+            .spawn_scoped(scope, || prepare_on_this_thread(path, source, preferred))
+            .map_err(|error| error_at_start(&format!("cannot start the parser thread: {error}")))?;
         thread
             .join()
-            .unwrap_or_else(|_panicked| Err(failed("it cannot be read")))
+            .unwrap_or_else(|_panicked| Err(error_at_start("the parser panicked")))
     })
 }
 
-/// Returns how much stack the compiler may need: it goes as deep as the code is nested, and knows no limit.
-/// What is not used costs nothing.
+/// Returns the stack size for the parser, which recurses as deep as the code is nested and has no
+/// limit. Unused stack costs nothing.
 fn stack_for(source: &str) -> usize {
-    (LEAST_STACK + source.len().saturating_mul(STACK_PER_BYTE)).min(MOST_STACK)
+    (MIN_STACK + source.len().saturating_mul(STACK_PER_BYTE)).min(MAX_STACK)
 }
 
-fn prepare_here(
+fn prepare_on_this_thread(
     path: &Path,
     source: &str,
     preferred: SourceFormat,
@@ -164,7 +160,7 @@ fn prepare_here(
     })
 }
 
-/// Prepares plain CommonJS. It is sloppy code: what the module grammar refuses may be fine.
+/// Prepares plain CommonJS, which is sloppy-mode code and may not parse as a module.
 fn prepare_script(
     path: &Path,
     source: &str,
@@ -196,7 +192,7 @@ fn strip_types<'a>(
     if let Some(error) = transformed.diagnostics.errors().next() {
         return Err(syntax_error(path, source, error));
     }
-    // The hashbang is a comment to everybody but the shell.
+    // Only the shell needs the hashbang.
     program.hashbang = None;
     let printed = Codegen::new()
         .with_options(CodegenOptions {
@@ -241,8 +237,8 @@ fn syntax_error(
     }
 }
 
-/// Returns what each `import` and `export … from` asks for, so that a CommonJS target can be
-/// linked even when its text does not show the name. [`EVERYTHING`] stands for all of a module.
+/// Returns the names requested by each `import` and `export … from`, so that a CommonJS target can
+/// be linked even if static analysis misses the export. [`ALL_EXPORTS`] means the entire module.
 fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
     let record = &parsed.module_record;
     let mut requested: Vec<(String, Vec<String>)> = Vec::new();
@@ -252,10 +248,10 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
         }
     }
     requested.sort_unstable();
-    // What `import()` takes is known only when it runs.
+    // The names used from `import()` are not known statically.
     if !record.dynamic_imports.is_empty() {
         for (_, names) in &mut requested {
-            names.push(EVERYTHING.to_owned());
+            names.push(ALL_EXPORTS.to_owned());
         }
     }
     let mut add = |specifier: &str, name: &str| {
@@ -267,14 +263,14 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
     for entry in record.import_entries.iter().filter(|it| !it.is_type) {
         let name = match &entry.import_name {
             ImportImportName::Name(name) => name.name.as_str(),
-            ImportImportName::NamespaceObject => EVERYTHING,
+            ImportImportName::NamespaceObject => ALL_EXPORTS,
             ImportImportName::Default(_) => "default",
         };
         add(&entry.module_request.name, name);
     }
     for entry in &record.star_export_entries {
         if let Some(request) = &entry.module_request {
-            add(&request.name, EVERYTHING);
+            add(&request.name, ALL_EXPORTS);
         }
     }
     for entry in &record.indirect_export_entries {
@@ -284,7 +280,7 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
             match &entry.import_name {
                 ExportImportName::Name(name) => add(&request.name, &name.name),
                 ExportImportName::All | ExportImportName::AllButDefault => {
-                    add(&request.name, EVERYTHING);
+                    add(&request.name, ALL_EXPORTS);
                 }
                 ExportImportName::Null => {}
             }
@@ -293,7 +289,7 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
     requested
 }
 
-/// Binds the CommonJS names that nothing in the file declares.
+/// Binds the CommonJS variables that the file uses but does not declare.
 fn commonjs_prologue(scoping: &Scoping) -> String {
     let unresolved = scoping.root_unresolved_references();
     let names: Vec<&str> = COMMONJS_NAMES
@@ -306,7 +302,7 @@ fn commonjs_prologue(scoping: &Scoping) -> String {
     format!("const {{ {} }} = import.meta.commonjs; ", names.join(", "))
 }
 
-/// Blanks a `#!` line, keeping the line count.
+/// Blanks a `#!` line, preserving line numbers.
 fn without_hashbang(source: &str) -> String {
     match source.strip_prefix("#!") {
         Some(rest) => rest

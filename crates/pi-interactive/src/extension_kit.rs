@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_runtime::{HostError, KitPart, TerminalKit, WideEdge};
+use pi_runtime::{HostError, NativeWidget, TuiToolkit, WideEdge};
 use pi_tui::{
     WideCharPolicy, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
     KeyId, Keybindings, KeyboardMode, Platform, TruncateOptions, sort_by_score,
@@ -112,8 +112,8 @@ impl ExtensionKit {
     }
 }
 
-impl TerminalKit for ExtensionKit {
-    fn begin(&self) {
+impl TuiToolkit for ExtensionKit {
+    fn engine_started(&self) {
         *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -153,7 +153,7 @@ impl TerminalKit for ExtensionKit {
         }
     }
 
-    fn answer(&self, question: &str, arguments: Value) -> Result<Value, HostError> {
+    fn query(&self, question: &str, arguments: Value) -> Result<Value, HostError> {
         let (area, _) = question.split_once('.').unwrap_or((question, ""));
         match area {
             "key" => self.answer_key(question, &arguments),
@@ -163,7 +163,7 @@ impl TerminalKit for ExtensionKit {
         }
     }
 
-    fn part(&self, kind: &str, options: Value) -> Result<Box<dyn KitPart>, HostError> {
+    fn create_widget(&self, kind: &str, options: Value) -> Result<Box<dyn NativeWidget>, HostError> {
         let keyboard = Keyboard {
             keys: self.keys(),
             mode: self.keyboard(),

@@ -13,7 +13,7 @@ use pi_config::{
     load_resources,
 };
 use pi_ext::{
-    ImportKind, ModuleSupport, Resolver, SourceFormat, Target, module_support, prepare,
+    ImportKind, ModuleSupport, ModuleResolver, SourceFormat, ResolvedModule, module_support, prepare,
     virtual_module_names,
 };
 use serde_json::Value;
@@ -204,7 +204,7 @@ fn follow_imports(
     manifest: Option<&Manifest>,
     inspection: &mut Inspection,
 ) {
-    let resolver = Resolver::new(virtual_module_names());
+    let resolver = ModuleResolver::new(virtual_module_names());
     let mut seen: BTreeSet<PathBuf> = entries.iter().cloned().collect();
     let mut pending: VecDeque<PathBuf> = entries.into();
     while let Some(file) = pending.pop_front() {
@@ -230,7 +230,7 @@ fn follow_imports(
             let importer = file.to_string_lossy();
             let is_own = specifier.starts_with('.') || specifier.starts_with('#');
             match resolver.resolve(&specifier, &importer, ImportKind::Import) {
-                Ok(Target::File(target)) if is_own && target.starts_with(folder) => {
+                Ok(ResolvedModule::File(target)) if is_own && target.starts_with(folder) => {
                     if seen.len() < MAX_CODE_FILES && seen.insert(target.clone()) {
                         pending.push_back(target);
                     }

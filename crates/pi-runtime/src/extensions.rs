@@ -70,7 +70,7 @@ const CACHE_FOLDER: &str = "cache/extensions";
 pub(crate) struct Extensions(Arc<Shared>);
 
 pub(crate) struct Shared {
-    engine: pi_ext::Extensions,
+    engine: pi_ext::ExtensionManager,
     bridge: Arc<Bridge>,
 }
 
@@ -94,11 +94,11 @@ impl Extensions {
             ))
             .with_process(process_info(&services.cwd))
             .with_proxy(services.settings.settings().http_proxy());
-        if let Some(kit) = &options.terminal_kit {
-            engine = engine.with_terminal_kit(Arc::clone(kit));
+        if let Some(kit) = &options.tui_toolkit {
+            engine = engine.with_tui_toolkit(Arc::clone(kit));
         }
         let extensions = Self(Arc::new(Shared {
-            engine: pi_ext::Extensions::new(engine),
+            engine: pi_ext::ExtensionManager::new(engine),
             bridge,
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
@@ -126,10 +126,10 @@ impl Extensions {
             ExtensionEngine::QuickJs => ExtensionHost::Embedded,
             ExtensionEngine::Node => ExtensionHost::Node,
         };
-        let loaded = self.0.engine.load_in(&file.path, place).await;
+        let loaded = self.0.engine.load_on(&file.path, place).await;
         let loaded = loaded.and_then(|value| {
             serde_json::from_value::<Registrations>(value)
-                .map_err(|error| EngineError::Value(error.to_string()))
+                .map_err(|error| EngineError::InvalidValue(error.to_string()))
         });
         match loaded {
             Ok(registrations) => {

@@ -76,7 +76,7 @@ pub use hooks::{
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, ask_local_server};
-pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
+pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
 pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
 pub use runtime::{

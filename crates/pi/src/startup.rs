@@ -201,7 +201,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
     let agent_dir = AgentDir::from_env(env);
     let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
     let extensions = ExtensionOptions {
-        terminal_kit: Some(Arc::new(kit)),
+        tui_toolkit: Some(Arc::new(kit)),
         engine: args.extension_host,
         ..ExtensionOptions::default()
     };

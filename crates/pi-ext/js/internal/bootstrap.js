@@ -1,5 +1,4 @@
-// Builds the global object. What an extension may never touch costs nothing: all but timers and
-// the console are loaded when they are first named.
+// Sets up the global object. All globals except timers and the console are loaded on first access.
 import { requireModule } from "pi:native";
 import { clearTimer, setImmediate, setInterval, setTimeout } from "pi:timers";
 import { console } from "pi:console";

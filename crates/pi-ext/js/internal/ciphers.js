@@ -1,9 +1,9 @@
-// Ciphers of `crypto`. The native side takes whole messages, so what is updated is kept until the end;
-// what comes out, put together, is the same.
-import { perform } from "pi:operations";
+// Ciphers of `crypto`. The native side takes complete messages, so input is buffered until `final`. The concatenated
+// output is the same as in Node.
+import { callSync } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { Transform } from "node:stream";
-import { cryptoError, joined, toBytes } from "pi:keys";
+import { cryptoError, concatInputs, toBytes } from "pi:keys";
 
 const TAG_LENGTH = 16;
 
@@ -14,30 +14,30 @@ function isAuthenticated(algorithm) {
 class Cipher extends Transform {
   #algorithm;
   #key;
-  #vector;
+  #iv;
   #chunks = [];
-  #additional = [];
+  #aad = [];
   #tag = undefined;
   #hasNoPadding = false;
   #isDone = false;
   #decrypts;
 
-  constructor(algorithm, key, vector, decrypts) {
+  constructor(algorithm, key, iv, decrypts) {
     super();
     this.#algorithm = String(algorithm);
     this.#key = toBytes(key);
-    this.#vector = vector === null || vector === undefined ? Buffer.alloc(0) : toBytes(vector);
+    this.#iv = iv === null || iv === undefined ? Buffer.alloc(0) : toBytes(iv);
     this.#decrypts = decrypts;
-    if (!perform("crypto", "ciphers", {}).includes(this.#algorithm.toLowerCase().replace(/^id-/, ""))) {
+    if (!callSync("crypto", "ciphers", {}).includes(this.#algorithm.toLowerCase().replace(/^id-/, ""))) {
       throw cryptoError(`Unknown cipher: ${algorithm}`, "ERR_CRYPTO_UNKNOWN_CIPHER");
     }
-    // A key or vector of the wrong length fails here, not at the end.
+    // Report a key or IV of the wrong length early.
     if (!decrypts) this.#run(Buffer.alloc(16));
   }
 
   #run(message) {
-    const { parts, bytes } = joined(this.#key, this.#vector, Buffer.concat(this.#additional), message);
-    const result = perform("crypto", "cipher", { algorithm: this.#algorithm, decrypts: this.#decrypts, hasNoPadding: this.#hasNoPadding, parts }, bytes);
+    const { parts, bytes } = concatInputs(this.#key, this.#iv, Buffer.concat(this.#aad), message);
+    const result = callSync("crypto", "cipher", { algorithm: this.#algorithm, decrypts: this.#decrypts, hasNoPadding: this.#hasNoPadding, parts }, bytes);
     return Buffer.from(result.buffer, result.byteOffset, result.byteLength);
   }
 
@@ -70,7 +70,7 @@ class Cipher extends Transform {
     return this;
   }
   setAAD(data) {
-    this.#additional.push(Buffer.from(toBytes(data)));
+    this.#aad.push(Buffer.from(toBytes(data)));
     return this;
   }
   getAuthTag() {
@@ -98,27 +98,27 @@ class Cipher extends Transform {
 }
 
 export class Cipheriv extends Cipher {
-  constructor(algorithm, key, vector) {
-    super(algorithm, key, vector, false);
+  constructor(algorithm, key, iv) {
+    super(algorithm, key, iv, false);
   }
 }
 
 export class Decipheriv extends Cipher {
-  constructor(algorithm, key, vector) {
-    super(algorithm, key, vector, true);
+  constructor(algorithm, key, iv) {
+    super(algorithm, key, iv, true);
   }
 }
 
-export function createCipheriv(algorithm, key, vector) {
-  return new Cipheriv(algorithm, key, vector);
+export function createCipheriv(algorithm, key, iv) {
+  return new Cipheriv(algorithm, key, iv);
 }
 
-export function createDecipheriv(algorithm, key, vector) {
-  return new Decipheriv(algorithm, key, vector);
+export function createDecipheriv(algorithm, key, iv) {
+  return new Decipheriv(algorithm, key, iv);
 }
 
 export function getCiphers() {
-  return perform("crypto", "ciphers", {});
+  return callSync("crypto", "ciphers", {});
 }
 
 const SIZES = { cbc: 16, ctr: 16, ecb: 0, gcm: 12, poly1305: 12 };

@@ -1,5 +1,5 @@
-// CommonJS: `require`, `module`, and their meeting with ES modules.
-import { builtinNames, compile, cycle, prepare, requireModule, resolve } from "pi:native";
+// CommonJS: `require`, `module` and interoperation with ES modules.
+import { builtinNames, compile, findCycle, prepare, requireModule, resolve } from "pi:native";
 import { dirname } from "node:path";
 
 const cache = Object.create(null);
@@ -28,12 +28,12 @@ export class Module {
   }
 }
 
-// What `require` gives for an ES module: the namespace, or what it says it is.
+// Returns the result of `require` for an ES module: its namespace or its "module.exports" export.
 function namespaceExports(name) {
   if (!namespaces.has(name)) namespaces.set(name, requireModule(name));
   const namespace = namespaces.get(name);
   if ("module.exports" in namespace) return namespace["module.exports"];
-  const isBuiltin = name.startsWith("node:") || name.startsWith("stand-in:");
+  const isBuiltin = name.startsWith("node:") || name.startsWith("stub:");
   return isBuiltin && namespace.default !== undefined ? namespace.default : namespace;
 }
 
@@ -49,7 +49,7 @@ function loadFile(filename, parent) {
   const known = cache[filename];
   if (known) return known.exports;
   if (filename.endsWith(".node")) {
-    throw Object.assign(new Error(`${filename} is native code for Node, which extensions cannot load here`), {
+    throw Object.assign(new Error(`${filename} is a native Node addon, which the embedded engine cannot load; set \`extensionHost\` to \`node\` to run this extension on Node`), {
       code: "ERR_DLOPEN_FAILED",
     });
   }
@@ -62,9 +62,9 @@ function loadFile(filename, parent) {
   }
   const source = prepare(filename);
   if (source.isModule) {
-    const inTheWay = namespaces.has(filename) ? undefined : cycle(filename, new Error().stack);
-    if (inTheWay) {
-      throw Object.assign(new Error(`require() cannot load ${filename}: it imports ${inTheWay}, which is still running`), {
+    const running = namespaces.has(filename) ? undefined : findCycle(filename, new Error().stack);
+    if (running) {
+      throw Object.assign(new Error(`require() cannot load ${filename}: it imports ${running}, which is still running`), {
         code: "ERR_REQUIRE_CYCLE_MODULE",
       });
     }
@@ -107,7 +107,7 @@ export function makeRequire(module) {
   return require;
 }
 
-// The module an ES module is, for those that mix both.
+// Returns the CommonJS variables of an ES module.
 export function scopeOf(filename) {
   const module = new Module(filename);
   return {
@@ -119,12 +119,12 @@ export function scopeOf(filename) {
   };
 }
 
-// For the ES module around a CommonJS file.
+// Called by the ES module that wraps a CommonJS file.
 export function requireFile(filename) {
   return loadFile(filename, undefined);
 }
 
-// What `import x from` means for CommonJS: compiled ES modules mark themselves.
+// Returns the default import of a CommonJS module. Compiled ES modules are marked with `__esModule`.
 export function defaultOf(value) {
   return value !== null && typeof value === "object" && value.__esModule && "default" in value ? value.default : value;
 }

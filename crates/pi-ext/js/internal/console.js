@@ -1,4 +1,4 @@
-// The console: lines for the host, never for the terminal.
+// The console. Output goes to the host, never directly to the terminal.
 import { now, print, requireModule } from "pi:native";
 
 const counts = new Map();
@@ -6,7 +6,7 @@ const started = new Map();
 let indent = "";
 
 function text(values) {
-  // Most lines are plain text; only the others need the inspector.
+  // Plain strings do not need the inspector.
   const plain = values.every((value) => typeof value === "string") && !(values[0] ?? "").includes("%");
   const line = plain ? values.join(" ") : requireModule("node:util").format(...values);
   return indent ? line.replace(/^/gm, indent) : line;

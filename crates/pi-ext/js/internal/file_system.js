@@ -1,4 +1,4 @@
-// What `fs` and `fs/promises` share: paths, flags, stats, entries, watching.
+// Shared code of `fs` and `fs/promises`: paths, flags, stats, directory entries, watching.
 import { start } from "pi:operations";
 import { fileURLToPath } from "node:url";
 import { join, relative, resolve } from "node:path";
@@ -29,14 +29,14 @@ function encodingOf(options) {
   return typeof options === "string" ? options : (options?.encoding ?? undefined);
 }
 
-// Gives bytes as the caller wants them.
-export function decoded(bytes, options) {
+// Decodes bytes with the encoding of the options.
+export function decode(bytes, options) {
   const encoding = encodingOf(options);
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return encoding && encoding !== "buffer" ? buffer.toString(encoding) : buffer;
 }
 
-// Takes text or bytes for writing.
+// Converts text or binary data to bytes for writing.
 export function toBytes(data, options) {
   if (typeof data === "string") return plain(Buffer.from(data, encodingOf(options) ?? "utf8"));
   if (ArrayBuffer.isView(data)) return plain(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
@@ -48,16 +48,16 @@ export function plain(bytes) {
   return bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-// Turns numeric flags into Node's letters; `c` makes a file without emptying one that is there.
-export function toFlag(flags, otherwise = "r") {
-  if (flags === undefined || flags === null) return otherwise;
+// Converts numeric flags to Node's letters. `c` creates a file without truncating an existing one.
+export function toFlag(flags, fallback = "r") {
+  if (flags === undefined || flags === null) return fallback;
   if (typeof flags === "string") return flags;
   const access = flags & 3;
   const isExclusive = (flags & constants.O_EXCL) !== 0;
-  const ending = `${isExclusive ? "x" : ""}${access === constants.O_WRONLY ? "" : "+"}`;
-  if (flags & constants.O_APPEND) return `a${ending}`;
-  if (flags & constants.O_TRUNC || (flags & constants.O_CREAT && isExclusive)) return `w${ending}`;
-  if (flags & constants.O_CREAT) return `c${ending}`;
+  const suffix = `${isExclusive ? "x" : ""}${access === constants.O_WRONLY ? "" : "+"}`;
+  if (flags & constants.O_APPEND) return `a${suffix}`;
+  if (flags & constants.O_TRUNC || (flags & constants.O_CREAT && isExclusive)) return `w${suffix}`;
+  if (flags & constants.O_CREAT) return `c${suffix}`;
   return access === constants.O_RDONLY ? "r" : "r+";
 }
 
@@ -150,12 +150,12 @@ function toEntries(list, root, options) {
   return encodingOf(options) === "buffer" ? names.map((name) => Buffer.from(name)) : names;
 }
 
-// Every operation that has the same shape in all three forms: what it takes and what it gives.
-// Each makes `[operation, arguments, bytes]` and turns the native answer into Node's.
+// Operations that have the same signature in sync, callback and promise form. `request` returns
+// `[operation, arguments, bytes]`; `response` converts the native result to Node's.
 export const operations = {
   readFile: {
     request: (file) => ["readFile", { path: toPath(file) }],
-    answer: (bytes, [, options]) => decoded(bytes, options),
+    response: (bytes, [, options]) => decode(bytes, options),
   },
   writeFile: {
     request: (file, data, options) => ["writeFile", { path: toPath(file), flag: toFlag(options?.flag, "w"), mode: toMode(options?.mode) ?? 0o666 }, toBytes(data, options)],
@@ -164,11 +164,11 @@ export const operations = {
     request: (file, data, options) => ["writeFile", { path: toPath(file), flag: toFlag(options?.flag, "a"), mode: toMode(options?.mode) ?? 0o666 }, toBytes(data, options)],
   },
   access: { request: (path, mode = 0) => ["access", { path: toPath(path), mode }] },
-  stat: { request: (path) => ["stat", { path: toPath(path) }], answer: (fields, [, options]) => toStats(fields, options) },
-  lstat: { request: (path) => ["lstat", { path: toPath(path) }], answer: (fields, [, options]) => toStats(fields, options) },
+  stat: { request: (path) => ["stat", { path: toPath(path) }], response: (fields, [, options]) => toStats(fields, options) },
+  lstat: { request: (path) => ["lstat", { path: toPath(path) }], response: (fields, [, options]) => toStats(fields, options) },
   readdir: {
     request: (path, options) => ["readdir", { path: toPath(path), recursive: Boolean(options?.recursive) }],
-    answer: (list, [path, options]) => toEntries(list, toPath(path), options),
+    response: (list, [path, options]) => toEntries(list, toPath(path), options),
   },
   mkdir: {
     request: (path, options) => ["mkdir", { path: toPath(path), recursive: Boolean(options?.recursive), mode: toMode(typeof options === "object" ? options?.mode : options) }],
@@ -192,19 +192,19 @@ export const operations = {
   truncate: { request: (path, length = 0) => ["truncate", { path: toPath(path), length }] },
 };
 
-// Those on descriptors, which promises have as methods of a handle.
+// Operations on descriptors, which are methods of `FileHandle` in the promise API.
 export const descriptorOperations = {
   open: { request: (path, flags, mode) => ["open", { path: toPath(path), flag: toFlag(flags), mode: toMode(mode) ?? 0o666 }] },
   close: { request: (descriptor) => ["close", { descriptor }] },
-  fstat: { request: (descriptor) => ["fstat", { descriptor }], answer: (fields, [, options]) => toStats(fields, options) },
+  fstat: { request: (descriptor) => ["fstat", { descriptor }], response: (fields, [, options]) => toStats(fields, options) },
   fsync: { request: (descriptor) => ["fsync", { descriptor }] },
   fdatasync: { request: (descriptor) => ["fsync", { descriptor }] },
   ftruncate: { request: (descriptor, length = 0) => ["ftruncate", { descriptor, length }] },
   fchmod: { request: (descriptor, mode) => ["fchmod", { descriptor, mode: toMode(mode) }] },
 };
 
-// Watches a file or a folder: `each()` gives `[kind, name]` for every change until `stop()`.
-export function changesBelow(path, { recursive, interval }) {
+// Watches a file or directory. `each()` yields `[kind, name]` for every change until `stop()`.
+export function watchChanges(path, { recursive, interval }) {
   const values = { path: toPath(path), recursive: Boolean(recursive), interval };
   let watcher;
   let isStopped = false;

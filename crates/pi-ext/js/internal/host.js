@@ -1,33 +1,33 @@
-// Where Rust enters: calls of exported functions, results of operations, timers.
-import { finish, hostCall, processInfo, register, resolve, settle } from "pi:native";
+// Entry points for Rust: calls of exported functions, results of operations, timers.
+import { markEvaluated, hostCall, processInfo, register, resolve, settle } from "pi:native";
 import { restoreIntrinsics } from "pi:intrinsics";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
 
 const modules = new Map();
 
-// Numbers that JavaScript makes up for the program begin here; on Node they begin elsewhere.
-export const FIRST_NUMBER = 0;
+// First ID allocated by JavaScript. On Node, IDs start elsewhere to avoid collisions.
+export const FIRST_ID = 0;
 
-// Returns the file of the program itself.
+// Returns the path of the pi executable.
 export function programFile() {
   return processInfo().execPath;
 }
 
-// Imports a file by its real name; its namespace is kept for calls.
+// Imports a file and keeps its namespace for calls.
 export async function load(name) {
   const namespace = await import(resolve(name, name, "import"));
   modules.set(name, namespace);
-  finish();
+  markEvaluated();
   return namespace;
 }
 
-// Asks the host for something it knows at once.
+// Calls a synchronous host method.
 export function call(method, args) {
   return hostCall(method, args);
 }
 
-// Asks the host for something that takes time.
+// Calls an asynchronous host method.
 export function request(method, args) {
   return start("host", method, args);
 }
@@ -45,8 +45,8 @@ async function importAndRun(module, name, args) {
   return exported(namespace, module, name)(...args);
 }
 
-// A call that fails may have failed by what an extension did to the language; the next one shall not.
-function failed(id, error) {
+// Modified builtin objects may have caused the failure, so restore them before the next call.
+function settleFailed(id, error) {
   restoreIntrinsics();
   settle(id, false, error);
 }
@@ -57,7 +57,7 @@ function enter(id, module, name, args) {
   if (result !== null && typeof result === "object" && typeof result.then === "function") {
     result.then(
       (value) => settle(id, true, value),
-      (error) => failed(id, error),
+      (error) => settleFailed(id, error),
     );
   } else {
     settle(id, true, result);

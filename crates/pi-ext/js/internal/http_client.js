@@ -1,4 +1,4 @@
-// The client of `http` and `https`, over the same requests as fetch.
+// The client of `http` and `https`, on top of the same native requests as `fetch`.
 import { start, startAbortable } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
@@ -41,8 +41,8 @@ export class IncomingMessage extends Readable {
   }
 }
 
-function answerOf(answer) {
-  const id = answer.body;
+function toIncomingMessage(response) {
+  const id = response.body;
   const message = new IncomingMessage({
     async read() {
       const bytes = await start("http", "read", { id });
@@ -57,14 +57,14 @@ function answerOf(answer) {
       start("http", "cancel", { id }).then(() => done(error), () => done(error));
     },
   });
-  message.statusCode = answer.status;
-  message.statusMessage = answer.statusText;
+  message.statusCode = response.status;
+  message.statusMessage = response.statusText;
   message.url = "";
-  message.setHeaders(answer.headers);
+  message.setHeaders(response.headers);
   return message;
 }
 
-// Reads `(url, options, callback)` in all its forms.
+// Parses `(url, options, callback)` in all its forms.
 function readArguments(scheme, args) {
   const listener = typeof args.at(-1) === "function" ? args.pop() : undefined;
   const [first, second] = args;
@@ -84,7 +84,7 @@ export class ClientRequest extends OutgoingMessage {
   #timer = undefined;
 
   constructor(scheme, args) {
-    // A request is done when its answer is, not when it is written.
+    // A request is finished when its response is, not when it is written.
     super({ autoDestroy: false });
     const { url, options, listener } = readArguments(scheme, args);
     this.address = url;
@@ -127,9 +127,9 @@ export class ClientRequest extends OutgoingMessage {
     const bytes = body && new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
     this.#operation = startAbortable("http", "fetch", { url: this.address.href, method: this.method, headers, redirect: "manual" }, bytes);
     this.#operation.promise.then(
-      (answer) => {
+      (response) => {
         clearTimeout(this.#timer);
-        const message = answerOf(answer);
+        const message = toIncomingMessage(response);
         message.req = this;
         this.res = message;
         if (!this.emit("response", message)) message.resume();
@@ -149,13 +149,13 @@ export class ClientRequest extends OutgoingMessage {
   }
 }
 
-// Returns `request` and `get` of a scheme.
+// Returns the `request` and `get` functions of a scheme.
 export function makeRequest(scheme) {
   const request = (...args) => new ClientRequest(scheme, args);
   const get = (...args) => {
-    const made = request(...args);
-    made.end();
-    return made;
+    const started = request(...args);
+    started.end();
+    return started;
   };
   return { request, get };
 }

@@ -1,4 +1,4 @@
-// What `http` sends, a request or an answer: a stream with headers.
+// Base class of outgoing requests and responses: a stream with headers.
 import { Writable } from "node:stream";
 
 export class OutgoingMessage extends Writable {
@@ -30,8 +30,8 @@ export class OutgoingMessage extends Writable {
   getRawHeaderNames() {
     return [...this.#headers.values()].map(([name]) => name);
   }
-  // The headers as they are sent: a name stands as often as it has values.
+  // Returns the headers as sent, with one pair per value.
   _headerPairs() {
-    return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)]));
+    return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((item) => [name, String(item)]));
   }
 }

@@ -1,10 +1,10 @@
-// The servers of `http` and `https`: one request at a time on a connection, as local callbacks need it.
+// The servers of `http` and `https`. One request per connection, which is enough for local callbacks.
 import { Buffer } from "node:buffer";
 import { Server as SocketServer } from "node:net";
 import { IncomingMessage, STATUS_CODES } from "pi:http_client";
 import { OutgoingMessage } from "pi:http_outgoing";
 
-const LONGEST_HEAD = 65536;
+const MAX_HEAD = 65536;
 
 export class ServerResponse extends OutgoingMessage {
   statusCode = 200;
@@ -33,8 +33,8 @@ export class ServerResponse extends OutgoingMessage {
   writeHead(status, message, headers) {
     this.statusCode = status;
     if (typeof message === "string") this.statusMessage = message;
-    const given = typeof message === "object" && message !== null ? message : headers;
-    const pairs = Array.isArray(given) ? (Array.isArray(given[0]) ? given : given.flatMap((name, index) => (index % 2 === 0 ? [[name, given[index + 1]]] : []))) : Object.entries(given ?? {});
+    const headerArgument = typeof message === "object" && message !== null ? message : headers;
+    const pairs = Array.isArray(headerArgument) ? (Array.isArray(headerArgument[0]) ? headerArgument : headerArgument.flatMap((name, index) => (index % 2 === 0 ? [[name, headerArgument[index + 1]]] : []))) : Object.entries(headerArgument ?? {});
     for (const [name, value] of pairs) this.setHeader(name, value);
     return this;
   }
@@ -66,7 +66,7 @@ export class ServerResponse extends OutgoingMessage {
   }
 
   end(chunk, encoding, callback) {
-    // The usual answer is one piece; its length is known here.
+    // Most responses are a single chunk, whose length is known here.
     if (!this.headersSent && !this.writableLength) {
       const size = chunk === undefined || chunk === null || typeof chunk === "function" ? 0 : Buffer.byteLength(chunk, typeof encoding === "string" ? encoding : undefined);
       this.#sendHead(size);
@@ -80,41 +80,41 @@ export class ServerResponse extends OutgoingMessage {
   }
 }
 
-// Splits a body by its length or its chunks out of what arrives.
-function bodyReader(headers, give, finish) {
-  let held = Buffer.alloc(0);
+// Extracts a body from the incoming bytes, by content length or chunked encoding.
+function bodyReader(headers, onData, onEnd) {
+  let buffered = Buffer.alloc(0);
   const chunked = /chunked/i.test(headers["transfer-encoding"] ?? "");
-  let left = chunked ? 0 : Number(headers["content-length"] ?? 0);
-  if (!chunked && left === 0) {
-    finish();
+  let remaining = chunked ? 0 : Number(headers["content-length"] ?? 0);
+  if (!chunked && remaining === 0) {
+    onEnd();
     return () => {};
   }
   return (bytes) => {
-    held = Buffer.concat([held, bytes]);
+    buffered = Buffer.concat([buffered, bytes]);
     if (!chunked) {
-      const part = held.subarray(0, left);
-      held = held.subarray(part.length);
-      left -= part.length;
-      if (part.length > 0) give(part);
-      if (left === 0) finish();
+      const part = buffered.subarray(0, remaining);
+      buffered = buffered.subarray(part.length);
+      remaining -= part.length;
+      if (part.length > 0) onData(part);
+      if (remaining === 0) onEnd();
       return;
     }
     for (;;) {
-      const end = held.indexOf("\r\n");
+      const end = buffered.indexOf("\r\n");
       if (end < 0) return;
-      const size = Number.parseInt(held.toString("latin1", 0, end), 16);
+      const size = Number.parseInt(buffered.toString("latin1", 0, end), 16);
       if (!(size >= 0) || size === 0) {
-        finish();
+        onEnd();
         return;
       }
-      if (held.length < end + 2 + size + 2) return;
-      give(held.subarray(end + 2, end + 2 + size));
-      held = held.subarray(end + 2 + size + 2);
+      if (buffered.length < end + 2 + size + 2) return;
+      onData(buffered.subarray(end + 2, end + 2 + size));
+      buffered = buffered.subarray(end + 2 + size + 2);
     }
   };
 }
 
-// Reads the request of a connection and lets the listeners of a server answer it.
+// Reads the request of a connection and emits it to the listeners of a server.
 function serve(server, socket) {
   let head = Buffer.alloc(0);
   let feed;
@@ -127,7 +127,7 @@ function serve(server, socket) {
     head = Buffer.concat([head, chunk]);
     const end = head.indexOf("\r\n\r\n");
     if (end < 0) {
-      if (head.length > LONGEST_HEAD) socket.end("HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n");
+      if (head.length > MAX_HEAD) socket.end("HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n");
       return;
     }
     const [first, ...lines] = head.toString("latin1", 0, end).split("\r\n");
@@ -154,7 +154,7 @@ function serve(server, socket) {
   });
 }
 
-// Makes the class of a server that answers requests on the connections another one accepts and tells of by `event`.
+// Returns a server class that handles requests on the connections that `Base` reports with `event`.
 export function requestServer(Base, event) {
   return class Server extends Base {
     timeout = 0;
@@ -164,8 +164,8 @@ export function requestServer(Base, event) {
 
     constructor(options, listener) {
       super(typeof options === "function" ? undefined : options);
-      const heard = typeof options === "function" ? options : listener;
-      if (heard) this.on("request", heard);
+      const onRequest = typeof options === "function" ? options : listener;
+      if (onRequest) this.on("request", onRequest);
       this.on(event, (socket) => serve(this, socket));
     }
     setTimeout() {

@@ -1,4 +1,4 @@
-// util.inspect: values as text.
+// Implements `util.inspect` and `util.format`.
 const custom = Symbol.for("nodejs.util.inspect.custom");
 
 const COLORS = { string: 32, number: 33, bigint: 33, boolean: 33, undefined: 90, null: 1, symbol: 32, date: 35, regexp: 31, special: 36 };
@@ -152,18 +152,18 @@ function describe(value, name, state, outer) {
 }
 
 export function inspect(value, options = {}, ...legacy) {
-  const given = typeof options === "object" && options !== null ? options : { showHidden: options, depth: legacy[0], colors: legacy[1] };
-  const depth = given.depth === null || given.depth === Infinity ? Infinity : (given.depth ?? 2);
+  const settings = typeof options === "object" && options !== null ? options : { showHidden: options, depth: legacy[0], colors: legacy[1] };
+  const depth = settings.depth === null || settings.depth === Infinity ? Infinity : (settings.depth ?? 2);
   return show(value, {
-    options: given,
+    options: settings,
     depth,
-    colors: Boolean(given.colors),
-    showHidden: Boolean(given.showHidden),
-    customInspect: given.customInspect !== false,
-    maxArrayLength: given.maxArrayLength === null ? Infinity : (given.maxArrayLength ?? 100),
-    maxStringLength: given.maxStringLength === null ? Infinity : (given.maxStringLength ?? 10000),
-    breakLength: given.breakLength ?? 80,
-    compact: given.compact ?? 3,
+    colors: Boolean(settings.colors),
+    showHidden: Boolean(settings.showHidden),
+    customInspect: settings.customInspect !== false,
+    maxArrayLength: settings.maxArrayLength === null ? Infinity : (settings.maxArrayLength ?? 100),
+    maxStringLength: settings.maxStringLength === null ? Infinity : (settings.maxStringLength ?? 10000),
+    breakLength: settings.breakLength ?? 80,
+    compact: settings.compact ?? 3,
     level: 0,
     indent: 0,
     seen: [],

@@ -1,5 +1,5 @@
-// The language's own objects, as they were before any extension ran. All extensions share them with our own
-// code, so an extension that replaces one of their methods would break everybody else.
+// Restores builtin objects to their state before any extension ran. All extensions share them with the embedded
+// JavaScript, so an extension that replaces one of their methods would break the others.
 
 const { defineProperty, getOwnPropertyDescriptor, ownKeys } = Reflect;
 
@@ -24,48 +24,48 @@ for (const name of GLOBALS) {
   if (typeof value === "function" && value.prototype) holders.push(value.prototype);
 }
 
-// Three to an entry: where, what, and its value or its getter.
+// Flat lists of triples: holder, key, and value or getter.
 const values = [];
 const getters = [];
-function remember(holder, key) {
+function record(holder, key) {
   const { value, get, configurable } = getOwnPropertyDescriptor(holder, key);
   if (!configurable) return;
   if (get) getters.push(holder, key, get);
   else values.push(holder, key, value);
 }
-for (const name of GLOBALS) remember(globalThis, name);
-for (const holder of holders) for (const key of ownKeys(holder)) remember(holder, key);
+for (const name of GLOBALS) record(globalThis, name);
+for (const holder of holders) for (const key of ownKeys(holder)) record(holder, key);
 
-// What cannot be put back was made so on purpose; the rest still is. The description inherits nothing, since what
-// it would inherit from may be what is broken.
-function putBack(holder, key, original) {
+// Properties made non-configurable on purpose stay as they are. The descriptor has no prototype, since
+// `Object.prototype` may be what was modified.
+function restore(holder, key, original) {
   defineProperty(holder, key, { __proto__: null, ...original, configurable: true, enumerable: false });
 }
 
-// Puts back the values from an entry on, and tells where it had to stop: reading one that was replaced may throw.
-// Looking at a value makes nothing, looking at its description makes an object; there are about a thousand of them.
-function putBackValues(first) {
+// Restores values starting at an index and returns the index where it stopped, since reading a replaced property may
+// throw. Compares values instead of descriptors, which would allocate an object for each of about 1000 properties.
+function restoreValues(first) {
   let index = first;
   try {
     for (; index < values.length; index += 3) {
       const value = values[index + 2];
       if (values[index][values[index + 1]] === value) continue;
-      putBack(values[index], values[index + 1], { value, writable: true });
+      restore(values[index], values[index + 1], { value, writable: true });
     }
   } catch {
-    putBack(values[index], values[index + 1], { value: values[index + 2], writable: true });
+    restore(values[index], values[index + 1], { value: values[index + 2], writable: true });
     index += 3;
   }
   return index;
 }
 
-// Puts back what was replaced; what was added stays. By index, since iteration may be what is broken.
+// Restores replaced properties; added properties stay. Loops by index, since iterators may have been modified.
 export function restoreIntrinsics() {
   let index = 0;
-  while (index < values.length) index = putBackValues(index);
+  while (index < values.length) index = restoreValues(index);
   for (index = 0; index < getters.length; index += 3) {
     const get = getters[index + 2];
     if (getOwnPropertyDescriptor(getters[index], getters[index + 1])?.get === get) continue;
-    putBack(getters[index], getters[index + 1], { get });
+    restore(getters[index], getters[index + 1], { get });
   }
 }

@@ -1,4 +1,4 @@
-// Key pairs as JSON Web Keys. Inside, a private key is PKCS #8 and a public one an X.509 key, both in DER.
+// Conversion between JSON Web Keys and DER: PKCS #8 for private keys, X.509 for public keys.
 import { Buffer } from "node:buffer";
 
 const OID = { rsa: "2a864886f70d010101", ec: "2a8648ce3d0201", ed25519: "2b6570" };
@@ -10,11 +10,11 @@ const CURVES = {
 const [INTEGER, BITS, OCTETS, NULL, IDENTIFIER, SEQUENCE, PUBLIC_KEY] = [0x02, 0x03, 0x04, 0x05, 0x06, 0x30, 0xa1];
 const RSA_PRIVATE = ["n", "e", "d", "p", "q", "dp", "dq", "qi"];
 
-function broken(what) {
-  return Object.assign(new Error(`the key cannot be read: ${what}`), { code: "ERR_CRYPTO_INVALID_JWK" });
+function invalidKey(reason) {
+  return Object.assign(new Error(`invalid key: ${reason}`), { code: "ERR_CRYPTO_INVALID_JWK" });
 }
 
-// Reads the values that stand one after the other.
+// Parses a sequence of DER values.
 function read(der) {
   const values = [];
   let offset = 0;
@@ -24,11 +24,11 @@ function read(der) {
     offset += 2;
     if (length >= 0x80) {
       const size = length & 0x7f;
-      if (size === 0 || size > 4 || offset + size > der.length) throw broken("its encoding is damaged");
+      if (size === 0 || size > 4 || offset + size > der.length) throw invalidKey("malformed encoding");
       length = der.readUIntBE(offset, size);
       offset += size;
     }
-    if (length === undefined || offset + length > der.length) throw broken("its encoding is damaged");
+    if (length === undefined || offset + length > der.length) throw invalidKey("malformed encoding");
     values.push({ tag, content: der.subarray(offset, offset + length) });
     offset += length;
   }
@@ -47,11 +47,11 @@ const hex = (text) => Buffer.from(text, "hex");
 const encode = (bytes) => Buffer.from(bytes).toString("base64url");
 
 function decode(jwk, name) {
-  if (typeof jwk[name] !== "string") throw broken(`it has no "${name}"`);
+  if (typeof jwk[name] !== "string") throw invalidKey(`missing "${name}"`);
   return Buffer.from(jwk[name], "base64url");
 }
 
-// Numbers are without a sign in a JWK and have one in DER.
+// Integers are unsigned in JWK and signed in DER.
 function unsigned(bytes) {
   let start = 0;
   while (start < bytes.length - 1 && bytes[start] === 0) start += 1;
@@ -61,7 +61,7 @@ function integer(bytes) {
   const number = unsigned(bytes);
   return write(INTEGER, number[0] >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0), number);
 }
-// Coordinates have the size of the curve.
+// Coordinates have the byte size of the curve.
 function padded(bytes, size) {
   const number = unsigned(bytes);
   return number.length < size ? Buffer.concat([Buffer.alloc(size - number.length), number]) : number;
@@ -69,11 +69,11 @@ function padded(bytes, size) {
 
 function curveOf(oid) {
   const found = Object.entries(CURVES).find(([, curve]) => curve.oid === oid);
-  if (!found) throw broken("its curve is not known");
+  if (!found) throw invalidKey("unknown curve");
   return found;
 }
 
-// Takes a public key apart: what algorithm it is for, and the key.
+// Splits a public key into its algorithm and key.
 function publicParts(der) {
   const [algorithm, key] = read(read(der)[0].content);
   const [name, parameter] = read(algorithm.content);
@@ -91,11 +91,11 @@ function publicJwk(der) {
   return { kty: "EC", x: encode(key.subarray(1, 1 + size)), y: encode(key.subarray(1 + size)), crv };
 }
 
-// Returns a key as a JWK; a private one needs its public half beside it.
+// Converts a key to a JWK. A private key also needs its public key.
 export function toJwk(type, der, publicDer) {
   const jwk = publicJwk(type === "public" ? der : publicDer);
   if (type === "public") return jwk;
-  // Some are written without the frame that names the algorithm.
+  // Some keys lack the PKCS #8 wrapper that names the algorithm.
   const outer = read(read(der)[0].content);
   const inner = outer[1]?.tag === SEQUENCE ? outer[2].content : der;
   if (jwk.kty === "OKP") return { crv: jwk.crv, d: encode(read(inner)[0].content), x: jwk.x, kty: jwk.kty };
@@ -110,7 +110,7 @@ function algorithm(oid, parameter) {
 const publicKey = (name, key) => write(SEQUENCE, name, write(BITS, Buffer.from([0]), key));
 const privateKey = (name, key) => write(SEQUENCE, integer(Buffer.from([0])), name, write(OCTETS, key));
 
-// Reads a JWK: what kind of key it is, and its encoding.
+// Converts a JWK to its type and DER encoding.
 export function fromJwk(jwk) {
   const type = jwk?.d === undefined ? "public" : "private";
   if (jwk?.kty === "RSA") {
@@ -124,11 +124,11 @@ export function fromJwk(jwk) {
     return { type, der: type === "public" ? publicKey(name, decode(jwk, "x")) : privateKey(name, write(OCTETS, decode(jwk, "d"))) };
   }
   const curve = jwk?.kty === "EC" ? CURVES[jwk.crv] : undefined;
-  if (!curve) throw broken("keys of this kind are not available");
+  if (!curve) throw invalidKey("unsupported key type");
   const name = algorithm(OID.ec, write(IDENTIFIER, hex(curve.oid)));
   const point = Buffer.concat([Buffer.from([4]), padded(decode(jwk, "x"), curve.size), padded(decode(jwk, "y"), curve.size)]);
   if (type === "public") return { type, der: publicKey(name, point) };
   const secret = write(OCTETS, padded(decode(jwk, "d"), curve.size));
-  const half = write(PUBLIC_KEY, write(BITS, Buffer.from([0]), point));
-  return { type, der: privateKey(name, write(SEQUENCE, integer(Buffer.from([1])), secret, half)) };
+  const publicPart = write(PUBLIC_KEY, write(BITS, Buffer.from([0]), point));
+  return { type, der: privateKey(name, write(SEQUENCE, integer(Buffer.from([1])), secret, publicPart)) };
 }

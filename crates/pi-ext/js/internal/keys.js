@@ -1,5 +1,5 @@
-// Keys of `crypto`: secret ones as bytes, the others in DER, read from and written as PEM.
-import { perform } from "pi:operations";
+// Keys of `crypto`: secret keys as bytes, others as DER, with PEM import and export.
+import { callSync } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { fromJwk, toJwk } from "pi:jwk";
 
@@ -19,21 +19,21 @@ export function native(buffer) {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
-// Puts the parts of an operation's bytes together; the last one needs no length.
-export function joined(...parts) {
+// Concatenates the inputs of an operation. Returns the lengths of all but the last, and the bytes.
+export function concatInputs(...parts) {
   const buffers = parts.map((part) => toBytes(part));
   return { parts: buffers.slice(0, -1).map((buffer) => buffer.length), bytes: native(Buffer.concat(buffers)) };
 }
 
 const PEM = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/;
 
-// Returns what a PEM text holds, and under which label.
+// Parses a PEM text into its label and DER bytes.
 function fromPem(text) {
   const found = PEM.exec(text);
-  if (!found) throw cryptoError("the key is not in PEM", "ERR_OSSL_UNSUPPORTED");
+  if (!found) throw cryptoError("the key is not in PEM format", "ERR_OSSL_UNSUPPORTED");
   const [, label, body] = found;
   if (label.startsWith("ENCRYPTED") || body.includes("ENCRYPTED")) {
-    throw cryptoError("keys with a passphrase are not available to extensions in this program", "ERR_OSSL_UNSUPPORTED");
+    throw cryptoError("encrypted keys are not supported", "ERR_OSSL_UNSUPPORTED");
   }
   return { label, der: Buffer.from(body.replace(/\s+/g, ""), "base64") };
 }
@@ -49,7 +49,7 @@ export class KeyObject {
     this.type = type;
     this.#bytes = bytes;
     if (type !== "secret") {
-      const [kind, curve] = perform("crypto", "keyKind", {}, native(bytes));
+      const [kind, curve] = callSync("crypto", "keyKind", {}, native(bytes));
       this.asymmetricKeyType = kind;
       this.asymmetricKeyDetails = curve ? { namedCurve: curve } : {};
     }
@@ -68,7 +68,7 @@ export class KeyObject {
   }
   export(options = {}) {
     if (options.format === "jwk") {
-      if (this.type !== "secret") return toJwk(this.type, this.#bytes, this.type === "private" ? publicHalf(this.#bytes).bytes() : undefined);
+      if (this.type !== "secret") return toJwk(this.type, this.#bytes, this.type === "private" ? publicKeyOf(this.#bytes).bytes() : undefined);
       return { kty: "oct", k: this.#bytes.toString("base64url") };
     }
     if (this.type === "secret" || options.format === "der") return this.bytes();
@@ -77,7 +77,7 @@ export class KeyObject {
   }
 }
 
-function described(key) {
+function parseKeyArgument(key) {
   if (key instanceof KeyObject) return { object: key };
   const isOptions = typeof key === "object" && !ArrayBuffer.isView(key) && !(key instanceof ArrayBuffer);
   const options = isOptions ? key : { key };
@@ -96,44 +96,44 @@ export function createSecretKey(key, encoding) {
 }
 
 export function createPrivateKey(key) {
-  const { object, der, label } = described(key);
+  const { object, der, label } = parseKeyArgument(key);
   if (object?.type === "private") return object;
-  if (label === "PUBLIC KEY") throw cryptoError("the key has no private half", "ERR_CRYPTO_INVALID_JWK");
+  if (label === "PUBLIC KEY") throw cryptoError("not a private key", "ERR_CRYPTO_INVALID_JWK");
   if (object) throw cryptoError("Invalid key object type", "ERR_CRYPTO_INVALID_KEY_OBJECT_TYPE", TypeError);
   return new KeyObject("private", der);
 }
 
 export function createPublicKey(key) {
-  const { object, der, label } = described(key);
+  const { object, der, label } = parseKeyArgument(key);
   if (object?.type === "public") return object;
-  if (object) return publicHalf(object.bytes());
-  if (label === "CERTIFICATE") throw cryptoError("keys of certificates are not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
-  if (label?.includes("PRIVATE")) return publicHalf(der);
+  if (object) return publicKeyOf(object.bytes());
+  if (label === "CERTIFICATE") throw cryptoError("extracting keys from certificates is not supported", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+  if (label?.includes("PRIVATE")) return publicKeyOf(der);
   return new KeyObject("public", der);
 }
 
-function publicHalf(der) {
-  const bytes = perform("crypto", "publicKey", {}, native(der));
+function publicKeyOf(der) {
+  const bytes = callSync("crypto", "publicKey", {}, native(der));
   return new KeyObject("public", Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
 }
 
-// What a signature is made with: the options beside a key, in the words of the native side.
+// Converts signature options to the arguments of the native operation.
 export function schemeOf(algorithm, key) {
   const options = typeof key === "object" && key !== null ? key : {};
   return {
     algorithm: String(algorithm ?? "").replace(/^RSA-/i, ""),
-    isProbabilistic: options.padding === 6,
+    isPss: options.padding === 6,
     isFixed: options.dsaEncoding === "ieee-p1363",
   };
 }
 
-const encoded = (key, encoding) => (encoding ? key.export(encoding) : key);
+const exportKey = (key, encoding) => (encoding ? key.export(encoding) : key);
 
 export function generateKeyPairSync(kind, options = {}) {
-  const bytes = perform("crypto", "generateKey", { kind, curve: options.namedCurve ?? "", length: options.modulusLength ?? 2048 });
+  const bytes = callSync("crypto", "generateKey", { kind, curve: options.namedCurve ?? "", length: options.modulusLength ?? 2048 });
   const privateKey = new KeyObject("private", Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   return {
-    publicKey: encoded(createPublicKey(privateKey), options.publicKeyEncoding),
-    privateKey: encoded(privateKey, options.privateKeyEncoding),
+    publicKey: exportKey(createPublicKey(privateKey), options.publicKeyEncoding),
+    privateKey: exportKey(privateKey, options.privateKeyEncoding),
   };
 }

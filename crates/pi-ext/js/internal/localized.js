@@ -1,5 +1,5 @@
-// Number and date formatting of the locale is `Intl`'s work, wherever it is asked for. This comes before the
-// language's own objects are remembered: to put them back shall not undo it.
+// Routes `toLocaleString` and related methods to `Intl`. Must run before intrinsics are recorded, so that restoring
+// them keeps these methods.
 import { requireModule } from "pi:native";
 
 function localized(prototype, name, format) {

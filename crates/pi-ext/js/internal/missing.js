@@ -1,6 +1,6 @@
-// Stand-ins for what is not there: they link, and throw an error with their name when used.
+// Stubs for missing features. They can be imported and throw a descriptive error when used.
 function unavailable(name) {
-  return Object.assign(new Error(`${name} is not available to extensions in this program`), {
+  return Object.assign(new Error(`${name} is not available to extensions`), {
     code: "ERR_NOT_AVAILABLE",
     name: "NotAvailableError",
   });
@@ -8,7 +8,7 @@ function unavailable(name) {
 
 const HARMLESS = new Set(["then", "toJSON", "default", "__esModule", "prototype", "name", "length"]);
 
-// Returns something that can be imported, compared and passed on, but not used.
+// Returns a stub that can be imported, compared and passed around, but not used.
 export function missing(module, member) {
   const name = member === undefined ? module : `${module}.${member}`;
   const fail = () => {
@@ -22,7 +22,7 @@ export function missing(module, member) {
         return key === Symbol.toStringTag ? name : () => `[${name}: not available]`;
       }
       if (typeof key === "symbol" || HARMLESS.has(key)) return target[key];
-      // `import x from "node:y"` followed by `x.z` names the member.
+      // For `x.z` after `import x from "node:y"`, the error names the member.
       if (member === undefined) return missing(module, key);
       throw unavailable(`${name}.${key}`);
     },

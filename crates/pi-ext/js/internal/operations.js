@@ -1,4 +1,4 @@
-// Native operations as promises: JavaScript keeps the callbacks, Rust keeps ids.
+// Native operations as promises. JavaScript holds the callbacks, Rust the IDs.
 import { abort, begin, call } from "pi:native";
 
 const pending = new Map();
@@ -6,7 +6,7 @@ let lastId = 0;
 
 function promise(id, module, operation, args, bytes) {
   return new Promise((resolve, reject) => {
-    // What cannot even be begun throws here, and nothing waits for it.
+    // If the operation cannot be started, `begin` throws and nothing is registered.
     begin(id, module, operation, args, bytes);
     pending.set(id, { resolve, reject });
   });
@@ -17,7 +17,7 @@ export function start(module, operation, args, bytes) {
   return promise(++lastId, module, operation, args, bytes);
 }
 
-// Starts an operation that can be given up: `abort(reason)` rejects the promise.
+// Starts a cancelable operation. `abort(reason)` rejects the promise.
 export function startAbortable(module, operation, args, bytes) {
   const id = ++lastId;
   return {
@@ -33,12 +33,12 @@ export function startAbortable(module, operation, args, bytes) {
   };
 }
 
-// Performs an operation at once.
-export function perform(module, operation, args, bytes) {
+// Runs an operation synchronously.
+export function callSync(module, operation, args, bytes) {
   return call(module, operation, args, bytes);
 }
 
-// Called by Rust when an operation is done.
+// Called by Rust when an operation completes.
 export function complete(id, isDone, value) {
   const waiting = pending.get(id);
   if (!waiting) return;

@@ -1,7 +1,7 @@
-// Stack traces as V8 writes them, in the author's files and lines.
+// Source-mapped stack traces in V8's format.
 import { mapPosition } from "pi:native";
 
-function place(site) {
+function location(site) {
   const file = site.getFileName();
   if (!file) return "native";
   const line = site.getLineNumber();
@@ -25,8 +25,8 @@ function prepareStackTrace(error, sites) {
   const lines = [headline(error)];
   for (const site of sites) {
     const name = site.getFunctionName();
-    const where = place(site);
-    lines.push(name && name !== "<anonymous>" ? `    at ${name} (${where})` : `    at ${where}`);
+    const position = location(site);
+    lines.push(name && name !== "<anonymous>" ? `    at ${name} (${position})` : `    at ${position}`);
   }
   return lines.join("\n");
 }

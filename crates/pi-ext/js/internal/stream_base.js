@@ -1,10 +1,10 @@
-// What streams share: the class they descend from, their being destroyed and closed once.
+// Shared code of streams: base class and lifecycle.
 import { EventEmitter } from "node:events";
 
 export const readableKey = Symbol("readable");
 export const writableKey = Symbol("writable");
-export const DEFAULT_MARK = 65536;
-export const OBJECT_MARK = 16;
+export const DEFAULT_HIGH_WATER_MARK = 65536;
+export const OBJECT_HIGH_WATER_MARK = 16;
 
 export function premature() {
   return Object.assign(new Error("Premature close"), { code: "ERR_STREAM_PREMATURE_CLOSE" });
@@ -14,7 +14,7 @@ export function Stream(options) {
   EventEmitter.call(this, options);
 }
 
-// Sets a stream up as its options want it, whichever halves it has.
+// Initializes the parts that readable and writable streams share.
 export function initialize(stream, options) {
   stream.destroyed = false;
   stream.closed = false;
@@ -63,7 +63,7 @@ export const lifecycle = {
   },
 };
 
-// Gives a class its methods and getters, none of them enumerable, and its place below another.
+// Sets up inheritance and adds non-enumerable methods and getters to a class.
 export function define(type, parent, methods, getters = {}) {
   Object.setPrototypeOf(type.prototype, parent.prototype);
   Object.setPrototypeOf(type, parent);

@@ -1,7 +1,7 @@
-// The half of a stream that is read.
+// Readable streams.
 import { Buffer } from "node:buffer";
 import { StringDecoder } from "node:string_decoder";
-import { define, DEFAULT_MARK, initialize, lifecycle, OBJECT_MARK, premature, readableKey, Stream, writableKey } from "pi:stream_base";
+import { define, DEFAULT_HIGH_WATER_MARK, initialize, lifecycle, OBJECT_HIGH_WATER_MARK, premature, readableKey, Stream, writableKey } from "pi:stream_base";
 
 export function Readable(options = {}) {
   Stream.call(this, options);
@@ -15,7 +15,7 @@ export function initializeReadable(stream, options) {
     buffer: [],
     length: 0,
     objectMode,
-    highWaterMark: options.readableHighWaterMark ?? options.highWaterMark ?? (objectMode ? OBJECT_MARK : DEFAULT_MARK),
+    highWaterMark: options.readableHighWaterMark ?? options.highWaterMark ?? (objectMode ? OBJECT_HIGH_WATER_MARK : DEFAULT_HIGH_WATER_MARK),
     decoder: options.encoding ? new StringDecoder(options.encoding) : null,
     encoding: options.encoding ?? null,
     flowing: null,
@@ -145,14 +145,14 @@ const readableMethods = {
         fillBuffer(this);
         return null;
       }
-      const whole = state.flowing ? state.buffer.shift() : state.buffer.length === 1 ? state.buffer[0] : typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
+      const data = state.flowing ? state.buffer.shift() : state.buffer.length === 1 ? state.buffer[0] : typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
       if (!state.flowing) state.buffer = [];
-      state.length -= whole.length;
-      chunk = whole;
+      state.length -= data.length;
+      chunk = data;
     } else {
-      const whole = typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
-      chunk = whole.slice(0, count);
-      state.buffer = [whole.slice(count)];
+      const data = typeof state.buffer[0] === "string" ? state.buffer.join("") : Buffer.concat(state.buffer);
+      chunk = data.slice(0, count);
+      state.buffer = [data.slice(count)];
       state.length -= count;
     }
     if (state.length < state.highWaterMark && !state.ended) queueMicrotask(() => fillBuffer(this));
@@ -255,19 +255,19 @@ const readableMethods = {
     failure.promise.catch(() => {});
     let finished = false;
     let wake = Promise.withResolvers();
-    const stir = () => {
+    const notify = () => {
       wake.resolve();
       wake = Promise.withResolvers();
     };
-    this.on("readable", stir);
+    this.on("readable", notify);
     this.on("end", () => {
       finished = true;
-      stir();
+      notify();
     });
     this.on("error", (error) => failure.reject(error));
     this.on("close", () => {
       if (!finished && !this.errored && !this[readableKey].endEmitted) failure.reject(premature());
-      stir();
+      notify();
     });
     try {
       for (;;) {

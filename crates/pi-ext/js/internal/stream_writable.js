@@ -1,6 +1,6 @@
-// The half of a stream that is written.
+// Writable streams.
 import { Buffer } from "node:buffer";
-import { define, DEFAULT_MARK, initialize, lifecycle, OBJECT_MARK, readableKey, Stream, writableKey } from "pi:stream_base";
+import { define, DEFAULT_HIGH_WATER_MARK, initialize, lifecycle, OBJECT_HIGH_WATER_MARK, readableKey, Stream, writableKey } from "pi:stream_base";
 
 function destroyed(name) {
   return Object.assign(new Error(`Cannot call ${name} after a stream was destroyed`), { code: "ERR_STREAM_DESTROYED" });
@@ -23,7 +23,7 @@ export function initializeWritable(stream, options) {
     queue: [],
     length: 0,
     objectMode,
-    highWaterMark: options.writableHighWaterMark ?? options.highWaterMark ?? (objectMode ? OBJECT_MARK : DEFAULT_MARK),
+    highWaterMark: options.writableHighWaterMark ?? options.highWaterMark ?? (objectMode ? OBJECT_HIGH_WATER_MARK : DEFAULT_HIGH_WATER_MARK),
     decodeStrings: options.decodeStrings !== false,
     defaultEncoding: options.defaultEncoding ?? "utf8",
     writing: false,

@@ -1,4 +1,4 @@
-// Timers: the callbacks live here, the clock in Rust.
+// Timers. JavaScript holds the callbacks, Rust the clock.
 import { startTimer, stopTimer } from "pi:native";
 
 const callbacks = new Map();

@@ -1,4 +1,4 @@
-// `@earendil-works/pi-agent-core`: what extensions use of the agent's own package.
+// `@earendil-works/pi-agent-core`: the agent loop and compaction.
 import { agentLoop, agentLoopContinue } from "pi:pi/agent_loop";
 
 export { Agent } from "pi:pi/agent";
@@ -20,14 +20,14 @@ export {
 } from "pi:pi/summaries";
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, GREP_MAX_LINE_LENGTH, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
 
-// Runs a loop to its end, telling of every event.
-async function toEnd(events, emit) {
+// Runs a loop to completion and emits all events.
+async function runToEnd(events, emit) {
   for await (const event of events) await emit(event);
   return events.result();
 }
 export function runAgentLoop(prompts, context, config, emit, signal, streamFn) {
-  return toEnd(agentLoop(prompts, context, config, signal, streamFn), emit);
+  return runToEnd(agentLoop(prompts, context, config, signal, streamFn), emit);
 }
 export function runAgentLoopContinue(context, config, emit, signal, streamFn) {
-  return toEnd(agentLoopContinue(context, config, signal, streamFn), emit);
+  return runToEnd(agentLoopContinue(context, config, signal, streamFn), emit);
 }

@@ -1,4 +1,4 @@
-// `@earendil-works/pi-ai/providers/all`: the models pi knows by itself.
+// `@earendil-works/pi-ai/providers/all`: the built-in models.
 import { call } from "pi:host";
 
 export function getBuiltinModel(provider, id) {

@@ -65,7 +65,7 @@ export function toToolDeclaration({ name, description, parameters, constrainedSa
   return constrainedSampling === undefined ? { name, description, parameters } : { name, description, parameters, constrainedSampling };
 }
 
-// Parts of answers that are made up, for tests of extensions.
+// Fake message parts for tests of extensions.
 export function fauxText(text) {
   return { type: "text", text };
 }
@@ -85,7 +85,7 @@ export function createAssistantMessageEventStream() {
   return new AssistantMessageEventStream();
 }
 
-// A choice of texts in the form every vendor understands.
+// A string enum in the form that all providers support.
 export function StringEnum(values, options = {}) {
   return Type.Unsafe({ type: "string", enum: [...values], ...options });
 }
@@ -116,8 +116,8 @@ export function calculateCost(model, usage) {
   return usage.cost;
 }
 
-export function modelsAreEqual(one, other) {
-  return !!one && !!other && one.id === other.id && one.provider === other.provider;
+export function modelsAreEqual(left, right) {
+  return !!left && !!right && left.id === right.id && left.provider === right.provider;
 }
 
 export function getModel(provider, id) {
@@ -131,19 +131,19 @@ export function getProviders() {
 }
 
 const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
-// Levels that a model has only where it says so.
-const RARE_LEVELS = ["xhigh", "max"];
+// Levels that a model must declare explicitly.
+const OPT_IN_LEVELS = ["xhigh", "max"];
 export function getSupportedThinkingLevels(model) {
   if (!model.reasoning) return ["off"];
   const map = model.thinkingLevelMap ?? {};
-  return LEVELS.filter((level) => map[level] !== null && (map[level] !== undefined || !RARE_LEVELS.includes(level)));
+  return LEVELS.filter((level) => map[level] !== null && (map[level] !== undefined || !OPT_IN_LEVELS.includes(level)));
 }
-// Returns the level, or the next one above that a model has, or else the next below.
+// Returns the level if the model supports it, otherwise the next higher or else the highest supported level.
 export function clampThinkingLevel(model, level) {
   const supported = getSupportedThinkingLevels(model);
-  const wanted = LEVELS.indexOf(level);
-  if (wanted < 0) return supported[0] ?? "off";
-  const isAbove = (one) => LEVELS.indexOf(one) >= wanted;
+  const requested = LEVELS.indexOf(level);
+  if (requested < 0) return supported[0] ?? "off";
+  const isAbove = (candidate) => LEVELS.indexOf(candidate) >= requested;
   return supported.find(isAbove) ?? supported.at(-1) ?? "off";
 }
 
@@ -151,14 +151,14 @@ export function validateToolArguments(tool, toolCall) {
   const args = structuredClone(toolCall.arguments ?? {});
   const errors = errorsOf(tool.parameters, args);
   if (errors.length > 0) {
-    const told = errors.map((error) => `  - ${error.path.slice(1) || "root"}: ${error.message}`).join("\n");
-    throw new Error(`Arguments of ${toolCall.name} do not fit:\n${told}`);
+    const list = errors.map((error) => `  - ${error.path.slice(1) || "root"}: ${error.message}`).join("\n");
+    throw new Error(`Invalid arguments for ${toolCall.name}:\n${list}`);
   }
   return args;
 }
 export function validateToolCall(tools, toolCall) {
-  const tool = tools.find((one) => one.name === toolCall.name);
-  if (!tool) throw new Error(`There is no tool ${toolCall.name}`);
+  const tool = tools.find((candidate) => candidate.name === toolCall.name);
+  if (!tool) throw new Error(`Tool ${toolCall.name} not found`);
   return validateToolArguments(tool, toolCall);
 }
 

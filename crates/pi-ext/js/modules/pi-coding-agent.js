@@ -1,9 +1,9 @@
-// `@earendil-works/pi-coding-agent`: what extensions use of the program itself.
+// `@earendil-works/pi-coding-agent`: the API of pi for extensions.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDefinition, createLocalOperations, createTool } from "pi:pi/builtin_tools";
 import { createEventBus } from "pi:pi/event_bus";
-import { getAgentDir } from "pi:pi/places";
+import { getAgentDir } from "pi:pi/paths";
 import { Theme } from "pi:pi/theme";
 import { Text } from "pi:tui/text";
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
@@ -47,8 +47,8 @@ export { AgentSession, createAgentSession } from "pi:pi/agent_session";
 export { copyToClipboard } from "pi:pi/clipboard";
 export { ModelRegistry } from "pi:pi/model_registry";
 export { ModelRuntime } from "pi:pi/model_runtime";
-export { convertToPng, detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/pictures";
-export { CONFIG_DIR_NAME, getAgentDir, getDocsPath, getExamplesPath, getPackageDir, getPowerShellConfig, getReadmePath, getShellConfig } from "pi:pi/places";
+export { convertToPng, detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/images";
+export { CONFIG_DIR_NAME, getAgentDir, getDocsPath, getExamplesPath, getPackageDir, getPowerShellConfig, getReadmePath, getShellConfig } from "pi:pi/paths";
 export { DefaultResourceLoader, loadProjectContextFiles } from "pi:pi/resource_loader";
 export { RpcClient } from "pi:pi/rpc_client";
 export {
@@ -75,7 +75,7 @@ export {
   serializeConversation,
   shouldCompact,
 } from "pi:pi/summaries";
-export { generateDiffString, generateUnifiedPatch, renderDiff } from "pi:pi/text_change";
+export { generateDiffString, generateUnifiedPatch, renderDiff } from "pi:pi/diff";
 
 export const VERSION = "0.87.1";
 export const CURRENT_SESSION_VERSION = 3;
@@ -99,9 +99,9 @@ export const createWriteToolDefinition = (cwd, options) => createDefinition("wri
 export const createLocalBashOperations = (options) => createLocalOperations("bash", options);
 export const createLocalPowerShellOperations = (options) => createLocalOperations("powershell", options);
 
-const several = (names, cwd, options) => names.map((name) => createTool(name, cwd, options?.[name]));
-export const createCodingTools = (cwd, options) => several(["read", "bash", "edit", "write"], cwd, options);
-export const createReadOnlyTools = (cwd, options) => several(["read", "grep", "find", "ls"], cwd, options);
+const createTools = (names, cwd, options) => names.map((name) => createTool(name, cwd, options?.[name]));
+export const createCodingTools = (cwd, options) => createTools(["read", "bash", "edit", "write"], cwd, options);
+export const createReadOnlyTools = (cwd, options) => createTools(["read", "grep", "find", "ls"], cwd, options);
 
 export function defineTool(tool) {
   return tool;
@@ -111,7 +111,7 @@ export function createSyntheticSourceInfo(path, { source, scope = "temporary", o
   return { path, source, scope, origin, baseDir };
 }
 
-// Returns what is stored for a provider; none where there is nothing or it cannot be read.
+// Returns the stored credential of a provider, or undefined if there is none.
 export function readStoredCredential(provider) {
   try {
     return JSON.parse(readFileSync(join(getAgentDir(), "auth.json"), "utf8"))[provider];
@@ -120,17 +120,17 @@ export function readStoredCredential(provider) {
   }
 }
 
-// The last lines of a text as it is seen in a width.
+// Returns the last lines of a text after wrapping to a width.
 export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0) {
   const lines = text ? new Text(text, paddingX, 0).render(width) : [];
   const skippedCount = Math.max(0, lines.length - maxVisualLines);
   return { visualLines: skippedCount > 0 ? lines.slice(-maxVisualLines) : lines, skippedCount };
 }
 
-// Colors are the program's own; there is nothing to begin.
+// Nothing to initialize: the program owns the theme.
 export function initTheme() {}
 
-// What a loader of resources that brings no extensions gives in their place.
+// An empty runtime, for resource loaders without extensions.
 export function createExtensionRuntime() {
   return { flagValues: new Map(), pendingProviderRegistrations: [] };
 }

@@ -1,5 +1,5 @@
-// `@earendil-works/pi-tui`: components, keys and text for the terminal.
-import { answer } from "pi:terminal";
+// `@earendil-works/pi-tui`: terminal components, keys and text functions.
+import { query } from "pi:terminal";
 
 export { CombinedAutocompleteProvider } from "pi:tui/autocomplete";
 export { Box } from "pi:tui/box";
@@ -73,7 +73,7 @@ export function isFocusable(component) {
   return component !== null && typeof component === "object" && "focused" in component;
 }
 
-// Whether a screen draws all of its rows itself.
+// Whether the TUI renders the entire screen.
 export function isViewportTUI(tui) {
   return tui?.mode === "alt-screen";
 }
@@ -83,10 +83,10 @@ export function hyperlink(text, url) {
 }
 
 export function renderLatex(formula) {
-  return answer("text.latex", { formula });
+  return query("text.latex", { formula });
 }
 
-// The clipboard goes through `copyToClipboard`; there is no addon beside it.
+// There is no native clipboard addon; use `copyToClipboard`.
 export function getNativeClipboard() {
   return undefined;
 }

@@ -1,5 +1,5 @@
-// `typebox/compile`: a schema with its checks.
-import { check, errorsOf, parsed } from "pi:pi/schema_check";
+// `typebox/compile`: compiled validators.
+import { check, errorsOf, parse } from "pi:pi/schema_check";
 
 export class Validator {
   constructor(schema) {
@@ -15,7 +15,7 @@ export class Validator {
     return errorsOf(this.schema, value);
   }
   Parse(value) {
-    return parsed(this.schema, value);
+    return parse(this.schema, value);
   }
 }
 export function Compile(schema) {

@@ -1,5 +1,5 @@
-// `typebox/value`: values against schemas.
-import { assertFits, check, errorsOf, parsed, withDefaults } from "pi:pi/schema_check";
+// `typebox/value`: validation of values.
+import { assertValid, check, errorsOf, parse, withDefaults } from "pi:pi/schema_check";
 
 export function Check(schema, value) {
   return check(schema, value);
@@ -13,14 +13,14 @@ export function Clone(value) {
 export function Default(schema, value) {
   return withDefaults(schema, value);
 }
-export function Equal(one, other) {
-  return JSON.stringify(one) === JSON.stringify(other);
+export function Equal(left, right) {
+  return JSON.stringify(left) === JSON.stringify(right);
 }
 export function Assert(schema, value) {
-  assertFits(schema, value);
+  assertValid(schema, value);
 }
 export function Parse(schema, value) {
-  return parsed(schema, value);
+  return parse(schema, value);
 }
 export function Decode(schema, value) {
   return Parse(schema, value);

@@ -1,5 +1,5 @@
-// `undici`: its own parser is WebAssembly, so what extensions use of it stands on our `fetch`. Connections are the
-// program's; an agent is accepted wherever one can be given, and its settings for connections have no effect.
+// `undici` on top of `fetch`, since its real parser needs WebAssembly. Connections belong to the program: agents
+// are accepted, but their connection settings have no effect.
 import { EventEmitter } from "node:events";
 import { Readable } from "node:stream";
 import { arrayBuffer, blob, buffer, json, text } from "node:stream/consumers";
@@ -19,34 +19,34 @@ class UndiciError extends Error {
     this.name = new.target.name;
   }
 }
-const named = (name, code) =>
+const errorClass = (name, code) =>
   ({
     [name]: class extends UndiciError {
       code = code;
     },
   })[name];
-const InvalidArgumentError = named("InvalidArgumentError", "UND_ERR_INVALID_ARG");
-const HeadersTimeoutError = named("HeadersTimeoutError", "UND_ERR_HEADERS_TIMEOUT");
-const RequestAbortedError = named("RequestAbortedError", "UND_ERR_ABORTED");
+const InvalidArgumentError = errorClass("InvalidArgumentError", "UND_ERR_INVALID_ARG");
+const HeadersTimeoutError = errorClass("HeadersTimeoutError", "UND_ERR_HEADERS_TIMEOUT");
+const RequestAbortedError = errorClass("RequestAbortedError", "UND_ERR_ABORTED");
 
 export const errors = {
   UndiciError,
   InvalidArgumentError,
   HeadersTimeoutError,
   RequestAbortedError,
-  AbortError: named("AbortError", "UND_ERR_ABORT"),
-  BodyTimeoutError: named("BodyTimeoutError", "UND_ERR_BODY_TIMEOUT"),
-  ConnectTimeoutError: named("ConnectTimeoutError", "UND_ERR_CONNECT_TIMEOUT"),
-  ResponseStatusCodeError: named("ResponseStatusCodeError", "UND_ERR_RESPONSE_STATUS_CODE"),
-  SocketError: named("SocketError", "UND_ERR_SOCKET"),
+  AbortError: errorClass("AbortError", "UND_ERR_ABORT"),
+  BodyTimeoutError: errorClass("BodyTimeoutError", "UND_ERR_BODY_TIMEOUT"),
+  ConnectTimeoutError: errorClass("ConnectTimeoutError", "UND_ERR_CONNECT_TIMEOUT"),
+  ResponseStatusCodeError: errorClass("ResponseStatusCodeError", "UND_ERR_RESPONSE_STATUS_CODE"),
+  SocketError: errorClass("SocketError", "UND_ERR_SOCKET"),
 };
 
-// Without the dispatcher, which means nothing here.
+// The dispatcher is ignored.
 export function fetch(input, { dispatcher, ...init } = {}) {
   return send(input, init);
 }
 
-// A body that can be read as a stream or taken as a whole.
+// A body that can be read as a stream or in full.
 class Body extends Readable {
   #source;
   bodyUsed = false;
@@ -83,39 +83,39 @@ class Body extends Readable {
   }
 }
 
-// Names with several values have a list of them.
+// Headers with several values become arrays.
 function plainHeaders(headers) {
   const plain = Object.create(null);
   for (const [name, value] of headers) plain[name] = name in plain ? [plain[name], value].flat() : value;
   return plain;
 }
 
-// Pairs may also stand one after the other.
-function headersOf(given) {
-  if (!Array.isArray(given) || Array.isArray(given[0])) return given ?? {};
-  return given.flatMap((name, index) => (index % 2 === 0 ? [[name, given[index + 1]]] : []));
+// Headers may also be a flat list of names and values.
+function headersOf(headers) {
+  if (!Array.isArray(headers) || Array.isArray(headers[0])) return headers ?? {};
+  return headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1]]] : []));
 }
 
-function addressOf(url, { origin, path, query }) {
+function urlOf(url, { origin, path, query }) {
   if (typeof url === "object" && url !== null && !(url instanceof URL)) url = `${url.origin ?? `${url.protocol}//${url.host ?? url.hostname}`}${url.path ?? url.pathname ?? ""}`;
   const address = new URL(path ?? String(url), origin ?? (path === undefined ? undefined : url));
-  for (const [name, value] of Object.entries(query ?? {})) for (const one of [value].flat()) address.searchParams.append(name, one);
+  for (const [name, value] of Object.entries(query ?? {})) for (const item of [value].flat()) address.searchParams.append(name, item);
   return address;
 }
 
-// Sends a request and returns its answer as Node's programs like it; redirects are not followed.
+// Sends a request. Redirects are not followed.
 export async function request(url, options = {}, callback = undefined) {
   if (typeof options === "function") [options, callback] = [{}, options];
   if (callback) {
-    request(url, options).then((answer) => callback(null, answer), (error) => callback(error));
+    request(url, options).then((response) => callback(null, response), (error) => callback(error));
     return undefined;
   }
   const { method = options.body ? "PUT" : "GET", headers, body, signal, headersTimeout, opaque } = options;
-  const late = headersTimeout > 0 ? new AbortController() : undefined;
-  const timer = late && setTimeout(() => late.abort(new HeadersTimeoutError("Headers Timeout Error")), headersTimeout);
-  const signals = [signal, late?.signal].filter(Boolean);
+  const timeout = headersTimeout > 0 ? new AbortController() : undefined;
+  const timer = timeout && setTimeout(() => timeout.abort(new HeadersTimeoutError("Headers Timeout Error")), headersTimeout);
+  const signals = [signal, timeout?.signal].filter(Boolean);
   try {
-    const response = await send(addressOf(url, options), {
+    const response = await send(urlOf(url, options), {
       method,
       headers: headersOf(headers),
       body: body ?? undefined,
@@ -161,7 +161,7 @@ export class BalancedPool extends Dispatcher {}
 export class RoundRobinPool extends Dispatcher {}
 export class RetryAgent extends Dispatcher {}
 export class EnvHttpProxyAgent extends Dispatcher {}
-// The proxy of a request is the environment's, or that of the settings.
+// Proxies come from the environment or the settings.
 export class ProxyAgent extends Dispatcher {}
 
 export function setGlobalDispatcher(dispatcher) {
@@ -172,7 +172,7 @@ export function getGlobalDispatcher() {
   return (globalThis[DISPATCHER] ??= new Agent());
 }
 
-// Everything is in its place already.
+// The globals are already installed.
 export function install() {}
 
 export default { fetch, request, errors, Dispatcher, Agent, Client, Pool, BalancedPool, RoundRobinPool, RetryAgent, EnvHttpProxyAgent, ProxyAgent, setGlobalDispatcher, getGlobalDispatcher, install, FormData, Headers, Request, Response, CloseEvent, ErrorEvent, MessageEvent, WebSocket };

@@ -67,8 +67,8 @@ function isExpected(error, expected, message) {
     check(expected.call({}, error) === true, message, error, expected, "throws");
   } else {
     for (const key of Object.keys(expected)) {
-      const wanted = expected[key];
-      check(wanted instanceof RegExp && typeof error[key] === "string" ? wanted.test(error[key]) : sameContent(error[key], wanted, true), message, error, expected, "throws");
+      const expectedValue = expected[key];
+      check(expectedValue instanceof RegExp && typeof error[key] === "string" ? expectedValue.test(error[key]) : sameContent(error[key], expectedValue, true), message, error, expected, "throws");
     }
   }
 }

@@ -1,4 +1,4 @@
-// async_hooks: a store that follows synchronous code.
+// async_hooks. The store follows synchronous code and the promise returned by the callback.
 export class AsyncResource {
   constructor(type) {
     this.type = type;
@@ -35,7 +35,7 @@ export class AsyncLocalStorage {
   getStore() {
     return this.#store;
   }
-  // What the callback leaves behind as a promise keeps the store until it settles.
+  // If the callback returns a promise, the store stays set until the promise settles.
   run(store, callback, ...args) {
     const before = this.#store;
     this.#store = store;

@@ -1,4 +1,4 @@
-// Buffer: bytes with Node's methods.
+// Buffer.
 import { decodeUtf8, encodeUtf8 } from "pi:native";
 import { atob, base64Decode, base64Encode, btoa } from "pi:web/encoding";
 import { Blob, File } from "pi:web/blob";
@@ -123,14 +123,14 @@ const statics = {
     return typeof value === "string" ? encode(value, encoding).length : value.byteLength;
   },
   concat(list, total = list.reduce((sum, part) => sum + part.length, 0)) {
-    const joined = Buffer.alloc(total);
+    const result = Buffer.alloc(total);
     let offset = 0;
     for (const part of list) {
       if (offset >= total) break;
-      joined.set(part.length > total - offset ? part.subarray(0, total - offset) : part, offset);
+      result.set(part.length > total - offset ? part.subarray(0, total - offset) : part, offset);
       offset += part.length;
     }
-    return joined;
+    return result;
   },
   compare(a, b) {
     const length = Math.min(a.length, b.length);
@@ -262,7 +262,7 @@ const methods = {
 methods.writeIntBE = methods.writeUIntBE;
 methods.writeIntLE = methods.writeUIntLE;
 
-// The fixed-width readers and writers, by DataView.
+// Fixed-width readers and writers, based on DataView.
 const WIDTHS = { UInt8: ["Uint8", 1], Int8: ["Int8", 1], UInt16: ["Uint16", 2], Int16: ["Int16", 2], UInt32: ["Uint32", 4], Int32: ["Int32", 4], Float: ["Float32", 4], Double: ["Float64", 8], BigInt64: ["BigInt64", 8], BigUInt64: ["BigUint64", 8] };
 for (const [name, [view, width]] of Object.entries(WIDTHS)) {
   for (const end of width === 1 ? [""] : ["LE", "BE"]) {

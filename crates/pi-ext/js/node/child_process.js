@@ -1,6 +1,6 @@
 // child_process.
 import { processInfo } from "pi:native";
-import { perform, start } from "pi:operations";
+import { callSync, start } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
 import { resolve } from "node:path";
@@ -15,11 +15,11 @@ function invalid(name, expected) {
   return Object.assign(new TypeError(`The "${name}" argument must be ${expected}`), { code: "ERR_INVALID_ARG_TYPE" });
 }
 
-// `stdio` in any of its forms: three words, or the number of an open file in the place of one.
-function streamsOf(stdio, otherwise = "pipe") {
+// Normalizes `stdio` to three entries, each a word or a file descriptor.
+function streamsOf(stdio, fallback = "pipe") {
   const list = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
   return [0, 1, 2].map((index) => {
-    const value = list[index] ?? otherwise;
+    const value = list[index] ?? fallback;
     if (value === "inherit" || value === index || value === globalThis.process?.stdin || value === globalThis.process?.stdout || value === globalThis.process?.stderr) return "inherit";
     const descriptor = typeof value === "number" ? value : value?.fd;
     if (typeof descriptor === "number") return { file: descriptor };
@@ -27,7 +27,7 @@ function streamsOf(stdio, otherwise = "pipe") {
   });
 }
 
-// What every form makes of its arguments.
+// Converts the common arguments of all spawn functions.
 function request(file, args, options) {
   if (typeof file !== "string" || file === "") throw invalid("file", "a non-empty string");
   const settings = options ?? {};
@@ -87,15 +87,15 @@ export class ChildProcess extends EventEmitter {
   unref() {}
   disconnect() {}
   send() {
-    throw Object.assign(new Error("child processes of extensions have no message channel"), { code: "ERR_NOT_AVAILABLE" });
+    throw Object.assign(new Error("IPC is not available for child processes of extensions"), { code: "ERR_NOT_AVAILABLE" });
   }
   [Symbol.dispose ?? Symbol.for("dispose")]() {
     this.kill();
   }
 }
 
-// Follows a running child to its end.
-async function follow(child, id) {
+// Waits for a child to exit and emits its events.
+async function watchExit(child, id) {
   const ends = [];
   for (const stream of [child.stdout, child.stderr]) {
     if (stream) ends.push(new Promise((done) => stream.once("close", done)));
@@ -106,10 +106,10 @@ async function follow(child, id) {
   child.stdin?.destroy();
   setImmediate(async () => {
     child.emit("exit", status.code, status.signal);
-    // Output nobody reads would never end.
+    // Unread output would never end.
     for (const stream of [child.stdout, child.stderr]) if (stream && stream.readableFlowing === null && stream.listenerCount("readable") === 0) stream.resume();
     await Promise.all(ends);
-    perform("child", "release", { id });
+    callSync("child", "release", { id });
     setImmediate(() => child.emit("close", status.code, status.signal));
   });
 }
@@ -123,7 +123,7 @@ export function spawn(file, args, options) {
   child.spawnargs = [settings.argv0 ?? values.file, ...values.arguments];
   let running;
   try {
-    running = perform("child", "spawn", values);
+    running = callSync("child", "spawn", values);
   } catch (error) {
     const failure = Object.assign(error, { path: values.file, spawnargs: values.arguments });
     const silent = () => new Readable({ read() { this.push(null); } });
@@ -150,7 +150,7 @@ export function spawn(file, args, options) {
   if (streams[2] === "pipe") child.stderr = outputOf(id, "readStderr");
   child.stdio = [child.stdin, child.stdout, child.stderr];
   setImmediate(() => child.emit("spawn"));
-  follow(child, id).catch((error) => child.emit("error", error));
+  watchExit(child, id).catch((error) => child.emit("error", error));
   if (settings.timeout > 0) {
     const timer = setTimeout(() => child.kill(settings.killSignal ?? "SIGTERM"), settings.timeout);
     child.once("exit", () => clearTimeout(timer));
@@ -177,7 +177,7 @@ export function execFile(file, ...rest) {
   const encoding = settings.encoding === undefined ? "utf8" : settings.encoding;
   const limit = settings.maxBuffer ?? DEFAULT_MAX_BUFFER;
   const child = spawn(file, list, { ...settings, stdio: "pipe", timeout: 0 });
-  // What the child started may hold its output open for long; nobody waits for that.
+  // Do not wait for descendants that keep the output open.
   const giveUp = () => {
     child.kill(settings.killSignal ?? "SIGTERM");
     child.stdout.destroy();
@@ -195,8 +195,8 @@ export function execFile(file, ...rest) {
     child[name].on("data", (chunk) => {
       sizes[name] += chunk.length;
       if (sizes[name] > limit) {
-        const kept = limit - (sizes[name] - chunk.length);
-        if (kept > 0) output[name].push(chunk.subarray(0, kept));
+        const room = limit - (sizes[name] - chunk.length);
+        if (room > 0) output[name].push(chunk.subarray(0, room));
         failure ??= Object.assign(new RangeError(`${name} maxBuffer length exceeded`), { code: "ERR_CHILD_PROCESS_STDIO_MAXBUFFER" });
         giveUp();
       } else {
@@ -236,7 +236,7 @@ export function exec(command, options, callback) {
   return done ? execFile(...args, done) : execFile(...args);
 }
 
-// The promised forms give both outputs and the child.
+// The promisified forms resolve to both outputs and expose the child.
 for (const run of [exec, execFile]) {
   Object.defineProperty(run, promisify.custom, {
     value: (...args) => {
@@ -261,7 +261,7 @@ export function spawnSync(file, args, options) {
   const values = { ...request(file, list, settings), streams, maxBuffer: settings.maxBuffer ?? DEFAULT_MAX_BUFFER };
   if (values.maxBuffer === Infinity) delete values.maxBuffer;
   try {
-    const [status, out, err] = perform("child", "spawnSync", values, bytes ? new Uint8Array(bytes) : new Uint8Array());
+    const [status, out, err] = callSync("child", "spawnSync", values, bytes ? new Uint8Array(bytes) : new Uint8Array());
     const stdout = streams[1] === "pipe" ? shape(Buffer.from(out.buffer).subarray(0, values.maxBuffer)) : null;
     const stderr = streams[2] === "pipe" ? shape(Buffer.from(err.buffer).subarray(0, values.maxBuffer)) : null;
     const result = { pid: status.pid, output: [null, stdout, stderr], stdout, stderr, status: status.code, signal: status.signal };
@@ -292,7 +292,7 @@ export function execSync(command, options = {}) {
 }
 
 export function fork() {
-  throw Object.assign(new Error("child_process.fork is not available to extensions: there is no Node to run"), { code: "ERR_NOT_AVAILABLE" });
+  throw Object.assign(new Error("child_process.fork is not available to extensions: it requires Node"), { code: "ERR_NOT_AVAILABLE" });
 }
 
 export default { ChildProcess, spawn, exec, execFile, spawnSync, execSync, execFileSync, fork };

@@ -1,17 +1,17 @@
-// crypto: hashes, keyed hashes, randomness, key derivation, signatures; keys and ciphers beside it.
-import { perform, start } from "pi:operations";
+// crypto: hashes, HMAC, random values, key derivation and signatures. Keys and ciphers are in separate modules.
+import { callSync, start } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { Transform, Writable } from "node:stream";
 import { Cipheriv, Decipheriv, createCipheriv, createDecipheriv, getCipherInfo, getCiphers } from "pi:ciphers";
-import { KeyObject, createPrivateKey, createPublicKey, createSecretKey, cryptoError, generateKeyPairSync, joined, native, schemeOf, toBytes } from "pi:keys";
+import { KeyObject, createPrivateKey, createPublicKey, createSecretKey, cryptoError, generateKeyPairSync, concatInputs, native, schemeOf, toBytes } from "pi:keys";
 import { crypto } from "pi:web/crypto";
 
-function given(bytes, encoding) {
+function toOutput(bytes, encoding) {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return encoding && encoding !== "buffer" ? buffer.toString(encoding) : buffer;
 }
 
-// Chunks are kept and digested at the end; what extensions hash is small.
+// Chunks are buffered and digested at the end, since extensions hash little data.
 class Digest extends Transform {
   #chunks = [];
   #finish;
@@ -29,7 +29,7 @@ class Digest extends Transform {
   digest(encoding) {
     if (this.#isDone) throw cryptoError("Digest already called", "ERR_CRYPTO_HASH_FINALIZED");
     this.#isDone = true;
-    return given(this.#finish(Buffer.concat(this.#chunks)), encoding);
+    return toOutput(this.#finish(Buffer.concat(this.#chunks)), encoding);
   }
   copy() {
     const copy = new Digest(this.#finish);
@@ -48,27 +48,27 @@ class Digest extends Transform {
 export { Digest as Hash, Digest as Hmac };
 
 export function createHash(algorithm) {
-  // An unknown algorithm fails here, not at the end.
-  perform("crypto", "hash", { algorithm });
-  return new Digest((bytes) => perform("crypto", "hash", { algorithm }, native(bytes)));
+  // Report an unknown algorithm early.
+  callSync("crypto", "hash", { algorithm });
+  return new Digest((bytes) => callSync("crypto", "hash", { algorithm }, native(bytes)));
 }
 
 export function hash(algorithm, data, encoding = "hex") {
-  return given(perform("crypto", "hash", { algorithm }, native(toBytes(data))), encoding);
+  return toOutput(callSync("crypto", "hash", { algorithm }, native(toBytes(data))), encoding);
 }
 
 export function createHmac(algorithm, key) {
   const secret = toBytes(key);
-  return new Digest((bytes) => perform("crypto", "hmac", { algorithm, keyLength: secret.length }, native(Buffer.concat([secret, bytes]))));
+  return new Digest((bytes) => callSync("crypto", "hmac", { algorithm, keyLength: secret.length }, native(Buffer.concat([secret, bytes]))));
 }
 
 export function randomBytes(length, done) {
-  if (!done) return given(perform("crypto", "random", { length }));
-  start("crypto", "random", { length }).then((bytes) => done(null, given(bytes)), done);
+  if (!done) return toOutput(callSync("crypto", "random", { length }));
+  start("crypto", "random", { length }).then((bytes) => done(null, toOutput(bytes)), done);
 }
 
 export function randomFillSync(target, offset = 0, size = target.byteLength - offset) {
-  new Uint8Array(target.buffer ?? target, (target.byteOffset ?? 0) + offset, size).set(perform("crypto", "random", { length: size }));
+  new Uint8Array(target.buffer ?? target, (target.byteOffset ?? 0) + offset, size).set(callSync("crypto", "random", { length: size }));
   return target;
 }
 
@@ -84,7 +84,7 @@ export function randomInt(low, high, done) {
   if (!(range > 0)) throw Object.assign(new RangeError('The value of "max" is out of range'), { code: "ERR_OUT_OF_RANGE" });
   const limit = 2 ** 48 - (2 ** 48 % range);
   let value;
-  do value = given(perform("crypto", "random", { length: 6 })).readUIntBE(0, 6);
+  do value = toOutput(callSync("crypto", "random", { length: 6 })).readUIntBE(0, 6);
   while (value >= limit);
   const result = from + (value % range);
   if (done) queueMicrotask(() => done(null, result));
@@ -110,16 +110,16 @@ function derivation(password, salt, iterations, length, digest) {
 }
 
 export function pbkdf2Sync(...args) {
-  return given(perform("crypto", "pbkdf2", ...derivation(...args)));
+  return toOutput(callSync("crypto", "pbkdf2", ...derivation(...args)));
 }
 
 export function pbkdf2(...args) {
   const done = args.pop();
-  start("crypto", "pbkdf2", ...derivation(...args)).then((bytes) => done(null, given(bytes)), done);
+  start("crypto", "pbkdf2", ...derivation(...args)).then((bytes) => done(null, toOutput(bytes)), done);
 }
 
-// Hands the outcome of something quick to a callback, later.
-function later(done, work) {
+// Runs a quick operation and passes its outcome to a callback asynchronously.
+function callLater(done, work) {
   let outcome;
   try {
     outcome = [null, work()];
@@ -133,31 +133,31 @@ function scryptArguments(password, salt, length, options = {}) {
   const cost = options.N ?? options.cost ?? 16384;
   const blockSize = options.r ?? options.blockSize ?? 8;
   const parallelization = options.p ?? options.parallelization ?? 1;
-  const { parts, bytes } = joined(password, salt);
+  const { parts, bytes } = concatInputs(password, salt);
   return [{ cost, blockSize, parallelization, memory: options.maxmem ?? 32 * 1024 * 1024, length, parts }, bytes];
 }
 
 export function scryptSync(...args) {
-  return given(perform("crypto", "scrypt", ...scryptArguments(...args)));
+  return toOutput(callSync("crypto", "scrypt", ...scryptArguments(...args)));
 }
 
 export function scrypt(...args) {
   const done = args.pop();
-  start("crypto", "scrypt", ...scryptArguments(...args)).then((bytes) => done(null, given(bytes)), done);
+  start("crypto", "scrypt", ...scryptArguments(...args)).then((bytes) => done(null, toOutput(bytes)), done);
 }
 
 export function hkdfSync(algorithm, secret, salt, info, length) {
-  const { parts, bytes } = joined(secret, salt, info);
-  return given(perform("crypto", "hkdf", { algorithm, length, parts }, bytes)).buffer;
+  const { parts, bytes } = concatInputs(secret, salt, info);
+  return toOutput(callSync("crypto", "hkdf", { algorithm, length, parts }, bytes)).buffer;
 }
 
 export function hkdf(...args) {
   const done = args.pop();
-  later(done, () => hkdfSync(...args));
+  callLater(done, () => hkdfSync(...args));
 }
 
 export function generateKeyPair(kind, options, done) {
-  later((error, pair) => done(error, pair?.publicKey, pair?.privateKey), () => generateKeyPairSync(kind, options));
+  callLater((error, pair) => done(error, pair?.publicKey, pair?.privateKey), () => generateKeyPairSync(kind, options));
 }
 
 export function generateKeySync(kind, { length }) {
@@ -165,23 +165,23 @@ export function generateKeySync(kind, { length }) {
 }
 
 export function generateKey(kind, options, done) {
-  later(done, () => generateKeySync(kind, options));
+  callLater(done, () => generateKeySync(kind, options));
 }
 
 export function sign(algorithm, data, key, done) {
-  if (done) return later(done, () => sign(algorithm, data, key));
-  const { parts, bytes } = joined(createPrivateKey(key), data);
-  return given(perform("crypto", "sign", { ...schemeOf(algorithm, key), parts }, bytes));
+  if (done) return callLater(done, () => sign(algorithm, data, key));
+  const { parts, bytes } = concatInputs(createPrivateKey(key), data);
+  return toOutput(callSync("crypto", "sign", { ...schemeOf(algorithm, key), parts }, bytes));
 }
 
 export function verify(algorithm, data, key, signature, done) {
-  if (done) return later(done, () => verify(algorithm, data, key, signature));
-  const { parts, bytes } = joined(createPublicKey(key), signature, data);
-  return perform("crypto", "verify", { ...schemeOf(algorithm, key), parts }, bytes);
+  if (done) return callLater(done, () => verify(algorithm, data, key, signature));
+  const { parts, bytes } = concatInputs(createPublicKey(key), signature, data);
+  return callSync("crypto", "verify", { ...schemeOf(algorithm, key), parts }, bytes);
 }
 
-// The data is kept until there is a key.
-class Collected extends Writable {
+// Buffers the data until the key is known.
+class BufferedSigner extends Writable {
   #algorithm;
   #chunks = [];
   constructor(algorithm) {
@@ -196,20 +196,20 @@ class Collected extends Writable {
     this.update(chunk, encoding);
     done();
   }
-  collected(use) {
+  withData(use) {
     return use(this.#algorithm, Buffer.concat(this.#chunks));
   }
 }
 
-export class Sign extends Collected {
+export class Sign extends BufferedSigner {
   sign(key, encoding) {
-    return given(this.collected((algorithm, data) => sign(algorithm, data, key)), encoding);
+    return toOutput(this.withData((algorithm, data) => sign(algorithm, data, key)), encoding);
   }
 }
 
-export class Verify extends Collected {
+export class Verify extends BufferedSigner {
   verify(key, signature, encoding) {
-    return this.collected((algorithm, data) => verify(algorithm, data, key, toBytes(signature, encoding)));
+    return this.withData((algorithm, data) => verify(algorithm, data, key, toBytes(signature, encoding)));
   }
 }
 
@@ -222,7 +222,7 @@ export function createVerify(algorithm) {
 }
 
 export function getHashes() {
-  return perform("crypto", "hashes", {});
+  return callSync("crypto", "hashes", {});
 }
 
 export const webcrypto = crypto;

@@ -1,4 +1,4 @@
-// diagnostics_channel: nobody listens.
+// diagnostics_channel.
 const channels = new Map();
 
 export class Channel {

@@ -1,4 +1,4 @@
-// dns: addresses of names.
+// dns.
 import promises from "node:dns/promises";
 
 export function lookup(name, options, callback) {

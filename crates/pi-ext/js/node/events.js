@@ -52,7 +52,7 @@ const methods = {
   prependListener(type, listener) {
     return add(this, type, listener, true);
   },
-  // Through `on`, which streams extend: a listener for once starts them, too.
+  // Calls `on`, which streams override to start flowing.
   once(type, listener) {
     return this.on(type, wrapOnce(this, type, listener));
   },
@@ -65,8 +65,8 @@ const methods = {
     if (!list) return this;
     const index = list.findLastIndex((entry) => entry === listener || entry.listener === listener);
     if (index < 0) return this;
-    const kept = list.toSpliced(index, 1);
-    if (kept.length > 0) table.set(type, kept);
+    const remaining = list.toSpliced(index, 1);
+    if (remaining.length > 0) table.set(type, remaining);
     else table.delete(type);
     if (table.has("removeListener")) this.emit("removeListener", type, listener);
     return this;

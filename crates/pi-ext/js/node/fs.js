@@ -1,6 +1,6 @@
-// fs: synchronous, with callbacks, streams and watchers.
-import { perform, start } from "pi:operations";
-import { BigIntStats, Dirent, Stats, changesBelow, constants, decoded, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
+// fs: sync and callback functions, streams and watchers.
+import { callSync, start } from "pi:operations";
+import { BigIntStats, Dirent, Stats, watchChanges, constants, decode, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
 import { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
 import promises, { Dir } from "node:fs/promises";
@@ -16,45 +16,46 @@ function called(args) {
   return done;
 }
 
-// Hands a promise to a callback, outside of the promise so that a throw is nobody's rejection.
-function hand(promise, done) {
+// Passes the outcome of a promise to a callback, outside the promise chain, so that exceptions of the callback do not
+// become rejections.
+function toCallback(promise, done) {
   promise.then(
     (value) => setImmediate(() => done(null, value)),
     (error) => setImmediate(() => done(error)),
   );
 }
 
-for (const [name, { request, answer }] of [...Object.entries(operations), ...Object.entries(descriptorOperations)]) {
+for (const [name, { request, response }] of [...Object.entries(operations), ...Object.entries(descriptorOperations)]) {
   sync[name] = (...args) => {
-    if (name === "readFile" && typeof args[0] === "number") return decoded(readWhole(args[0]), args[1]);
-    if ((name === "writeFile" || name === "appendFile") && typeof args[0] === "number") return void perform("fs", "write", { descriptor: args[0] }, toBytes(args[1], args[2]));
+    if (name === "readFile" && typeof args[0] === "number") return decode(readToEnd(args[0]), args[1]);
+    if ((name === "writeFile" || name === "appendFile") && typeof args[0] === "number") return void callSync("fs", "write", { descriptor: args[0] }, toBytes(args[1], args[2]));
     const [operation, values, bytes] = request(...args);
-    const value = perform("fs", operation, values, bytes);
-    return answer ? answer(value, args) : value;
+    const value = callSync("fs", operation, values, bytes);
+    return response ? response(value, args) : value;
   };
   callback[name] = (...args) => {
     const done = called(args);
     const [operation, values, bytes] = request(...args);
     const promise = start("fs", operation, values, bytes);
-    hand(answer ? promise.then((value) => answer(value, args)) : promise, done);
+    toCallback(response ? promise.then((value) => response(value, args)) : promise, done);
   };
   Object.defineProperty(callback[name], "name", { value: name });
 }
 
-function readWhole(descriptor) {
+function readToEnd(descriptor) {
   const chunks = [];
   for (;;) {
-    const bytes = perform("fs", "read", { descriptor, length: 1 << 20 });
+    const bytes = callSync("fs", "read", { descriptor, length: 1 << 20 });
     if (bytes.length === 0) return Buffer.concat(chunks);
     chunks.push(bytes);
   }
 }
 
-// A look that may find nothing.
-function tolerant(look) {
+// Implements `throwIfNoEntry: false` for stat functions.
+function withoutEntryError(stat) {
   return (path, options) => {
     try {
-      return look(path, options);
+      return stat(path, options);
     } catch (error) {
       if (options?.throwIfNoEntry === false && (error.code === "ENOENT" || error.code === "ENOTDIR")) return undefined;
       throw error;
@@ -62,12 +63,12 @@ function tolerant(look) {
   };
 }
 
-export const statSync = tolerant(sync.stat);
-export const lstatSync = tolerant(sync.lstat);
+export const statSync = withoutEntryError(sync.stat);
+export const lstatSync = withoutEntryError(sync.lstat);
 
 export function existsSync(path) {
   try {
-    return perform("fs", "exists", { path: toPath(path) });
+    return callSync("fs", "exists", { path: toPath(path) });
   } catch {
     return false;
   }
@@ -86,16 +87,16 @@ function readArguments(target, offset, length, position) {
 
 export function readSync(descriptor, target, offset, length, position) {
   const options = readArguments(target, offset, length, position);
-  const bytes = perform("fs", "read", { descriptor, length: options.length, position: options.position });
+  const bytes = callSync("fs", "read", { descriptor, length: options.length, position: options.position });
   new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, options.at);
   return bytes.length;
 }
 
 export function read(descriptor, ...args) {
   const done = called(args);
-  const [given, ...rest] = args;
-  const target = ArrayBuffer.isView(given) ? given : (given?.buffer ?? Buffer.alloc(16384));
-  const options = ArrayBuffer.isView(given) ? readArguments(target, ...rest) : readArguments(target, given ?? {});
+  const [first, ...rest] = args;
+  const target = ArrayBuffer.isView(first) ? first : (first?.buffer ?? Buffer.alloc(16384));
+  const options = ArrayBuffer.isView(first) ? readArguments(target, ...rest) : readArguments(target, first ?? {});
   start("fs", "read", { descriptor, length: options.length, position: options.position }).then(
     (bytes) => {
       new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, options.at);
@@ -118,7 +119,7 @@ export function writeSync(descriptor, data, ...rest) {
     globalThis.process[descriptor === 1 ? "stdout" : "stderr"].write(bytes);
     return bytes.length;
   }
-  return perform("fs", "write", { descriptor, position }, bytes);
+  return callSync("fs", "write", { descriptor, position }, bytes);
 }
 
 export function write(descriptor, data, ...args) {
@@ -136,13 +137,13 @@ export function opendirSync(path, options) {
 
 export function opendir(path, ...args) {
   const done = called(args);
-  hand(promises.opendir(path, ...args), done);
+  toCallback(promises.opendir(path, ...args), done);
 }
 
-// Promises the descriptor of a stream: the one it was given, or that of the file it opens.
-function opened(stream, settings, describe) {
-  const given = settings.fd?.fd ?? settings.fd;
-  const opening = given === undefined || given === null ? start("fs", "open", describe()) : Promise.resolve(given);
+// Returns a promise of the descriptor of a stream: the `fd` option, or the file it opens.
+function openDescriptor(stream, settings, describe) {
+  const descriptor = settings.fd?.fd ?? settings.fd;
+  const opening = descriptor === undefined || descriptor === null ? start("fs", "open", describe()) : Promise.resolve(descriptor);
   opening.then(
     (descriptor) => {
       stream.fd = descriptor;
@@ -155,8 +156,8 @@ function opened(stream, settings, describe) {
   return opening;
 }
 
-// Closes a file that may not even have been opened.
-function closed(opening) {
+// Closes a file, even if it is still being opened.
+function closeDescriptor(opening) {
   return opening.then((descriptor) => start("fs", "close", { descriptor })).catch(() => {});
 }
 
@@ -175,7 +176,7 @@ export class ReadStream extends Readable {
     this.#position = settings.start;
     this.#end = settings.end ?? Infinity;
     this.#close = settings.autoClose !== false;
-    this.#descriptor = opened(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "r") }));
+    this.#descriptor = openDescriptor(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "r") }));
   }
 
   async _read(size) {
@@ -193,7 +194,7 @@ export class ReadStream extends Readable {
   }
 
   _destroy(error, done) {
-    if (this.#close) closed(this.#descriptor).then(() => done(error));
+    if (this.#close) closeDescriptor(this.#descriptor).then(() => done(error));
     else done(error);
   }
 
@@ -216,7 +217,7 @@ export class WriteStream extends Writable {
     this.pending = true;
     this.#position = settings.start;
     this.#close = settings.autoClose !== false;
-    this.#descriptor = opened(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "w"), mode: toMode(settings.mode) ?? 0o666 }));
+    this.#descriptor = openDescriptor(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "w"), mode: toMode(settings.mode) ?? 0o666 }));
   }
 
   _write(chunk, encoding, done) {
@@ -233,7 +234,7 @@ export class WriteStream extends Writable {
   }
 
   _destroy(error, done) {
-    if (this.#close) closed(this.#descriptor).then(() => done(error));
+    if (this.#close) closeDescriptor(this.#descriptor).then(() => done(error));
     else done(error);
   }
 
@@ -257,7 +258,7 @@ export class FSWatcher extends EventEmitter {
 
   constructor(path, options) {
     super();
-    this.#changes = changesBelow(path, options ?? {});
+    this.#changes = watchChanges(path, options ?? {});
     this.#follow();
     options?.signal?.addEventListener("abort", () => this.close(), { once: true });
   }
@@ -286,40 +287,40 @@ export class FSWatcher extends EventEmitter {
 
 export function watch(path, options, listener) {
   const settings = typeof options === "object" ? options : {};
-  const heard = typeof options === "function" ? options : listener;
-  // A path that is not there fails at once, as in Node.
-  perform("fs", "stat", { path: toPath(path) });
+  const onChange = typeof options === "function" ? options : listener;
+  // As in Node, a nonexistent path throws immediately.
+  callSync("fs", "stat", { path: toPath(path) });
   const watcher = new FSWatcher(path, settings);
-  if (heard) watcher.on("change", heard);
+  if (onChange) watcher.on("change", onChange);
   return watcher;
 }
 
 const fileWatchers = new Map();
 
 export function watchFile(path, options, listener) {
-  const heard = typeof options === "function" ? options : listener;
+  const onChange = typeof options === "function" ? options : listener;
   const interval = (typeof options === "object" && options?.interval) || 5007;
   const name = toPath(path);
-  const look = () => statSync(name, { throwIfNoEntry: false }) ?? new Stats({ mode: 0, size: 0, mtimeMs: 0, atimeMs: 0, ctimeMs: 0, birthtimeMs: 0, ino: 0, nlink: 0 });
-  let before = look();
+  const currentStats = () => statSync(name, { throwIfNoEntry: false }) ?? new Stats({ mode: 0, size: 0, mtimeMs: 0, atimeMs: 0, ctimeMs: 0, birthtimeMs: 0, ino: 0, nlink: 0 });
+  let before = currentStats();
   const timer = setInterval(() => {
-    const after = look();
-    if (after.mtimeMs !== before.mtimeMs || after.size !== before.size || after.ino !== before.ino) heard(after, before);
+    const after = currentStats();
+    if (after.mtimeMs !== before.mtimeMs || after.size !== before.size || after.ino !== before.ino) onChange(after, before);
     before = after;
   }, interval);
   const list = fileWatchers.get(name) ?? [];
-  fileWatchers.set(name, [...list, { listener: heard, timer }]);
+  fileWatchers.set(name, [...list, { listener: onChange, timer }]);
   return { ref() {}, unref() {} };
 }
 
 export function unwatchFile(path, listener) {
   const name = toPath(path);
-  const kept = [];
+  const remaining = [];
   for (const entry of fileWatchers.get(name) ?? []) {
     if (listener === undefined || entry.listener === listener) clearInterval(entry.timer);
-    else kept.push(entry);
+    else remaining.push(entry);
   }
-  if (kept.length > 0) fileWatchers.set(name, kept);
+  if (remaining.length > 0) fileWatchers.set(name, remaining);
   else fileWatchers.delete(name);
 }
 

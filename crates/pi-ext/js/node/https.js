@@ -1,4 +1,4 @@
-// https: the client, and the server over TLS.
+// https: client and server.
 import { Server as SecureServer } from "node:tls";
 import { Agent, makeRequest } from "pi:http_client";
 import { requestServer } from "pi:http_server";

@@ -27,7 +27,7 @@ export function isIP(text) {
   return isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0;
 }
 
-// An address as one number, for ranges.
+// Converts an address to a number, for range checks.
 function toNumber(address) {
   if (isIPv4(address)) return address.split(".").reduce((sum, part) => sum * 256n + BigInt(part), 0n);
   const [head, tail] = address.split("%")[0].split("::");
@@ -108,12 +108,12 @@ export class Socket extends Duplex {
     const options = typeof first === "object" && first !== null ? first : typeof first === "string" && Number.isNaN(Number(first)) ? { path: first } : { port: Number(first), host };
     if (listener) this.once("connect", listener);
     this.connecting = true;
-    const place = options.path ? { path: options.path } : { host: options.host ?? options.hostname ?? "localhost", port: Number(options.port) };
-    this._open(start("net", "connect", { ...place, ...this._secured?.(options) }));
+    const target = options.path ? { path: options.path } : { host: options.host ?? options.hostname ?? "localhost", port: Number(options.port) };
+    this._open(start("net", "connect", { ...target, ...this._secured?.(options) }));
     return this;
   }
 
-  // Becomes what a native connection is, once there is one.
+  // Attaches to a native connection once it is established.
   _open(connection) {
     connection.then(
       (socket) => {
@@ -130,12 +130,12 @@ export class Socket extends Duplex {
     );
   }
 
-  // Becomes an accepted connection.
+  // Attaches to an accepted connection.
   _adopt(socket) {
     this.#attach(socket);
   }
 
-  // Gives the connection below to somebody who speaks another protocol over it.
+  // Releases the native connection, to layer another protocol on top.
   async _giveAway() {
     await this.#ready();
     this.#isGiven = true;
@@ -231,8 +231,8 @@ export class Server extends EventEmitter {
 
   constructor(options, listener) {
     super();
-    const heard = typeof options === "function" ? options : listener;
-    if (heard) this.on("connection", heard);
+    const onConnection = typeof options === "function" ? options : listener;
+    if (onConnection) this.on("connection", onConnection);
   }
 
   listen(...args) {
@@ -267,7 +267,7 @@ export class Server extends EventEmitter {
       const socket = new Socket({ _accepted: accepted });
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
-      // A listener that throws must not end the accepting.
+      // A throwing listener must not stop the accept loop.
       setImmediate(() => this.emit("connection", socket));
     }
   }

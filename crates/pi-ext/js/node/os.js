@@ -1,9 +1,9 @@
 // os.
 import { processInfo } from "pi:native";
-import { perform } from "pi:operations";
+import { callSync } from "pi:operations";
 
 const { arch: architecture, platform: system } = processInfo();
-const info = () => perform("os", "info");
+const info = () => callSync("os", "info");
 
 export const EOL = system === "win32" ? "\r\n" : "\n";
 export const devNull = system === "win32" ? "\\\\.\\nul" : "/dev/null";

@@ -1,4 +1,4 @@
-// Paths, POSIX and Windows.
+// path, for POSIX and Windows.
 import { processInfo } from "pi:native";
 
 const isWindows = processInfo().platform === "win32";
@@ -12,24 +12,24 @@ function check(value, name) {
 
 // Removes `.` and `..` from the parts of a path.
 function reduce(parts, allowAbove) {
-  const kept = [];
+  const result = [];
   for (const part of parts) {
     if (part === "" || part === ".") continue;
     if (part === "..") {
-      if (kept.length > 0 && kept.at(-1) !== "..") kept.pop();
-      else if (allowAbove) kept.push("..");
+      if (result.length > 0 && result.at(-1) !== "..") result.pop();
+      else if (allowAbove) result.push("..");
     } else {
-      kept.push(part);
+      result.push(part);
     }
   }
-  return kept;
+  return result;
 }
 
 function make(sep, windows) {
   const separators = windows ? /[\\/]+/ : /\/+/;
   const isSeparator = (character) => character === "/" || (windows && character === "\\");
 
-  // Splits off what makes a path absolute: a drive, a share, a slash.
+  // Splits off the root of a path: drive, share or slash.
   function rootOf(path) {
     if (!windows) return { device: "", root: path.startsWith("/") ? "/" : "", rest: path.startsWith("/") ? path.slice(1) : path };
     const share = /^[\\/]{2}([^\\/]+)[\\/]+([^\\/]+)/.exec(path);
@@ -48,9 +48,9 @@ function make(sep, windows) {
     check(path, "path");
     if (path === "") return ".";
     const { device, root, rest } = rootOf(path);
-    const joined = reduce(rest.split(separators), root === "").join(sep);
-    const trailing = isSeparator(path.at(-1)) && joined !== "" ? sep : "";
-    return device + root + joined + trailing || ".";
+    const combined = reduce(rest.split(separators), root === "").join(sep);
+    const trailing = isSeparator(path.at(-1)) && combined !== "" ? sep : "";
+    return device + root + combined + trailing || ".";
   }
 
   function resolve(...paths) {
@@ -72,8 +72,8 @@ function make(sep, windows) {
 
   function join(...paths) {
     for (const path of paths) check(path, "path");
-    const joined = paths.filter((path) => path !== "").join(sep);
-    return joined === "" ? "." : normalize(joined);
+    const combined = paths.filter((path) => path !== "").join(sep);
+    return combined === "" ? "." : normalize(combined);
   }
 
   function relative(from, to) {

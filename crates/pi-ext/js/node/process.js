@@ -1,16 +1,16 @@
 // process.
 import { now, print, processInfo } from "pi:native";
-import { perform } from "pi:operations";
+import { callSync } from "pi:operations";
 import { EventEmitter } from "node:events";
 
 const info = processInfo();
 const startedAt = now();
 let directory = info.cwd;
 
-// Text for the host, line by line, as a stream nobody needs to wait for.
+// A stream that forwards complete lines to the host. Writes never block.
 function outputStream(level, descriptor) {
   const stream = new EventEmitter();
-  let held = "";
+  let buffered = "";
   return Object.assign(stream, {
     fd: descriptor,
     isTTY: false,
@@ -19,9 +19,9 @@ function outputStream(level, descriptor) {
     rows: undefined,
     writableLength: 0,
     write(chunk, encoding, callback) {
-      const text = held + (typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk));
+      const text = buffered + (typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk));
       const lines = text.split("\n");
-      held = lines.pop();
+      buffered = lines.pop();
       for (const line of lines) print(level, line.toWellFormed());
       const done = typeof encoding === "function" ? encoding : callback;
       if (done) queueMicrotask(() => done());
@@ -29,7 +29,7 @@ function outputStream(level, descriptor) {
     },
     end(chunk, encoding, callback) {
       if (chunk !== undefined && typeof chunk !== "function") stream.write(chunk, encoding);
-      if (held) stream.write("\n");
+      if (buffered) stream.write("\n");
       const done = [chunk, encoding, callback].find((value) => typeof value === "function");
       if (done) queueMicrotask(() => done());
       return stream;
@@ -53,8 +53,8 @@ function inputStream() {
   return Object.assign(stream, { fd: 0, isTTY: false, readable: false, isRaw: false, setRawMode: self, setEncoding: self, resume: self, pause: self, ref: self, unref: self, destroy: self, read: () => null, pipe: (target) => target });
 }
 
-function refuse(what) {
-  return Object.assign(new Error(`${what} is not available to extensions: it would end the whole program`), { code: "ERR_NOT_AVAILABLE" });
+function forbidden(name) {
+  return Object.assign(new Error(`${name} is not available to extensions: it would terminate pi`), { code: "ERR_NOT_AVAILABLE" });
 }
 
 const process = new EventEmitter();
@@ -84,21 +84,21 @@ Object.assign(process, {
   cwd: () => directory,
   chdir(path) {
     const target = path.startsWith("/") || /^[A-Za-z]:/.test(path) ? path : `${directory}/${path}`;
-    directory = perform("fs", "realpath", { path: target });
+    directory = callSync("fs", "realpath", { path: target });
   },
   exit() {
-    throw refuse("process.exit()");
+    throw forbidden("process.exit()");
   },
   reallyExit() {
-    throw refuse("process.reallyExit()");
+    throw forbidden("process.reallyExit()");
   },
   abort() {
-    throw refuse("process.abort()");
+    throw forbidden("process.abort()");
   },
   kill(pid, signal = "SIGTERM") {
-    if (pid === info.pid && signal !== 0 && signal !== "0") throw refuse("killing this process");
+    if (pid === info.pid && signal !== 0 && signal !== "0") throw forbidden("killing this process");
     const names = { 0: "0", 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 9: "SIGKILL", 15: "SIGTERM" };
-    perform("child", "kill", { pid: Number(pid), signal: typeof signal === "number" ? (names[signal] ?? String(signal)) : signal });
+    callSync("child", "kill", { pid: Number(pid), signal: typeof signal === "number" ? (names[signal] ?? String(signal)) : signal });
     return true;
   },
   nextTick(callback, ...args) {
@@ -130,7 +130,7 @@ Object.assign(process, {
   getegid: ids && (() => ids[3]),
   getgroups: () => [],
   binding() {
-    throw refuse("process.binding()");
+    throw forbidden("process.binding()");
   },
   setUncaughtExceptionCaptureCallback() {},
   hasUncaughtExceptionCaptureCallback: () => false,

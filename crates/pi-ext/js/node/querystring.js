@@ -26,7 +26,7 @@ export function stringify(object, separator = "&", equals = "=", options = {}) {
   const encode = options.encodeURIComponent ?? escape;
   const text = (value) => (["string", "number", "bigint", "boolean"].includes(typeof value) ? String(value) : "");
   return Object.entries(object ?? {})
-    .flatMap(([name, value]) => [value].flat().map((one) => `${encode(name)}${equals}${encode(text(one))}`))
+    .flatMap(([name, value]) => [value].flat().map((item) => `${encode(name)}${equals}${encode(text(item))}`))
     .join(separator);
 }
 export const decode = parse;

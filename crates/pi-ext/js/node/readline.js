@@ -1,11 +1,11 @@
-// readline: lines of a stream.
+// readline.
 import { EventEmitter } from "node:events";
 import { StringDecoder } from "node:string_decoder";
 import promises from "node:readline/promises";
 
 export class Interface extends EventEmitter {
   #decoder = new StringDecoder("utf8");
-  #held = "";
+  #buffered = "";
   #questions = [];
   closed = false;
   terminal = false;
@@ -24,23 +24,23 @@ export class Interface extends EventEmitter {
   #listen() {
     let afterReturn = false;
     this.input?.on("data", (chunk) => {
-      let text = this.#held + (typeof chunk === "string" ? chunk : this.#decoder.write(chunk));
+      let text = this.#buffered + (typeof chunk === "string" ? chunk : this.#decoder.write(chunk));
       if (afterReturn && text.startsWith("\n")) text = text.slice(1);
       afterReturn = text.endsWith("\r");
       const lines = text.split(/\r\n|\n|\r/);
-      this.#held = lines.pop();
-      for (const line of lines) this.#give(line);
+      this.#buffered = lines.pop();
+      for (const line of lines) this.#emitLine(line);
     });
     this.input?.on("end", () => {
-      const rest = this.#held + this.#decoder.end();
-      this.#held = "";
-      if (rest) this.#give(rest);
+      const rest = this.#buffered + this.#decoder.end();
+      this.#buffered = "";
+      if (rest) this.#emitLine(rest);
       this.close();
     });
     this.input?.on("error", (error) => this.emit("error", error));
   }
 
-  #give(line) {
+  #emitLine(line) {
     const question = this.#questions.shift();
     if (question) question(line);
     else this.emit("line", line);

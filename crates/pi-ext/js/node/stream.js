@@ -1,20 +1,20 @@
-// stream: what is read, what is written, and what is built of both.
-import { define, DEFAULT_MARK, initialize, OBJECT_MARK, premature, readableKey, Stream, writableKey } from "pi:stream_base";
+// stream: Duplex, Transform, PassThrough, pipeline and finished.
+import { define, DEFAULT_HIGH_WATER_MARK, initialize, OBJECT_HIGH_WATER_MARK, premature, readableKey, Stream, writableKey } from "pi:stream_base";
 import { initializeReadable, Readable } from "pi:stream_readable";
 import { initializeWritable, Writable, writableGetters, writableMethods } from "pi:stream_writable";
 
 export function Duplex(options = {}) {
   Stream.call(this, options);
-  const given = options ?? {};
-  initialize(this, given);
-  initializeReadable(this, given);
-  initializeWritable(this, given);
-  this.allowHalfOpen = given.allowHalfOpen !== false;
-  if (given.readable === false) {
+  const settings = options ?? {};
+  initialize(this, settings);
+  initializeReadable(this, settings);
+  initializeWritable(this, settings);
+  this.allowHalfOpen = settings.allowHalfOpen !== false;
+  if (settings.readable === false) {
     this[readableKey].ended = true;
     this[readableKey].endEmitted = true;
   }
-  if (given.writable === false) {
+  if (settings.writable === false) {
     this[writableKey].ending = true;
     this[writableKey].finished = true;
   }
@@ -169,7 +169,7 @@ export function isErrored(stream) {
 }
 
 export function getDefaultHighWaterMark(objectMode) {
-  return objectMode ? OBJECT_MARK : DEFAULT_MARK;
+  return objectMode ? OBJECT_HIGH_WATER_MARK : DEFAULT_HIGH_WATER_MARK;
 }
 
 export function setDefaultHighWaterMark() {}

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { incompleteTail } from "pi:web/encoding";
 
 export class StringDecoder {
-  #held = Buffer.alloc(0);
+  #pending = Buffer.alloc(0);
 
   constructor(encoding = "utf8") {
     const name = String(encoding).toLowerCase().replace("-", "");
@@ -11,7 +11,7 @@ export class StringDecoder {
     this.encoding = { binary: "latin1", ucs2: "utf16le" }[name] ?? name;
   }
 
-  // Returns how many bytes at the end wait for more.
+  // Returns the number of trailing bytes that are an incomplete character.
   #waiting(bytes) {
     switch (this.encoding) {
       case "utf8":
@@ -28,16 +28,16 @@ export class StringDecoder {
 
   write(chunk) {
     if (typeof chunk === "string") return chunk;
-    const bytes = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const bytes = this.#pending.length > 0 ? Buffer.concat([this.#pending, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const waiting = this.#waiting(bytes);
-    this.#held = Buffer.from(bytes.subarray(bytes.length - waiting));
+    this.#pending = Buffer.from(bytes.subarray(bytes.length - waiting));
     return bytes.subarray(0, bytes.length - waiting).toString(this.encoding);
   }
 
   end(chunk) {
     const text = chunk === undefined ? "" : this.write(chunk);
-    const rest = this.#held;
-    this.#held = Buffer.alloc(0);
+    const rest = this.#pending;
+    this.#pending = Buffer.alloc(0);
     return text + (rest.length > 0 ? rest.toString(this.encoding) : "");
   }
 }

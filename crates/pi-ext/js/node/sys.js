@@ -1,4 +1,4 @@
-// sys: the old name of util.
+// sys, the deprecated alias of util.
 import util from "node:util";
 
 export default util;

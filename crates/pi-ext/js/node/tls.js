@@ -1,18 +1,18 @@
-// tls: the client, with the trust of the platform or the authorities it is given, and the server.
+// tls: client and server. The client trusts the platform's roots or the given certificate authorities.
 import { start } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { Server as SocketServer, Socket, isIP } from "node:net";
 
-// Certificates and keys come as text, as bytes, or as lists of both.
-function pemOf(given) {
-  if (given === undefined || given === null) return "";
-  if (Array.isArray(given)) return given.map(pemOf).join("\n");
-  if (typeof given === "string") return given;
-  return ArrayBuffer.isView(given) ? Buffer.from(given.buffer, given.byteOffset, given.byteLength).toString() : pemOf(given.pem ?? given.key);
+// Converts a certificate or key to PEM text. Accepts text, bytes, objects and lists.
+function pemOf(value) {
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.map(pemOf).join("\n");
+  if (typeof value === "string") return value;
+  return ArrayBuffer.isView(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString() : pemOf(value.pem ?? value.key);
 }
 
-function unavailable(what) {
-  return Object.assign(new Error(`${what} is not available to extensions in this program`), { code: "ERR_NOT_AVAILABLE" });
+function unavailable(feature) {
+  return Object.assign(new Error(`${feature} is not available to extensions`), { code: "ERR_NOT_AVAILABLE" });
 }
 
 export class TLSSocket extends Socket {
@@ -23,12 +23,12 @@ export class TLSSocket extends Socket {
   #version = null;
 
   constructor(socket, options) {
-    if (socket && !(socket instanceof Socket)) throw unavailable("TLS over something that is no socket");
+    if (socket && !(socket instanceof Socket)) throw unavailable("TLS over a stream that is not a net.Socket");
     super(options);
   }
-  // How the socket connects: with a handshake.
+  // TLS options for the native connect operation.
   _secured(options) {
-    if (options.rejectUnauthorized === false) throw unavailable("TLS without looking at certificates (rejectUnauthorized: false)");
+    if (options.rejectUnauthorized === false) throw unavailable("TLS without certificate verification (rejectUnauthorized: false)");
     const protocols = (options.ALPNProtocols ?? []).map(String);
     const authorities = pemOf(options.ca ?? options.secureContext?.context.ca);
     return { secure: options.servername || (options.host ?? options.hostname ?? "localhost"), protocols, authorities };
@@ -81,8 +81,8 @@ export function createSecureContext(options = {}) {
 }
 
 export function checkServerIdentity(host) {
-  // The handshake has looked already.
-  return isIP(host) || host ? undefined : new Error("no name to check");
+  // Already verified in the handshake.
+  return isIP(host) || host ? undefined : new Error("no server name to check");
 }
 
 export const rootCertificates = [];
@@ -97,9 +97,9 @@ export class Server extends SocketServer {
   constructor(options = {}, listener) {
     super();
     const { cert, key, pfx, passphrase, ALPNProtocols } = typeof options === "function" ? {} : options;
-    if (pfx || passphrase) throw unavailable("a server's key in PKCS #12 or behind a passphrase");
-    const heard = typeof options === "function" ? options : listener;
-    if (heard) this.on("secureConnection", heard);
+    if (pfx || passphrase) throw unavailable("a server key in PKCS #12 format or with a passphrase");
+    const onConnection = typeof options === "function" ? options : listener;
+    if (onConnection) this.on("secureConnection", onConnection);
     const protocols = (ALPNProtocols ?? []).map(String);
     let identity;
     this.on("connection", async (raw) => {

@@ -1,4 +1,4 @@
-// tty: extensions have no terminal of their own.
+// tty. Extensions have no direct access to the terminal.
 import { Readable, Writable } from "node:stream";
 
 export function isatty() {

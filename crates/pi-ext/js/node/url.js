@@ -1,15 +1,15 @@
 // url.
-import { perform } from "pi:operations";
+import { callSync } from "pi:operations";
 import { URL, URLSearchParams } from "pi:web/url";
 
 export function fileURLToPath(url) {
   const href = typeof url === "string" ? url : url?.href;
   if (href === undefined) throw Object.assign(new TypeError('The "path" argument must be of type string or an instance of URL'), { code: "ERR_INVALID_ARG_TYPE" });
-  return perform("url", "toPath", { href });
+  return callSync("url", "toPath", { href });
 }
 
 export function pathToFileURL(path) {
-  return new URL(perform("url", "fromPath", { path: globalThis.process && !path.startsWith("/") && !/^[A-Za-z]:/.test(path) ? `${globalThis.process.cwd()}/${path}`.replace(/\/\.\//g, "/") : path }));
+  return new URL(callSync("url", "fromPath", { path: globalThis.process && !path.startsWith("/") && !/^[A-Za-z]:/.test(path) ? `${globalThis.process.cwd()}/${path}`.replace(/\/\.\//g, "/") : path }));
 }
 
 export function urlToHttpOptions(url) {
@@ -17,16 +17,16 @@ export function urlToHttpOptions(url) {
 }
 
 export function domainToASCII(domain) {
-  return perform("url", "toAscii", { href: domain });
+  return callSync("url", "toAscii", { href: domain });
 }
 
 export function domainToUnicode(domain) {
-  return perform("url", "toUnicode", { href: domain });
+  return callSync("url", "toUnicode", { href: domain });
 }
 
 export class Url {}
 
-// The old parser, for addresses that are whole or only a path.
+// The legacy parser, for complete URLs and paths.
 export function parse(text, parseQuery = false) {
   const result = Object.assign(new Url(), { protocol: null, slashes: null, auth: null, host: null, port: null, hostname: null, hash: null, search: null, query: null, pathname: null, path: null, href: text });
   const match = /^(?:([a-z][a-z0-9+.-]*:))?(\/\/)?(?:([^/?#@]*)@)?(.*)$/is.exec(text.trim());

@@ -1,4 +1,4 @@
-// v8: numbers about a heap that is another engine's.
+// v8: placeholder heap statistics, since the engine is not V8.
 import { missing } from "pi:missing";
 
 export function getHeapStatistics() {

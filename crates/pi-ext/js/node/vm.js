@@ -1,4 +1,4 @@
-// vm: there is one realm; code from text runs in it, other contexts are not to be had.
+// vm: code runs in the only realm. Other contexts are not supported.
 import { missing } from "pi:missing";
 
 const evaluate = globalThis.eval;

@@ -1,4 +1,4 @@
-// worker_threads: this is the main thread, and the only one.
+// worker_threads: reports the main thread. Workers are not supported.
 import { missing } from "pi:missing";
 
 export const isMainThread = true;

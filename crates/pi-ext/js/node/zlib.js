@@ -1,5 +1,5 @@
-// zlib: whole buffers, and streams that gather them.
-import { perform, start } from "pi:operations";
+// zlib. Streams buffer their input and process it at the end.
+import { callSync, start } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { Transform } from "node:stream";
 
@@ -9,14 +9,14 @@ function bytesOf(data) {
 }
 
 const levelOf = (options) => ({ level: options?.level === undefined || options.level < 0 ? undefined : options.level });
-const given = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const toBuffer = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 function forms(operation) {
   return {
-    sync: (data, options) => given(perform("zlib", operation, levelOf(options), bytesOf(data))),
+    sync: (data, options) => toBuffer(callSync("zlib", operation, levelOf(options), bytesOf(data))),
     callback(data, options, callback) {
       const done = typeof options === "function" ? options : callback;
-      start("zlib", operation, levelOf(options), bytesOf(data)).then((bytes) => done(null, given(bytes)), done);
+      start("zlib", operation, levelOf(options), bytesOf(data)).then((bytes) => done(null, toBuffer(bytes)), done);
     },
     stream(options) {
       const chunks = [];
@@ -26,7 +26,7 @@ function forms(operation) {
           done();
         },
         flush(done) {
-          start("zlib", operation, levelOf(options), bytesOf(Buffer.concat(chunks))).then((bytes) => done(null, given(bytes)), done);
+          start("zlib", operation, levelOf(options), bytesOf(Buffer.concat(chunks))).then((bytes) => done(null, toBuffer(bytes)), done);
         },
       });
     },

@@ -1,20 +1,20 @@
-// The program, as our modules ask it when they run on Node.
-const { call: ask, program, request: begin } = globalThis[Symbol.for("pi.connection")];
+// The module `pi:host` on Node: calls to the program.
+const { call: callProgram, executable, request: startRequest } = globalThis[Symbol.for("pi.connection")];
 
-// Numbers that JavaScript makes up begin here, apart from those of the extensions that do not run on Node.
-export const FIRST_NUMBER = 2 ** 40;
+// First ID allocated on Node, so that IDs do not collide with those of the embedded engine.
+export const FIRST_ID = 2 ** 40;
 
-// Returns the file of the program itself.
+// Returns the path of the pi executable.
 export function programFile() {
-  return program;
+  return executable;
 }
 
-// Asks the host for something it knows at once.
+// Calls a synchronous host method.
 export function call(method, args) {
-  return ask("host", method, args);
+  return callProgram("host", method, args);
 }
 
-// Asks the host for something that takes time.
+// Calls an asynchronous host method.
 export function request(method, args) {
-  return begin(method, args).promise;
+  return startRequest(method, args).promise;
 }

@@ -1,6 +1,6 @@
-// Runs extensions on Node. The program and this script exchange lines of JSON: the program invokes functions of our
-// modules, the script calls and requests what the program offers. A line of ours begins with a record separator, so
-// that whatever else is written to the standard output can be told apart.
+// Runs extensions on Node. The program and this script exchange JSON lines: the program invokes exported functions
+// of modules, and the script calls host methods. Lines of the script start with a record separator, to distinguish
+// them from other output on stdout.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync, writeSync } from "node:fs";
 import * as nodeModule from "node:module";
@@ -9,37 +9,38 @@ import { Readable, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 
-const OUTPUT = 1;
-const nothing = new Int32Array(new SharedArrayBuffer(4));
+const STDOUT = 1;
+// Never notified; used to sleep.
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
 const owners = new AsyncLocalStorage();
 
-// Half of a surrogate pair is no text outside of JavaScript.
-const HALVES = /\\(?:\\|ud[89a-f][0-9a-f]{2})/gi;
-function spell(frame) {
+// Unpaired surrogates are not valid outside JavaScript.
+const LONE_SURROGATES = /\\(?:\\|ud[89a-f][0-9a-f]{2})/gi;
+function serialize(frame) {
   const text = JSON.stringify(frame);
-  return text.includes("\\ud") ? text.replace(HALVES, (found) => (found === "\\\\" ? found : "\ufffd")) : text;
+  return text.includes("\\ud") ? text.replace(LONE_SURROGATES, (found) => (found === "\\\\" ? found : "\ufffd")) : text;
 }
 
 function send(frame) {
-  const bytes = Buffer.from(`\u001e${spell(frame)}\n`);
+  const bytes = Buffer.from(`\u001e${serialize(frame)}\n`);
   let start = 0;
   while (start < bytes.length) {
     try {
-      start += writeSync(OUTPUT, bytes, start);
+      start += writeSync(STDOUT, bytes, start);
     } catch (error) {
       if (error.code !== "EAGAIN") return;
-      Atomics.wait(nothing, 0, 0, 1);
+      Atomics.wait(sleeper, 0, 0, 1);
     }
   }
 }
 
 const { port1, port2 } = new MessageChannel();
 const counter = new Int32Array(new SharedArrayBuffer(4));
-// The source of the reader is an argument of ours.
+// The source of the reader is passed as an argument.
 new Worker(process.argv[1], { eval: true, execArgv: [], workerData: { port: port1, counter }, transferList: [port1] });
 
-// What arrived while the main thread waited for something else.
-let late = [];
+// Frames received while the main thread waited for a response.
+let deferred = [];
 let lastId = 0;
 const pending = new Map();
 
@@ -49,15 +50,15 @@ function errorOf({ message, code }) {
   return error;
 }
 
-function ask(kind, area, method, args) {
+function sendCall(kind, target, method, args) {
   const id = ++lastId;
-  send({ kind, id, area, method, arguments: args ?? null, extension: owners.getStore() ?? null });
+  send({ kind, id, target, method, arguments: args ?? null, extension: owners.getStore() ?? null });
   return id;
 }
 
-// Waits for the answer to a question; everything else has to wait as well.
-function call(area, method, args) {
-  const id = ask("call", area, method, args);
+// Calls a synchronous method. Blocks the main thread until the response arrives.
+function call(target, method, args) {
+  const id = sendCall("call", target, method, args);
   for (;;) {
     const seen = Atomics.load(counter, 0);
     const received = receiveMessageOnPort(port2);
@@ -65,22 +66,22 @@ function call(area, method, args) {
       Atomics.wait(counter, 0, seen);
       continue;
     }
-    if (received.message === "") end();
+    if (received.message === "") exit();
     const frame = JSON.parse(received.message);
-    if (frame.kind === "answer" && frame.id === id) {
+    if (frame.kind === "response" && frame.id === id) {
       if (frame.error) throw errorOf(frame.error);
       return frame.value;
     }
-    if (late.length === 0) setImmediate(catchUp);
-    late.push(frame);
+    if (deferred.length === 0) setImmediate(handleDeferred);
+    deferred.push(frame);
   }
 }
 
-// Asks for something that takes time; `abort(reason)` gives it up.
+// Calls an asynchronous host method. `abort(reason)` cancels it.
 function request(method, args) {
   let id;
   const promise = new Promise((resolve, reject) => {
-    id = ask("request", "host", method, args);
+    id = sendCall("request", "host", method, args);
     pending.set(id, { resolve, reject });
   });
   return {
@@ -89,15 +90,15 @@ function request(method, args) {
       const waiting = pending.get(id);
       if (!waiting) return;
       pending.delete(id);
-      send({ kind: "abandon", id });
+      send({ kind: "cancel", id });
       waiting.reject(reason);
     },
   };
 }
 
-const leave = process.exit.bind(process);
-function end() {
-  leave(0);
+const exitProcess = process.exit.bind(process);
+function exit() {
+  exitProcess(0);
 }
 
 function describe(error) {
@@ -117,7 +118,7 @@ async function invoke({ id, module, export: name, arguments: args, extension }) 
     try {
       text = JSON.stringify(value ?? null) ?? "null";
     } catch (error) {
-      return send({ kind: "unspeakable", id, message: String(error?.message ?? error) });
+      return send({ kind: "unserializable", id, message: String(error?.message ?? error) });
     }
     send({ kind: "settled", id, value: JSON.parse(text) });
   } catch (error) {
@@ -135,17 +136,17 @@ function handle(frame) {
   else waiting.resolve(frame.value);
 }
 
-function catchUp() {
-  while (late.length > 0) handle(late.shift());
+function handleDeferred() {
+  while (deferred.length > 0) handle(deferred.shift());
 }
 
 port2.on("message", (line) => {
-  if (line === "") return end();
-  catchUp();
+  if (line === "") return exit();
+  handleDeferred();
   handle(JSON.parse(line));
 });
 
-// The standard streams carry our lines; extensions get others in their place.
+// Stdin and stdout carry the protocol, so extensions get replacements.
 function outputStream(level, fd) {
   const write = (chunk, _, done) => {
     send({ kind: "print", level, text: String(chunk).replace(/\n$/, ""), extension: owners.getStore() ?? null });
@@ -158,9 +159,9 @@ function replace(holder, name, value) {
   Object.defineProperty(holder, name, { value, configurable: true, enumerable: true, writable: true });
 }
 
-function refuse(what) {
+function forbid(name) {
   return () => {
-    throw Object.assign(new Error(`${what} is not available to extensions: it would end all that run on Node`), { code: "ERR_NOT_AVAILABLE" });
+    throw Object.assign(new Error(`${name} is not available to extensions: it would terminate all extensions on Node`), { code: "ERR_NOT_AVAILABLE" });
   };
 }
 
@@ -172,26 +173,27 @@ function fault(kind, error) {
 replace(process, "stdout", outputStream("info", 1));
 replace(process, "stderr", outputStream("error", 2));
 replace(process, "stdin", Object.assign(Readable.from([]), { fd: 0, isTTY: false }));
-replace(process, "exit", refuse("process.exit()"));
-replace(process, "abort", refuse("process.abort()"));
+replace(process, "exit", forbid("process.exit()"));
+replace(process, "abort", forbid("process.abort()"));
 process.on("uncaughtException", (error) => fault("uncaught", error));
 process.on("unhandledRejection", (error) => fault("rejection", error));
 
-// Files that Node cannot run, or that may lean on what other loaders of extensions offer.
-const FOREIGN = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
-const OWN = new Set([".js", ".mjs"]);
-const UNFOUND = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "ERR_UNSUPPORTED_DIR_IMPORT", "ERR_PACKAGE_PATH_NOT_EXPORTED"]);
+// File extensions that always need transpiling, and those that need it outside `node_modules` because extensions
+// may rely on features of other loaders.
+const TRANSPILED = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
+const TRANSPILED_IN_EXTENSIONS = new Set([".js", ".mjs"]);
+const NOT_FOUND_CODES = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "ERR_UNSUPPORTED_DIR_IMPORT", "ERR_PACKAGE_PATH_NOT_EXPORTED"]);
 
 const isRequire = (context) => context.conditions?.includes("require") === true;
 
 function resolveHook(packages) {
   return (specifier, context, next) => {
-    const ours = specifier.startsWith("pi:") ? specifier : packages[specifier];
-    if (ours) return { url: ours, format: "module", shortCircuit: true };
+    const embedded = specifier.startsWith("pi:") ? specifier : packages[specifier];
+    if (embedded) return { url: embedded, format: "module", shortCircuit: true };
     try {
       return next(specifier, context);
     } catch (error) {
-      if (!UNFOUND.has(error?.code) || !context.parentURL?.startsWith("file:")) throw error;
+      if (!NOT_FOUND_CODES.has(error?.code) || !context.parentURL?.startsWith("file:")) throw error;
       const importer = fileURLToPath(context.parentURL);
       const found = call("modules", "resolve", { specifier, importer, kind: isRequire(context) ? "require" : "import" });
       return { url: pathToFileURL(found).href, shortCircuit: true };
@@ -199,7 +201,7 @@ function resolveHook(packages) {
   };
 }
 
-// The names of CommonJS, for an ES module that uses them.
+// CommonJS variables for an ES module that uses them.
 function commonjsScope(url) {
   const filename = fileURLToPath(url);
   const module = { exports: {} };
@@ -215,21 +217,21 @@ function loadHook(url, context, next) {
   if (extension === ".json" && !isRequire(context) && context.importAttributes?.type !== "json") {
     return { format: "module", source: `export default ${readFileSync(path, "utf8")};`, shortCircuit: true };
   }
-  if (!FOREIGN.has(extension) && (!OWN.has(extension) || path.includes("node_modules"))) return next(url, context);
+  if (!TRANSPILED.has(extension) && (!TRANSPILED_IN_EXTENSIONS.has(extension) || path.includes("node_modules"))) return next(url, context);
   const { isModule, code, map } = call("modules", "prepare", { path });
   const runnable = code.replace(/^(const \{[^}]*\} = )import\.meta\.commonjs;/, `$1${SCOPE};`);
-  // Node reads the author's lines from the map.
+  // Node maps stack traces with the inline source map.
   const trailer = map ? `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString("base64")}` : "";
   return { format: isModule ? "module" : "commonjs", source: runnable + trailer, shortCircuit: true };
 }
 
 const require = nodeModule.createRequire(`${pathToFileURL(process.cwd()).href}/`);
 if (typeof nodeModule.registerHooks === "function") {
-  const { packages, program } = call("modules", "packages");
-  globalThis[Symbol.for("pi.connection")] = { call, program, request, commonjsScope, requireModule: (name) => require(name) };
+  const { packages, executable } = call("modules", "packages");
+  globalThis[Symbol.for("pi.connection")] = { call, executable, request, commonjsScope, requireModule: (name) => require(name) };
   nodeModule.registerHooks({ resolve: resolveHook(packages), load: loadHook });
   process.setSourceMapsEnabled(true);
   send({ kind: "ready" });
 } else {
-  send({ kind: "unfit", version: process.versions.node });
+  send({ kind: "unsupported", version: process.versions.node });
 }

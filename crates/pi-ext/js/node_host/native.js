@@ -1,14 +1,14 @@
-// What our modules need of the engine, when the engine is Node.
+// The module `pi:native` on Node.
 import { pathToFileURL } from "node:url";
 
 const { call, requireModule } = globalThis[Symbol.for("pi.connection")];
 
 export { requireModule };
 
-// Returns the address of what an import means.
+// Returns the URL of a resolved import.
 export function resolve(specifier, importer, kind) {
   return pathToFileURL(call("modules", "resolve", { specifier, importer, kind })).href;
 }
 
-// Node itself knows what has run.
-export function finish() {}
+// Node tracks module evaluation itself.
+export function markEvaluated() {}

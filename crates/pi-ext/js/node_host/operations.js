@@ -1,7 +1,7 @@
-// What our modules ask of the program and may give up again, when they run on Node.
+// The module `pi:operations` on Node.
 const { request } = globalThis[Symbol.for("pi.connection")];
 
-// Starts an operation that can be given up: `abort(reason)` rejects the promise.
+// Starts a cancelable operation. `abort(reason)` rejects the promise.
 export function startAbortable(_module, operation, args) {
   return request(operation, args);
 }

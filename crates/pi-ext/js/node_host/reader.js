@@ -1,13 +1,14 @@
-// Reads what the program says, on a thread of its own, so that Node's main thread can wait for an answer without
-// giving way to anything else. It ends Node when the program is gone.
+// Reads frames from stdin on a worker thread, so that the main thread can block on a response. Kills Node when the
+// program has exited.
 const { readSync } = require("node:fs");
 const { workerData } = require("node:worker_threads");
 
-const INPUT = 0;
-// What the main thread has to end by itself once the program is gone, in milliseconds.
-const PATIENCE = 1000;
+const STDIN = 0;
+// Milliseconds that the main thread has to exit after stdin is closed.
+const EXIT_GRACE = 1000;
 const { port, counter } = workerData;
-const nothing = new Int32Array(new SharedArrayBuffer(4));
+// Never notified; used to sleep.
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 function post(line) {
   port.postMessage(line);
@@ -15,16 +16,16 @@ function post(line) {
   Atomics.notify(counter, 0);
 }
 
-// Reads once; null at the end.
+// Reads a chunk. Returns null at the end of the stream.
 function read(buffer) {
   for (;;) {
     try {
-      const size = readSync(INPUT, buffer);
+      const size = readSync(STDIN, buffer);
       return size === 0 ? null : buffer.subarray(0, size);
     } catch (error) {
       if (error.code !== "EAGAIN") return null;
-      // Somebody made the pipe one that does not wait.
-      Atomics.wait(nothing, 0, 0, 5);
+      // The pipe was set to non-blocking mode.
+      Atomics.wait(sleeper, 0, 0, 5);
     }
   }
 }
@@ -39,9 +40,9 @@ for (let chunk = read(buffer); chunk !== null; chunk = read(buffer)) {
     parts = [];
     start = end + 1;
   }
-  // The buffer is used again.
+  // Copied, since the buffer is reused.
   if (start < chunk.length) parts.push(Buffer.from(chunk.subarray(start)));
 }
 post("");
-Atomics.wait(nothing, 0, 0, PATIENCE);
+Atomics.wait(sleeper, 0, 0, EXIT_GRACE);
 process.kill(process.pid, "SIGKILL");

@@ -1,34 +1,34 @@
-// The program's terminal library, for our components when they run on Node.
+// The module `pi:terminal` on Node: the program's TUI library.
 const { call } = globalThis[Symbol.for("pi.connection")];
-const ask = (method, ...args) => call("terminal", method, args);
+const callTerminal = (method, ...args) => call("terminal", method, args);
 
 export function widthOf(text) {
-  return ask("widthOf", text);
+  return callTerminal("widthOf", text);
 }
 export function truncateText(text, width, ellipsis) {
-  return ask("truncateText", text, width, ellipsis);
+  return callTerminal("truncateText", text, width, ellipsis);
 }
 export function wrapText(text, width) {
-  return ask("wrapText", text, width);
+  return callTerminal("wrapText", text, width);
 }
 export function sliceText(line, start, length, strict) {
-  return ask("sliceText", line, start, length, strict === true);
+  return callTerminal("sliceText", line, start, length, strict === true);
 }
 export function keyName(sequence) {
-  return ask("keyName", sequence) ?? undefined;
+  return callTerminal("keyName", sequence) ?? undefined;
 }
 export function isKey(sequence, key) {
-  return ask("isKey", sequence, key);
+  return callTerminal("isKey", sequence, key);
 }
-export function answer(question, args) {
-  return ask("answer", question, args ?? null);
+export function query(name, args) {
+  return callTerminal("query", name, args ?? null);
 }
-export function makePart(kind, options) {
-  return ask("makePart", kind, options ?? null);
+export function createWidget(kind, options) {
+  return callTerminal("createWidget", kind, options ?? null);
 }
-export function callPart(id, method, args) {
-  return ask("callPart", id, method, args ?? null);
+export function callWidget(id, method, args) {
+  return callTerminal("callWidget", id, method, args ?? null);
 }
-export function dropPart(id) {
-  ask("dropPart", id);
+export function dropWidget(id) {
+  callTerminal("dropWidget", id);
 }

@@ -1,4 +1,4 @@
-// An agent over the loop: it keeps the conversation, queues what comes meanwhile, and tells who listens.
+// Agent on top of the agent loop: keeps the conversation, queues messages during a run and notifies listeners.
 import { agentLoop, agentLoopContinue } from "pi:pi/agent_loop";
 import { streamModel } from "pi:pi/model_streams";
 
@@ -94,16 +94,16 @@ export class Agent {
     return this.#run((context, config, signal, stream) => agentLoopContinue(context, config, signal, stream));
   }
 
-  #take(queue, mode) {
+  #drain(queue, mode) {
     return mode === "all" ? queue.splice(0) : queue.splice(0, 1);
   }
-  #run(begin) {
-    if (this.#running) throw new Error("the agent is at work; queue the message with steer or followUp, or wait");
+  #run(start) {
+    if (this.#running) throw new Error("the agent is already running; queue the message with steer or followUp, or wait for it to finish");
     if (!this.#state.model) throw new Error("the agent has no model");
-    this.#running = this.#work(begin).finally(() => (this.#running = undefined));
+    this.#running = this.#runLoop(start).finally(() => (this.#running = undefined));
     return this.#running;
   }
-  async #work(begin) {
+  async #runLoop(start) {
     const state = this.#state;
     const { streamFn = streamModel, initialState, ...hooks } = this.#options;
     this.#controller = new AbortController();
@@ -113,18 +113,18 @@ export class Agent {
       model: state.model,
       reasoning: state.thinkingLevel === "off" ? undefined : state.thinkingLevel,
       sessionId: this.sessionId,
-      getSteeringMessages: async () => this.#take(this.#steering, this.steeringMode),
-      getFollowUpMessages: async () => this.#take(this.#followUp, this.followUpMode),
+      getSteeringMessages: async () => this.#drain(this.#steering, this.steeringMode),
+      getFollowUpMessages: async () => this.#drain(this.#followUp, this.followUpMode),
     };
     const context = { systemPrompt: state.systemPrompt, messages: state.messages, tools: state.tools };
     try {
-      for await (const event of begin(context, config, this.#controller.signal, streamFn)) await this.#hear(event);
+      for await (const event of start(context, config, this.#controller.signal, streamFn)) await this.#handleEvent(event);
     } finally {
       Object.assign(state, { isStreaming: false, streamingMessage: undefined });
       state.pendingToolCalls = new Set();
     }
   }
-  async #hear(event) {
+  async #handleEvent(event) {
     const state = this.#state;
     if (event.type === "message_start" || event.type === "message_update") state.streamingMessage = event.message;
     if (event.type === "message_end") {

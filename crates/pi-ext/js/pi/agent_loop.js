@@ -1,4 +1,4 @@
-// A loop of turns over any stream of answers, for extensions that run one by themselves.
+// Agent loop over any stream function, for extensions that run their own agents.
 import { EventStream } from "pi:pi/event_stream";
 import { streamModel } from "pi:pi/model_streams";
 import { errorsOf } from "pi:pi/schema_check";
@@ -6,9 +6,9 @@ import { errorsOf } from "pi:pi/schema_check";
 const isStop = (reason) => reason === "error" || reason === "aborted";
 const textOf = (text) => [{ type: "text", text }];
 
-// Runs one call and returns its result, whatever happens.
+// Runs one tool call. Errors become error results.
 async function runTool(tools, call, config, context, signal, emit) {
-  const tool = tools.find((one) => one.name === call.name);
+  const tool = tools.find((candidate) => candidate.name === call.name);
   let result;
   let isError = false;
   emit({ type: "tool_execution_start", toolCallId: call.id, toolName: call.name, args: call.arguments });
@@ -16,9 +16,9 @@ async function runTool(tools, call, config, context, signal, emit) {
     if (!tool) throw new Error(`Tool ${call.name} not found`);
     const args = tool.prepareArguments ? tool.prepareArguments(call.arguments) : structuredClone(call.arguments ?? {});
     const [problem] = errorsOf(tool.parameters, args);
-    if (problem) throw new Error(`The arguments do not fit: ${problem.path || "root"}: ${problem.message}`);
+    if (problem) throw new Error(`Invalid arguments: ${problem.path || "root"}: ${problem.message}`);
     const verdict = await config.beforeToolCall?.({ toolCall: call, args, context }, signal);
-    if (verdict?.block) throw new Error(verdict.reason ?? "The call was blocked");
+    if (verdict?.block) throw new Error(verdict.reason ?? "Tool call was blocked");
     const onUpdate = (partialResult) => emit({ type: "tool_execution_update", toolCallId: call.id, toolName: call.name, args, partialResult });
     result = await tool.execute(call.id, args, signal, onUpdate);
   } catch (error) {
@@ -43,8 +43,8 @@ async function runCalls(tools, calls, config, context, signal, emit) {
   return results;
 }
 
-// Asks for one answer and tells of it as it grows.
-async function answer(context, config, signal, emit, streamFn) {
+// Streams one assistant message and emits its events.
+async function streamMessage(context, config, signal, emit, streamFn) {
   const seen = (await config.transformContext?.(context.messages, signal)) ?? context.messages;
   const messages = (await config.convertToLlm?.(seen)) ?? seen.filter(({ role }) => ["user", "assistant", "toolResult", "system"].includes(role));
   const { model, convertToLlm, transformContext, getApiKey, ...options } = config;
@@ -68,10 +68,10 @@ async function answer(context, config, signal, emit, streamFn) {
 
 async function run(prompts, context, config, signal, emit, streamFn) {
   const added = [];
-  const add = (message, isTold) => {
+  const add = (message, shouldEmit) => {
     context.messages.push(message);
     added.push(message);
-    if (!isTold) return;
+    if (!shouldEmit) return;
     emit({ type: "message_start", message });
     emit({ type: "message_end", message });
   };
@@ -80,7 +80,7 @@ async function run(prompts, context, config, signal, emit, streamFn) {
   for (;;) {
     emit({ type: "turn_start" });
     for (const message of pending) add(message, true);
-    const message = await answer(context, config, signal, emit, streamFn);
+    const message = await streamMessage(context, config, signal, emit, streamFn);
     add(message, false);
     const calls = isStop(message.stopReason) ? [] : message.content.filter((block) => block.type === "toolCall");
     const toolResults = await runCalls(context.tools ?? [], calls, config, context, signal, emit);
@@ -108,14 +108,14 @@ function loop(prompts, context, config, signal, streamFn) {
   return stream;
 }
 
-// Begins a loop with something new to say.
+// Starts a loop with new prompts.
 export function agentLoop(prompts, context, config, signal, streamFn = streamModel) {
   return loop(prompts, context, config, signal, streamFn);
 }
 
-// Goes on with a conversation as it is.
+// Continues a conversation without a new prompt.
 export function agentLoopContinue(context, config, signal, streamFn = streamModel) {
-  if (context.messages.length === 0) throw new Error("there is no conversation to go on with");
-  if (context.messages.at(-1).role === "assistant") throw new Error("the last message is an answer; there is nothing to go on with");
+  if (context.messages.length === 0) throw new Error("cannot continue: the conversation has no messages");
+  if (context.messages.at(-1).role === "assistant") throw new Error("cannot continue: the last message is from the assistant");
   return loop([], context, config, signal, streamFn);
 }

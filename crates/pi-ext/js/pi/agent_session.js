@@ -1,7 +1,7 @@
-// Agents that an extension runs by itself, beside the live session.
+// Agents that an extension runs in addition to the live session.
 import { call, request } from "pi:host";
 import { describeTool } from "pi:pi/registry";
-import { keep, release } from "pi:pi/work";
+import { register, unregister } from "pi:pi/callbacks";
 
 const optional = (value) => value ?? undefined;
 
@@ -16,18 +16,18 @@ export class AgentSession {
     this.#sessionManager = sessionManager;
     this.#resourceLoader = resourceLoader;
   }
-  #get(what, args) {
-    return call(`agent.${what}`, { ...args, agent: this.#agent });
+  #get(name, args) {
+    return call(`agent.${name}`, { ...args, agent: this.#agent });
   }
-  #do(verb, args) {
-    return request(`agent.${verb}`, { ...args, agent: this.#agent });
+  #do(method, args) {
+    return request(`agent.${method}`, { ...args, agent: this.#agent });
   }
   #state(name) {
     return optional(this.#get("state")[name]);
   }
 
   // Called with every event of the agent.
-  tell(event) {
+  dispatch(event) {
     for (const listener of [...this.#listeners]) listener(event);
   }
   subscribe(listener) {
@@ -81,11 +81,11 @@ export class AgentSession {
   abortBash() {
     this.#get("abortBash");
   }
-  // Extensions have their part in the live session alone.
+  // Extensions apply only to the live session.
   async bindExtensions() {}
   dispose() {
     this.#listeners.clear();
-    release(this.#agent);
+    unregister(this.#agent);
     return this.#do("dispose");
   }
 
@@ -178,7 +178,7 @@ export class AgentSession {
   }
 }
 
-// What a loader of resources says that an agent can be started with.
+// Converts the resources of a loader to agent options.
 async function resourcesOf(loader) {
   if (!loader) return {};
   const skills = loader.getSkills?.().skills ?? [];
@@ -197,18 +197,17 @@ async function resourcesOf(loader) {
   };
 }
 
-// Starts an agent.
 export async function createAgentSession(options = {}) {
   const { cwd, agentDir, model, thinkingLevel, tools, noTools, excludeTools = [], customTools = [], sessionManager, resourceLoader } = options;
   let session;
   const execute = async ({ name, callId, arguments: args }, signal, signalId) => {
-    const tool = customTools.find((one) => one.name === name);
+    const tool = customTools.find((candidate) => candidate.name === name);
     const onUpdate = (partial) => void call("tool.update", { signalId, partial });
     const { content = [], details, usage, terminate } = (await tool.execute(callId, args, signal, onUpdate)) ?? {};
     return { content, details, usage, terminate };
   };
-  const number = keep({ event: (event) => session?.tell(event), tool: execute });
-  const wanted = sessionManager?.wanted;
+  const number = register({ event: (event) => session?.dispatch(event), tool: execute });
+  const opened = sessionManager?.openOptions;
   try {
     const started = await request("agent.create", {
       number,
@@ -216,20 +215,20 @@ export async function createAgentSession(options = {}) {
       agentDir,
       model: model && { provider: model.provider, id: model.id },
       thinkingLevel,
-      // Tools used to be given as such; their names say the same.
+      // Older extensions pass tool objects instead of names.
       tools: tools?.map((tool) => (typeof tool === "string" ? tool : tool.name)),
       noTools,
       excludeTools,
       customTools: customTools.map(describeTool),
-      isInMemory: wanted?.kind === "memory",
-      sessionFile: wanted && wanted.kind !== "memory" && wanted.kind !== "create" ? wanted.file : undefined,
-      sessionDir: wanted?.sessionDir,
+      isInMemory: opened?.kind === "memory",
+      sessionFile: opened && opened.kind !== "memory" && opened.kind !== "create" ? opened.file : undefined,
+      sessionDir: opened?.sessionDir,
       resources: await resourcesOf(resourceLoader),
     });
     session = new AgentSession(number, { sessionManager, resourceLoader });
     return { session, extensionsResult: { extensions: [], errors: [] }, modelFallbackMessage: optional(started.modelFallbackMessage) };
   } catch (error) {
-    release(number);
+    unregister(number);
     throw error;
   }
 }

@@ -2,54 +2,54 @@
 import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
-import { describeCommand, describeProvider, describeTool, tellSubscriptions } from "pi:pi/registry";
+import { describeCommand, describeProvider, describeTool, publishSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
 
-function requireText(value, what) {
-  if (typeof value !== "string" || value === "") throw new TypeError(`${what} must be a text that is not empty`);
+function requireNonEmpty(value, name) {
+  if (typeof value !== "string" || value === "") throw new TypeError(`${name} must be a non-empty string`);
 }
 
-// Makes the object an extension's factory is given.
+// Creates the object that is passed to an extension's factory.
 export function createApi(extension) {
   return {
     on(event, handler) {
-      requireText(event, "the name of an event");
-      if (typeof handler !== "function") throw new TypeError(`the handler of ${event} must be a function`);
+      requireNonEmpty(event, "event name");
+      if (typeof handler !== "function") throw new TypeError(`handler for ${event} must be a function`);
       const handlers = extension.handlers.get(event) ?? [];
-      // Another list each time: a dispatch goes on with the one it began with.
+      // Copied, since a running dispatch keeps iterating over the old list.
       extension.handlers.set(event, [...handlers, handler]);
-      tellSubscriptions(extension);
+      publishSubscriptions(extension);
       return () => {
         const current = extension.handlers.get(event) ?? [];
         const position = current.indexOf(handler);
         if (position < 0) return;
         extension.handlers.set(event, current.filter((_, index) => index !== position));
-        tellSubscriptions(extension);
+        publishSubscriptions(extension);
       };
     },
 
     registerTool(tool) {
-      requireText(tool?.name, "the name of a tool");
-      if (typeof tool.execute !== "function") throw new TypeError(`the tool ${tool.name} has no execute function`);
+      requireNonEmpty(tool?.name, "tool name");
+      if (typeof tool.execute !== "function") throw new TypeError(`tool ${tool.name} has no execute function`);
       if (tool.parameters?.type !== "object") {
-        throw new TypeError(`the parameters of the tool ${tool.name} must be the schema of an object`);
+        throw new TypeError(`parameters of tool ${tool.name} must be an object schema`);
       }
       extension.tools.set(tool.name, tool);
       if (extension.isBound) call("tool.register", { extension: extension.path, tool: describeTool(tool) });
     },
     registerCommand(name, command) {
-      requireText(name, "the name of a command");
+      requireNonEmpty(name, "command name");
       extension.commands.set(name, command);
       if (extension.isBound) call("command.register", { extension: extension.path, command: describeCommand(name, command) });
     },
     registerShortcut(key, shortcut) {
-      requireText(key, "the key of a shortcut");
+      requireNonEmpty(key, "shortcut key");
       extension.shortcuts.set(key, shortcut);
       if (extension.isBound) call("shortcut.register", { extension: extension.path, shortcut: { key, description: shortcut.description } });
     },
     registerFlag(name, flag) {
-      requireText(name, "the name of a flag");
+      requireNonEmpty(name, "flag name");
       extension.flags.set(name, { ...flag, value: flag.default });
     },
     getFlag(name) {
@@ -69,7 +69,7 @@ export function createApi(extension) {
     },
     registerProvider(nameOrProvider, config) {
       const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config ?? {}] : [nameOrProvider.id, nameOrProvider];
-      requireText(name, "the name of a provider");
+      requireNonEmpty(name, "provider name");
       extension.providers = [...extension.providers.filter((known) => known.name !== name), { name, config: settings }];
       if (extension.isBound) call("provider.register", { extension: extension.path, provider: describeProvider(name, settings) });
     },
@@ -97,7 +97,7 @@ export function createApi(extension) {
       call("entry.label", { entryId, label });
     },
     exec(command, args, options) {
-      // Loaded when it is first used: processes need half of Node.
+      // Loaded lazily, since child processes depend on many Node modules.
       return requireModule("pi:pi/exec").exec(command, args, { ...options, cwd: options?.cwd ?? call("context").cwd });
     },
     getActiveTools() {

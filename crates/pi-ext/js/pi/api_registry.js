@@ -1,4 +1,4 @@
-// Protocols by their names: the program's own, and those that extensions bring.
+// API implementations by name: built-in ones and those registered by extensions.
 import { streamOnWire, WIRE_APIS } from "pi:pi/model_streams";
 
 const registered = new Map();
@@ -21,7 +21,7 @@ export function getApiProviders() {
   return [...names].map(getApiProvider);
 }
 
-// Asks a model by whatever stands behind the protocol it names.
+// Calls a model through the implementation of its API.
 export function stream(model, context, options) {
   return (registered.get(model.api)?.stream ?? streamOnWire)(model, context, options);
 }

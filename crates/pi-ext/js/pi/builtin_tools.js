@@ -1,15 +1,15 @@
-// The program's own tools as values: for an extension to run, change or put in the place of the original.
+// Built-in tools as objects that an extension can run, wrap or replace.
 import { call } from "pi:host";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileHandlers, fileOperationsOf, shellHandlers } from "pi:pi/tool_operations";
 import { truncateHead } from "pi:pi/truncate";
-import { perform } from "pi:pi/work";
+import { requestWithCallbacks } from "pi:pi/callbacks";
 
 const SHELLS = ["bash", "powershell"];
 const FIND_LIMIT = 1000;
 
-// What a hook of an extension makes of a command before it runs.
-function spawned(cwd, args, { commandPrefix, spawnHook }) {
+// Applies the command prefix and the spawn hook of an extension.
+function applySpawnHook(cwd, args, { commandPrefix, spawnHook }) {
   const command = commandPrefix ? `${commandPrefix}\n${args.command}` : args.command;
   if (!spawnHook) return { cwd, args: { ...args, command } };
   const context = spawnHook({ command, cwd, env: { ...process.env } });
@@ -17,40 +17,40 @@ function spawned(cwd, args, { commandPrefix, spawnHook }) {
 }
 
 async function runShell(name, cwd, options, callId, args, signal, onUpdate) {
-  const prepared = spawned(cwd, args, options);
+  const prepared = applySpawnHook(cwd, args, options);
   const handlers = options.operations ? shellHandlers(options.operations) : {};
-  const how = { hasProcesses: Boolean(options.operations), shellPath: options.shellPath, env: prepared.env };
-  return perform("builtin.run", { name, cwd: prepared.cwd, callId, arguments: prepared.args, ...how }, { ...handlers, update: onUpdate }, signal);
+  const extra = { hasProcesses: Boolean(options.operations), shellPath: options.shellPath, env: prepared.env };
+  return requestWithCallbacks("builtin.run", { name, cwd: prepared.cwd, callId, arguments: prepared.args, ...extra }, { ...handlers, update: onUpdate }, signal);
 }
 
 async function runOnFiles(name, cwd, options, callId, args, signal, onUpdate) {
   const operations = fileOperationsOf(options.operations);
   const handlers = operations.length > 0 ? fileHandlers(options.operations) : {};
-  const how = { operations, resizeImages: options.autoResizeImages };
-  return perform("builtin.run", { name, cwd, callId, arguments: args, ...how }, { ...handlers, update: onUpdate }, signal);
+  const extra = { operations, resizeImages: options.autoResizeImages };
+  return requestWithCallbacks("builtin.run", { name, cwd, callId, arguments: args, ...extra }, { ...handlers, update: onUpdate }, signal);
 }
 
-// Finds files where an extension brings its own search.
-async function findThrough(operations, cwd, { pattern, path = ".", limit = FIND_LIMIT }) {
-  const folder = resolve(cwd, path);
-  if (!(await operations.exists(folder))) throw new Error(`Path not found: ${folder}`);
-  const found = await operations.glob(pattern, folder, { ignore: ["**/node_modules/**", "**/.git/**"], limit });
+// Implements `find` with the file operations of an extension.
+async function findWithOperations(operations, cwd, { pattern, path = ".", limit = FIND_LIMIT }) {
+  const directory = resolve(cwd, path);
+  if (!(await operations.exists(directory))) throw new Error(`Path not found: ${directory}`);
+  const found = await operations.glob(pattern, directory, { ignore: ["**/node_modules/**", "**/.git/**"], limit });
   if (found.length === 0) return { content: [{ type: "text", text: "No files found matching pattern" }], details: undefined };
-  const shown = found.slice(0, limit).map((file) => (isAbsolute(file) ? relative(folder, file) : file));
+  const shown = found.slice(0, limit).map((file) => (isAbsolute(file) ? relative(directory, file) : file));
   const { content, truncated, ...truncation } = truncateHead(shown.join("\n"), { maxLines: Number.MAX_SAFE_INTEGER });
   const isFull = found.length >= limit;
-  const text = isFull ? `${content}\n\n[${limit} results are shown, the most that were asked for]` : content;
+  const text = isFull ? `${content}\n\n[${limit} results limit reached]` : content;
   const details = { ...(truncated && { truncation: { content, truncated, ...truncation } }), ...(isFull && { resultLimitReached: limit }) };
   return { content: [{ type: "text", text }], details: truncated || isFull ? details : undefined };
 }
 
 function runner(name, cwd, options) {
   if (SHELLS.includes(name)) return (...call) => runShell(name, cwd, options, ...call);
-  if (name === "find" && options.operations?.glob) return (_callId, args) => findThrough(options.operations, cwd, args);
+  if (name === "find" && options.operations?.glob) return (_callId, args) => findWithOperations(options.operations, cwd, args);
   return (...call) => runOnFiles(name, cwd, options, ...call);
 }
 
-// Makes the definition of a tool.
+// Creates a tool definition for `registerTool`.
 export function createDefinition(name, cwd, options = {}) {
   const { promptSnippet, promptGuidelines, ...described } = call("builtin.describe", { name });
   const run = runner(name, cwd, options);
@@ -63,19 +63,19 @@ export function createDefinition(name, cwd, options = {}) {
   };
 }
 
-// Makes a tool as an agent runs it.
+// Creates a tool for an agent, without prompt fields.
 export function createTool(name, cwd, options) {
   const { promptSnippet, promptGuidelines, ...tool } = createDefinition(name, cwd, options);
   return tool;
 }
 
-// Runs commands on this machine, for extensions that run them by themselves.
+// Shell operations that run commands on this machine.
 export function createLocalOperations(shell, options = {}) {
   return {
     async exec(command, cwd, { onData, signal, timeout, env } = {}) {
       const output = (data) => void onData?.(Buffer.from(data, "base64"));
       const run = { command, cwd, timeout, env: env ?? { ...process.env }, shell, shellPath: options.shellPath };
-      return perform("builtin.shell", run, { output }, signal);
+      return requestWithCallbacks("builtin.shell", run, { output }, signal);
     },
   };
 }

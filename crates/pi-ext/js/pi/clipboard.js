@@ -1,4 +1,4 @@
-// Puts text into the clipboard, through the program that the system has for it.
+// Copies text to the clipboard with the system's clipboard program.
 import { spawn } from "node:child_process";
 
 const PROGRAMS = {
@@ -11,9 +11,9 @@ function copyWith([program, ...args], text) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ["pipe", "ignore", "ignore"] });
     child.on("error", reject);
-    // How it ends tells more than that it stopped reading.
+    // Ignored, since the exit code is more informative than a write error.
     child.stdin.on("error", () => {});
-    child.on("close", (code) => (code === 0 ? resolve() : reject(new Error(`${program} ended with ${code}`))));
+    child.on("close", (code) => (code === 0 ? resolve() : reject(new Error(`${program} exited with code ${code}`))));
     child.stdin.end(text);
   });
 }
@@ -27,5 +27,5 @@ export async function copyToClipboard(text) {
       failure = error;
     }
   }
-  throw new Error(`no program to fill the clipboard is there (wl-copy, xclip, xsel): ${failure?.message}`);
+  throw new Error(`no clipboard program found; install wl-copy, xclip or xsel: ${failure?.message}`);
 }

@@ -1,8 +1,8 @@
-// Completion at the prompt: the program's own provider as extensions wrap it, and theirs as the program asks it.
+// Prompt completion: the built-in provider that extensions wrap, and the wrapped provider that the program calls.
 import { call, request } from "pi:host";
 import { guarded } from "pi:pi/mount";
 
-// The program's own completions.
+// The built-in completion provider.
 const builtIn = {
   triggerCharacters: [],
   async getSuggestions(lines, cursorLine, cursorCol, options) {
@@ -11,8 +11,8 @@ const builtIn = {
     return options?.signal?.aborted ? null : found;
   },
   applyCompletion(lines, cursorLine, cursorCol, item, prefix) {
-    const done = call("ui.applyCompletion", { line: lines[cursorLine] ?? "", column: cursorCol, item, prefix });
-    return { lines: lines.map((line, index) => (index === cursorLine ? done.line : line)), cursorLine, cursorCol: done.column };
+    const applied = call("ui.applyCompletion", { line: lines[cursorLine] ?? "", column: cursorCol, item, prefix });
+    return { lines: lines.map((line, index) => (index === cursorLine ? applied.line : line)), cursorLine, cursorCol: applied.column };
   },
   shouldTriggerFileCompletion(lines, cursorLine, cursorCol) {
     return call("ui.completesPath", { lines, line: cursorLine, column: cursorCol });
@@ -22,25 +22,25 @@ const builtIn = {
 let current = builtIn;
 const listeners = new Set();
 
-// Returns the provider of the prompt; `listener` hears of another.
+// Returns the current provider. `listener` is called when it changes.
 export function provider(listener) {
   if (listener) listeners.add(listener);
   return current;
 }
 
-// Puts a provider around the one there is.
+// Wraps the current provider.
 export function wrapProvider(factory) {
   current = factory(current);
   call("ui.change", { kind: "completion", triggers: (current.triggerCharacters ?? []).map(String) });
   for (const listener of listeners) guarded("addAutocompleteProvider", () => listener(current));
 }
 
-let asking;
+let pendingRequest;
 
-// Called by the program: what may be completed, by the extensions' provider.
+// Called by the program to get suggestions. Aborts the previous request.
 export async function suggest(lines, cursorLine, cursorCol, force) {
-  asking?.abort();
-  const controller = (asking = new AbortController());
+  pendingRequest?.abort();
+  const controller = (pendingRequest = new AbortController());
   const found = await current.getSuggestions(lines, cursorLine, cursorCol, { signal: controller.signal, force });
   return controller.signal.aborted ? null : (found ?? null);
 }

@@ -1,5 +1,5 @@
-// What a handler is given beside its event. Everything is asked for when it is looked at, so nothing here is
-// ever out of date; once the session is gone the program refuses to answer.
+// The context passed to handlers. Properties are read from the program on access, so they are never stale; after
+// the session ends, access throws.
 import { call, request } from "pi:host";
 import { createModelRegistry } from "pi:pi/model_registry";
 import { reportError } from "pi:pi/report";
@@ -18,7 +18,7 @@ function compact(options = {}) {
   );
 }
 
-// Makes the context of a handler; `signalId` names the work that can be cancelled.
+// Creates the context of a handler. `signalId` identifies its abort signal.
 export function createContext(signalId) {
   return {
     get ui() {
@@ -64,7 +64,7 @@ export function createContext(signalId) {
   };
 }
 
-async function afterwards(result, options) {
+async function runWithSession(result, options) {
   if (!result.cancelled && options?.withSession) {
     call("replacement.adopt");
     try {
@@ -76,15 +76,15 @@ async function afterwards(result, options) {
   return result;
 }
 
-// The verbs that put another session in the place of this one.
-function sessionVerbs() {
+// Actions that are available only to commands, such as replacing the session.
+function sessionActions() {
   return {
     getSystemPromptOptions: () => call("systemPrompt.options"),
     waitForIdle: () => request("idle"),
-    newSession: async (options) => afterwards(await request("session.new", { parentSession: options?.parentSession }), options),
-    fork: async (entryId, options) => afterwards(await request("session.fork", { entryId, position: options?.position }), options),
+    newSession: async (options) => runWithSession(await request("session.new", { parentSession: options?.parentSession }), options),
+    fork: async (entryId, options) => runWithSession(await request("session.fork", { entryId, position: options?.position }), options),
     navigateTree: (targetId, options) => request("session.navigate", { targetId, ...options }),
-    switchSession: async (path, options) => afterwards(await request("session.switch", { path }), options),
+    switchSession: async (path, options) => runWithSession(await request("session.switch", { path }), options),
     reload: () => request("session.reload"),
   };
 }
@@ -93,12 +93,12 @@ function withLiveMembers(context, members) {
   return Object.defineProperties(context, Object.getOwnPropertyDescriptors(members));
 }
 
-// Makes the context of a command.
+// Creates the context of a command.
 export function createCommandContext() {
-  return withLiveMembers(createContext(), sessionVerbs());
+  return withLiveMembers(createContext(), sessionActions());
 }
 
-// Makes the context of the session that took the place of the one a command began in.
+// Creates the context of the session that replaced the one a command started in.
 function createReplacementContext() {
   return withLiveMembers(createCommandContext(), {
     sendMessage: (message, options) => request("message.send", { message, options: options ?? {} }),
@@ -106,11 +106,11 @@ function createReplacementContext() {
   });
 }
 
-// Makes the context of `project_trust`, when there is no session yet.
+// Creates the context of `project_trust` handlers, which run before a session exists.
 export function createTrustContext() {
   const { cwd, mode } = call("context");
-  // Only a terminal can ask before the session begins; elsewhere nobody listens yet.
+  // Only the terminal UI can show dialogs before the session starts.
   const hasUI = mode === "tui";
-  const nobody = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: ui.notify };
-  return { cwd, mode, hasUI, ui: hasUI ? { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } : nobody };
+  const noUi = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: ui.notify };
+  return { cwd, mode, hasUI, ui: hasUI ? { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } : noUi };
 }

@@ -1,42 +1,42 @@
-// Brings events to the extensions, one handler after the other in load order, and makes one result of theirs.
-// A handler that fails is reported and passed over, except where an event's own rule says otherwise.
+// Dispatches events to extension handlers sequentially, in load order, and combines their results.
+// Failing handlers are reported and skipped, unless the rule of an event says otherwise.
 import { createCommandContext, createContext, createTrustContext } from "pi:pi/context";
 import { messageOf, reportError } from "pi:pi/report";
 import { extensionOf, extensions } from "pi:pi/registry";
-import { forget, signalOf } from "pi:pi/signals";
+import { releaseSignal, signalOf } from "pi:pi/signals";
 import { shellHandlers } from "pi:pi/tool_operations";
-import { keep } from "pi:pi/work";
+import { register } from "pi:pi/callbacks";
 
-// Where each dispatch is, so that it can go on behind an extension the engine has stopped.
-const places = new Map();
-const PLACE = Symbol("place");
+// Events in progress by dispatch ID, so that a dispatch can continue after an extension was interrupted.
+const dispatches = new Map();
+const POSITION = Symbol("position");
 
-// The extensions that have not heard of an event, one by one.
+// Iterates over the extensions that have not received an event yet.
 function* remaining(event) {
-  const place = event[PLACE];
-  while (place.next < extensions.length) yield extensions[place.next++];
+  const position = event[POSITION];
+  while (position.next < extensions.length) yield extensions[position.next++];
 }
 
-// Calls every handler of an event; `take` sees each result and ends the round by returning true, as does
-// `failed`, which sees what is thrown before anybody is told.
-async function round(event, context, take, failed = undefined) {
+// Calls all handlers of an event. `onResult` receives each result and stops the dispatch by returning true.
+// `onError` receives each exception and does the same; if it returns false, the exception is reported.
+async function runHandlers(event, context, onResult, onError = undefined) {
   for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       try {
         const result = await handler(event, context);
-        if (take?.(result, extension)) return;
+        if (onResult?.(result, extension)) return;
       } catch (error) {
-        if (failed?.(error, extension)) return;
+        if (onError?.(error, extension)) return;
         reportError(extension.path, event.type, error);
       }
     }
   }
 }
 
-// Later results win, one that cancels ends the round.
+// The last result wins; a result that cancels stops the dispatch.
 async function cancellable(event, context) {
   let last;
-  await round(event, context, (result) => {
+  await runHandlers(event, context, (result) => {
     if (result === undefined || result === null) return false;
     last = result;
     return result.cancel === true;
@@ -44,9 +44,9 @@ async function cancellable(event, context) {
   return last;
 }
 
-async function boundary(event, context) {
+async function turnEnd(event, context) {
   let changed = false;
-  await round(event, context, (result) => {
+  await runHandlers(event, context, (result) => {
     if (Array.isArray(result?.entries)) {
       event.entries = result.entries;
       changed = true;
@@ -65,12 +65,12 @@ const rules = {
   session_before_fork: cancellable,
   session_before_compact: cancellable,
   session_before_tree: cancellable,
-  turn_end: boundary,
-  agent_before_settle: boundary,
+  turn_end: turnEnd,
+  agent_before_settle: turnEnd,
 
   async project_trust(event) {
     let decision;
-    await round(event, createTrustContext(), (result) => {
+    await runHandlers(event, createTrustContext(), (result) => {
       if (!result || result.trusted === undefined || result.trusted === "undecided") return false;
       decision = result;
       return true;
@@ -80,7 +80,7 @@ const rules = {
 
   async resources_discover(event, context) {
     const found = { skillPaths: [], promptPaths: [], themePaths: [] };
-    await round(event, context, (result, extension) => {
+    await runHandlers(event, context, (result, extension) => {
       for (const kind of Object.keys(found)) {
         for (const path of result?.[kind] ?? []) found[kind].push({ path, extension: extension.path });
       }
@@ -92,7 +92,7 @@ const rules = {
   async input(event, context) {
     let changed = false;
     let handled = false;
-    await round(event, context, (result) => {
+    await runHandlers(event, context, (result) => {
       if (result?.action === "handled") {
         handled = true;
         return true;
@@ -111,7 +111,7 @@ const rules = {
   async before_agent_start(event, context) {
     const messages = [];
     let systemPrompt;
-    await round(event, context, (result) => {
+    await runHandlers(event, context, (result) => {
       if (result?.message) messages.push(result.message);
       if (typeof result?.systemPrompt === "string") {
         systemPrompt = result.systemPrompt;
@@ -124,10 +124,10 @@ const rules = {
 
   async message_end(event, context) {
     let changed = false;
-    await round(event, context, (result, extension) => {
+    await runHandlers(event, context, (result, extension) => {
       if (!result?.message) return false;
       if (result.message.role !== event.message.role) {
-        reportError(extension.path, event.type, new Error("a message can only be replaced by one of the same role"));
+        reportError(extension.path, event.type, new Error("a message can only be replaced by a message with the same role"));
         return false;
       }
       event.message = result.message;
@@ -139,7 +139,7 @@ const rules = {
 
   async tool_call(event, context) {
     let verdict;
-    await round(
+    await runHandlers(
       event,
       context,
       (result) => {
@@ -156,7 +156,7 @@ const rules = {
 
   async tool_result(event, context) {
     const changes = {};
-    await round(event, context, (result) => {
+    await runHandlers(event, context, (result) => {
       for (const field of ["content", "details", "isError", "usage"]) {
         if (result?.[field] !== undefined) changes[field] = event[field] = result[field];
       }
@@ -174,7 +174,7 @@ const rules = {
   },
 
   async before_provider_request(event, context) {
-    await round(event, context, (result) => {
+    await runHandlers(event, context, (result) => {
       if (result !== undefined) event.payload = result;
       return false;
     });
@@ -182,18 +182,18 @@ const rules = {
   },
 
   async before_provider_headers(event, context) {
-    await round(event, context);
+    await runHandlers(event, context);
     return { headers: event.headers };
   },
 
   async user_bash(event, context) {
     let verdict;
-    await round(
+    await runHandlers(
       event,
       context,
       (result) => {
         if (result === undefined || result === null) return false;
-        verdict = result.operations ? { operations: keep(shellHandlers(result.operations)) } : { result: result.result };
+        verdict = result.operations ? { operations: register(shellHandlers(result.operations)) } : { result: result.result };
         return true;
       },
       (error, extension) => {
@@ -206,7 +206,7 @@ const rules = {
   },
 };
 
-// Every handler works on a list of its own, so that a failure half-way leaves no trace.
+// Each handler gets its own copy, so that a failing handler leaves no partial changes.
 async function transformMessages(event, context) {
   let messages = event.messages;
   for (const extension of remaining(event)) {
@@ -223,22 +223,22 @@ async function transformMessages(event, context) {
   return messages;
 }
 
-// Called by the program with an event; returns what the extensions make of it. Without an event it goes on with
-// the dispatch of that number, which the engine has stopped.
-export async function emit(given, signalId, dispatchId) {
-  const event = given ?? places.get(dispatchId);
+// Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
+// this ID after the engine interrupted a handler.
+export async function emit(newEvent, signalId, dispatchId) {
+  const event = newEvent ?? dispatches.get(dispatchId);
   if (!event) return undefined;
-  if (given) Object.defineProperty(event, PLACE, { value: { next: 0 } });
-  if (dispatchId !== undefined) places.set(dispatchId, event);
+  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0 } });
+  if (dispatchId !== undefined) dispatches.set(dispatchId, event);
   const context = event.type === "project_trust" ? undefined : createContext(signalId);
   const signal = signalOf(signalId);
   if (signal) event.signal = signal;
   try {
     const rule = rules[event.type];
-    return rule ? await rule(event, context) : void (await round(event, context));
+    return rule ? await rule(event, context) : void (await runHandlers(event, context));
   } finally {
-    places.delete(dispatchId);
-    if (signalId !== undefined && signalId !== null) forget(signalId);
+    dispatches.delete(dispatchId);
+    if (signalId !== undefined && signalId !== null) releaseSignal(signalId);
   }
 }
 
@@ -247,7 +247,7 @@ export async function runCommand(path, name, args) {
   try {
     await extensionOf(path).commands.get(name).handler(args, createCommandContext());
   } catch (error) {
-    // Commands are known by their names, wherever they come from.
+    // Commands are identified by name, regardless of their extension.
     reportError(`command:${name}`, "command", error);
   }
 }

@@ -1,7 +1,7 @@
-// The bus extensions talk to each other on.
+// Event bus for communication between extensions.
 import { reportError } from "pi:pi/report";
 
-// Makes a bus; a listener that fails is reported and keeps nobody else from hearing.
+// Creates an event bus. Errors in a listener are reported and do not affect other listeners.
 export function createEventBus() {
   const channels = new Map();
   return {
@@ -16,7 +16,7 @@ export function createEventBus() {
     },
     on(channel, listener) {
       channels.set(channel, [...(channels.get(channel) ?? []), listener]);
-      return () => channels.set(channel, (channels.get(channel) ?? []).filter((one) => one !== listener));
+      return () => channels.set(channel, (channels.get(channel) ?? []).filter((candidate) => candidate !== listener));
     },
     clear() {
       channels.clear();

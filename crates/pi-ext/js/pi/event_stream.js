@@ -1,4 +1,4 @@
-// Streams that one side pushes into and the other iterates, with a result at the end.
+// Push-based async iterable streams with a final result.
 export class EventStream {
   #waiting = [];
   #events = [];
@@ -48,7 +48,7 @@ export class EventStream {
   }
 }
 
-// The answer of a model as it arrives.
+// The event stream of an assistant message.
 export class AssistantMessageEventStream extends EventStream {
   constructor() {
     super(

@@ -1,9 +1,10 @@
-// Runs a program for an extension, without a shell.
+// Implements `pi.exec`: runs a program without a shell.
 import { spawn } from "node:child_process";
 
-const PATIENCE = 5000;
+// Milliseconds between SIGTERM and SIGKILL.
+const KILL_DELAY = 5000;
 
-// Runs a program to its end; it is asked to stop at the timeout, and made to five seconds later.
+// Runs a program to completion. On timeout or abort it is sent SIGTERM, then SIGKILL.
 export function exec(command, args, options = {}) {
   return new Promise((resolve) => {
     let stdout = "";
@@ -16,7 +17,7 @@ export function exec(command, args, options = {}) {
       if (killed) return;
       killed = true;
       child.kill("SIGTERM");
-      lastResort = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
+      lastResort = setTimeout(() => child.kill("SIGKILL"), KILL_DELAY);
     };
     const end = (code) => {
       clearTimeout(timer);
@@ -27,7 +28,7 @@ export function exec(command, args, options = {}) {
     if (options.timeout > 0) timer = setTimeout(kill, options.timeout);
     if (options.signal?.aborted) kill();
     else options.signal?.addEventListener("abort", kill, { once: true });
-    // As text, since a character may stand on the border of two pieces.
+    // Decoded by the stream, since a character may span two chunks.
     child.stdout?.setEncoding("utf8").on("data", (text) => (stdout += text));
     child.stderr?.setEncoding("utf8").on("data", (text) => (stderr += text));
     child.on("error", () => end(1));

@@ -1,4 +1,4 @@
-// Lets changes of one file wait for each other.
+// Serializes changes to the same file.
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 
@@ -12,7 +12,7 @@ function keyOf(path) {
   }
 }
 
-// Runs a change when those of the same file that were asked for before are done.
+// Runs a change after all earlier changes to the same file have finished.
 export function withFileMutationQueue(path, change) {
   const key = keyOf(path);
   const before = queues.get(key) ?? Promise.resolve();

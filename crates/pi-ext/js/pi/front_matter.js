@@ -1,4 +1,4 @@
-// The lines between `---` at the head of a text: keys and plain values.
+// Front matter: keys and simple values between `---` lines at the start of a text.
 function split(content) {
   const text = content.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   const end = text.startsWith("---") ? text.indexOf("\n---", 3) : -1;
@@ -9,13 +9,13 @@ function split(content) {
 function valueOf(text) {
   const value = text.trim();
   if (/^(".*"|'.*')$/s.test(value)) return value.slice(1, -1);
-  if (/^\[.*\]$/s.test(value)) return value.slice(1, -1).split(",").map(valueOf).filter((one) => one !== "");
+  if (/^\[.*\]$/s.test(value)) return value.slice(1, -1).split(",").map(valueOf).filter((item) => item !== "");
   if (value === "true" || value === "false") return value === "true";
   if (value === "" || value === "null" || value === "~") return null;
   return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
 }
 
-// Reads the keys and returns them with the text below.
+// Returns the front matter and the text after it.
 export function parseFrontmatter(content) {
   const { lines, body } = split(content);
   const frontmatter = {};
@@ -29,7 +29,7 @@ export function parseFrontmatter(content) {
   return { frontmatter, body };
 }
 
-// Returns the text without its head.
+// Returns the text without its front matter.
 export function stripFrontmatter(content) {
   return split(content).body;
 }

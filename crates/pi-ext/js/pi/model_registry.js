@@ -1,14 +1,14 @@
-// The models and providers as extensions see them.
+// The models and providers available to extensions.
 import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { describeProvider, ownerOfCall } from "pi:pi/registry";
 
 const registered = new Map();
 
-// Loaded when a model is first asked.
+// Loaded when a model is first called.
 const streams = () => requireModule("pi:pi/model_streams");
 
-// The view of the program's models; there is one collection, whoever makes a view of it.
+// A view of the program's models. All instances share the same models.
 export class ModelRegistry {
   refresh() {
     return request("models.refresh");
@@ -101,7 +101,7 @@ export class ModelRegistry {
 
 const registry = new ModelRegistry();
 
-// Returns the view of the models.
+// Returns the shared registry.
 export function createModelRegistry() {
   return registry;
 }

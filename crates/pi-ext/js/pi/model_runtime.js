@@ -1,4 +1,4 @@
-// The program's models under the name that programs around an agent know them by.
+// The model registry with the interface that code embedding an agent expects.
 import { ModelRegistry } from "pi:pi/model_registry";
 
 export class ModelRuntime extends ModelRegistry {

@@ -1,8 +1,8 @@
-// The answers of models, as streams of events. What an event adds comes from the program; the message so far is kept here.
+// Model responses as event streams. The program sends deltas; the partial message is assembled here.
 import { AssistantMessageEventStream } from "pi:pi/event_stream";
-import { perform } from "pi:pi/work";
+import { requestWithCallbacks } from "pi:pi/callbacks";
 
-// The usage of an answer that has cost nothing yet.
+// Returns a usage record of zeros.
 export function noUsage() {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
   return { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
@@ -12,8 +12,8 @@ function emptyMessage(model) {
   return { role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage: noUsage(), stopReason: "stop", timestamp: Date.now() };
 }
 
-// How each kind of event changes the message so far.
-const growth = {
+// Applies each type of event to the partial message.
+const reducers = {
   text_start: (content, { contentIndex }) => void (content[contentIndex] = { type: "text", text: "" }),
   text_delta: (content, { contentIndex, delta }) => void (content[contentIndex].text += delta),
   text_end: (content, event) => void (content[event.contentIndex].text = event.content),
@@ -24,9 +24,9 @@ const growth = {
   toolcall_end: (content, { contentIndex, toolCall }) => void (content[contentIndex] = { type: "toolCall", ...toolCall }),
 };
 
-// Asks a model and returns its answer as it comes.
+// Calls a model and returns the stream of its response.
 export function streamModel(model, context = {}, options = {}, onWire = false) {
-  const { signal, onPayload, onResponse, ...asking } = options ?? {};
+  const { signal, onPayload, onResponse, ...requestOptions } = options ?? {};
   const stream = new AssistantMessageEventStream();
   const partial = emptyMessage(model);
   let last;
@@ -36,13 +36,13 @@ export function streamModel(model, context = {}, options = {}, onWire = false) {
         last = event;
         continue;
       }
-      growth[event.type]?.(partial.content, event);
+      reducers[event.type]?.(partial.content, event);
       stream.push({ ...event, partial });
     }
   };
   const { systemPrompt, messages = [], tools } = context;
   const conversation = { systemPrompt, messages, tools: tools?.map(({ name, description, parameters }) => ({ name, description, parameters })) };
-  perform("models.stream", { model, context: conversation, options: asking, onWire }, { events }, signal).then(
+  requestWithCallbacks("models.stream", { model, context: conversation, options: requestOptions, onWire }, { events }, signal).then(
     (message) => {
       const isFailure = message.stopReason === "error" || message.stopReason === "aborted";
       const reason = last?.reason ?? message.stopReason;
@@ -58,18 +58,18 @@ export function streamModel(model, context = {}, options = {}, onWire = false) {
   return stream;
 }
 
-// The protocols that the program speaks by itself.
+// APIs implemented by the program.
 export const WIRE_APIS = [
   "anthropic-messages", "azure-openai-responses", "bedrock-converse-stream", "google-generative-ai", "google-vertex",
   "mistral-conversations", "openai-codex-responses", "openai-completions", "openai-responses", "pi-messages",
 ];
 
-// Asks a model by the protocol it names, not through its provider: an extension may stand behind that.
+// Calls a model directly through its API, bypassing its provider, which an extension may have replaced.
 export function streamOnWire(model, context, options) {
   return streamModel(model, context, options, WIRE_APIS.includes(model.api));
 }
 
-// Asks a model and waits for the whole answer.
+// Calls a model and returns the complete response.
 export function completeModel(model, context, options) {
   return streamModel(model, context, options).result();
 }

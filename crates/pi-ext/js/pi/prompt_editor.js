@@ -1,5 +1,5 @@
-// An extension's own editor at the prompt. The program asks it for its text and is told of every change; keys of
-// the application that the editor does not want come back as actions.
+// Custom prompt editor of an extension. The program reads its text and is notified of changes; application keys
+// that the editor does not handle are sent back as actions.
 import { call } from "pi:host";
 import { provider } from "pi:pi/completion";
 import { matchesKey } from "pi:tui/keys";
@@ -9,9 +9,9 @@ import { getEditorTheme, theme } from "pi:pi/theme";
 
 let active;
 
-const change = (kind, what) => void call("ui.change", { kind, ...what });
+const change = (kind, values) => void call("ui.change", { kind, ...values });
 
-// Runs the shortcut a key stands for, if an extension has one; tells whether that is so.
+// Runs the extension shortcut bound to a key. Returns whether there is one.
 function runShortcut(data) {
   for (const { extension, key } of call("ui.shortcuts")) {
     if (!matchesKey(data, key)) continue;
@@ -30,17 +30,17 @@ function connect(editor) {
   editor.setAutocompleteMaxVisible?.(completions);
   editor.setAutocompleteProvider?.(provider((wrapped) => active?.editor === editor && editor.setAutocompleteProvider(wrapped)));
   if (!(editor.actionHandlers instanceof Map)) return;
-  const act = (action) => change("editorAction", { action });
-  editor.onEscape ??= () => act("app.interrupt");
-  editor.onCtrlD ??= () => act("app.exit");
-  editor.onPasteImage ??= () => act("app.clipboard.pasteImage");
+  const sendAction = (action) => change("editorAction", { action });
+  editor.onEscape ??= () => sendAction("app.interrupt");
+  editor.onCtrlD ??= () => sendAction("app.exit");
+  editor.onPasteImage ??= () => sendAction("app.clipboard.pasteImage");
   editor.onExtensionShortcut ??= runShortcut;
   for (const action of actions) {
-    if (!editor.actionHandlers.has(action)) editor.actionHandlers.set(action, () => act(action));
+    if (!editor.actionHandlers.has(action)) editor.actionHandlers.set(action, () => sendAction(action));
   }
 }
 
-// Puts an extension's editor at the prompt, or the program's own again.
+// Replaces the prompt editor, or restores the built-in one if there is no factory.
 export function setEditorComponent(factory, keybindings) {
   const text = call("ui.editorText");
   if (active) {
@@ -54,7 +54,7 @@ export function setEditorComponent(factory, keybindings) {
   }
   const editor = factory(tui, getEditorTheme(), keybindings);
   if (typeof editor?.getText !== "function" || typeof editor.setText !== "function") {
-    throw new TypeError("an editor component needs getText and setText");
+    throw new TypeError("an editor component must have getText and setText");
   }
   connect(editor);
   editor.setText(text);
@@ -65,17 +65,17 @@ export function editorFactory() {
   return active?.factory;
 }
 
-// Returns the text of the extension's editor; undefined where the program's own is in use.
+// Returns the text of the custom editor, or undefined if the built-in one is active.
 export function editorText() {
   return active && (active.editor.getExpandedText?.() ?? active.editor.getText());
 }
 
-// Called by the program with another text for the editor.
+// Called by the program to replace the text.
 export function setText(text) {
   active?.editor.setText(text);
 }
 
-// Called by the program with a text for the place of the cursor.
+// Called by the program to insert text at the cursor.
 export function insertText(text) {
   const editor = active?.editor;
   if (!editor) return;
@@ -83,7 +83,7 @@ export function insertText(text) {
   else editor.handleInput(`\u001b[200~${text}\u001b[201~`);
 }
 
-// Called by the program with a text that was sent.
+// Called by the program to add a submitted text to the history.
 export function remember(text) {
   guarded("addToHistory", () => active?.editor.addToHistory?.(text));
 }

@@ -1,21 +1,21 @@
-// Runs the providers of extensions: streams in JavaScript, told to the program event by event.
+// Runs providers of extensions and forwards their stream events to the program.
 import { call, request } from "pi:host";
 import { extensions } from "pi:pi/registry";
-import { forget, signalOf } from "pi:pi/signals";
+import { releaseSignal, signalOf } from "pi:pi/signals";
 
 function configOf(path, name) {
-  const extension = extensions.find((one) => one.path === path);
-  const provider = extension?.providers.find((one) => one.name === name);
-  if (!provider) throw new Error(`the provider ${name} is gone`);
+  const extension = extensions.find((candidate) => candidate.path === path);
+  const provider = extension?.providers.find((candidate) => candidate.name === name);
+  if (!provider) throw new Error(`provider ${name} is not registered`);
   return provider.config;
 }
 
-// Asks a provider; its events go to the program as they come, and the last message is returned.
+// Calls a provider, forwards its events to the program and returns the final message.
 export async function stream(path, name, model, context, options, signalId) {
   const config = configOf(path, name);
-  const ask = config.streamSimple ?? config.stream;
+  const streamFunction = config.streamSimple ?? config.stream;
   try {
-    const events = await ask.call(config, model, context, { ...options, signal: signalOf(signalId) });
+    const events = await streamFunction.call(config, model, context, { ...options, signal: signalOf(signalId) });
     let final;
     for await (const event of events) {
       if (event.type === "done") final = event.message;
@@ -24,34 +24,34 @@ export async function stream(path, name, model, context, options, signalId) {
     }
     return final ?? (await events.result?.());
   } finally {
-    forget(signalId);
+    releaseSignal(signalId);
   }
 }
 
-// What an event adds; the message so far is the program's to keep.
+// Removes the partial message, which the program assembles from the deltas.
 function withoutPartial({ partial, ...event }) {
   const block = partial?.content?.[event.contentIndex];
   if (event.type === "toolcall_start" && block) return { ...event, id: block.id, name: block.name };
   return event;
 }
 
-// A model as the whole program would see it.
-function whole(name, config, model) {
+// Adds the fields that a model inherits from its provider.
+function withProviderFields(name, config, model) {
   return { ...model, provider: name, api: model.api ?? config.api, baseUrl: model.baseUrl ?? config.baseUrl };
 }
 
-// Looks up a provider's models anew, and lets a sign-in change them.
+// Refreshes the models of a provider and applies the changes of its OAuth configuration.
 export async function refreshModels(path, name, { credential, apiKey, allowNetwork, force }) {
   const config = configOf(path, name);
   const signal = new AbortController().signal;
   const models = await config.refreshModels?.({ credential, apiKey, allowNetwork, force, signal });
   const change = config.oauth?.modifyModels;
   if (!credential || !change) return models ?? null;
-  const known = (models ?? config.models ?? []).map((model) => whole(name, config, model));
+  const known = (models ?? config.models ?? []).map((model) => withProviderFields(name, config, model));
   return change.call(config.oauth, known, credential);
 }
 
-// Signs in; what is shown and asked goes to whoever signs the user in.
+// Signs in. Prompts and notices are shown by the program.
 export async function signIn(path, name, signalId) {
   const { oauth } = configOf(path, name);
   const show = (shown) => void call("signIn.show", { signalId, shown });
@@ -67,12 +67,12 @@ export async function signIn(path, name, signalId) {
       signal: signalOf(signalId),
     });
   } finally {
-    forget(signalId);
+    releaseSignal(signalId);
   }
 }
 
-// Renews what a sign-in gave.
-export async function renewSignIn(path, name, credential) {
-  const renewed = await configOf(path, name).oauth.refreshToken(credential, new AbortController().signal);
-  return { ...credential, ...renewed };
+// Refreshes an OAuth credential.
+export async function refreshCredential(path, name, credential) {
+  const refreshed = await configOf(path, name).oauth.refreshToken(credential, new AbortController().signal);
+  return { ...credential, ...refreshed };
 }

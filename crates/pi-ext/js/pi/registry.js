@@ -1,13 +1,13 @@
-// The extensions that are loaded, what each has registered, and who hears of what.
+// Loaded extensions, their registrations and event subscriptions.
 import { restoreIntrinsics } from "pi:intrinsics";
-import { finish, resolve } from "pi:native";
+import { markEvaluated, resolve } from "pi:native";
 import { call } from "pi:host";
 import { createApi } from "pi:pi/api";
 
-// In load order, which is the order of every dispatch.
+// In load order, which is the dispatch order.
 export const extensions = [];
 
-// Keeps what one extension registers.
+// The registrations of one extension.
 class Extension {
   constructor(path) {
     this.path = path;
@@ -20,14 +20,14 @@ class Extension {
     this.entryRenderers = new Map();
     this.markdownTransformer = undefined;
     this.providers = [];
-    // Set once the program is ready for it; until then registrations only wait.
+    // Set by `bind`. Earlier registrations are only recorded.
     this.isBound = false;
     this.api = createApi(this);
   }
 }
 
-// Runs code of an extension and puts back what it did to the language.
-async function contained(work) {
+// Runs code of an extension, then restores builtin objects that it modified.
+async function withRestoredIntrinsics(work) {
   try {
     return await work();
   } finally {
@@ -35,20 +35,20 @@ async function contained(work) {
   }
 }
 
-// Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
+// Loads an extension, runs its factory and returns its registrations. On failure, nothing is registered.
 export async function loadExtension(path) {
-  // A folder stands for its index.
-  const namespace = await contained(() => import(resolve(path, path, "import")));
-  finish();
+  // A directory resolves to its index file.
+  const namespace = await withRestoredIntrinsics(() => import(resolve(path, path, "import")));
+  markEvaluated();
   let factory = namespace.default;
   if (factory !== null && typeof factory === "object" && typeof factory.default === "function") {
     factory = factory.default;
   }
   if (typeof factory !== "function") {
-    throw new Error("it has no default export that is a function");
+    throw new Error("the default export must be a function");
   }
   const extension = new Extension(path);
-  await contained(() => factory(extension.api));
+  await withRestoredIntrinsics(() => factory(extension.api));
   extensions.push(extension);
   return {
     tools: [...extension.tools.values()].map(describeTool),
@@ -63,12 +63,12 @@ export async function loadExtension(path) {
   };
 }
 
-// Lets the extensions act: from here on registrations take effect at once.
+// From here on, registrations take effect immediately.
 export function bind() {
   for (const extension of extensions) extension.isBound = true;
 }
 
-// Sets what the command line says about flags.
+// Sets the flag values from the command line.
 export function setFlags(values) {
   for (const extension of extensions) {
     for (const [name, flag] of extension.flags) {
@@ -77,14 +77,14 @@ export function setFlags(values) {
   }
 }
 
-// Finds the extension that was loaded from a file.
+// Returns the extension loaded from a path.
 export function extensionOf(path) {
   const found = extensions.find((extension) => extension.path === path);
-  if (!found) throw new Error(`no extension is loaded from ${path}`);
+  if (!found) throw new Error(`no extension loaded from ${path}`);
   return found;
 }
 
-// The extension whose code runs, where it registers something outside of its own `pi` object.
+// Returns the extension whose code is running, for registrations outside its `pi` object.
 export function ownerOfCall() {
   const path = call("owner");
   const owner = path ? extensionOf(path) : extensions.at(-1);
@@ -92,7 +92,7 @@ export function ownerOfCall() {
   return owner;
 }
 
-// Lists the events anybody hears.
+// Lists the events that have handlers.
 function subscribedEvents() {
   const names = new Set();
   for (const extension of extensions) {
@@ -101,12 +101,12 @@ function subscribedEvents() {
   return [...names];
 }
 
-// Tells the program which events are heard, once it would not ask by itself.
-export function tellSubscriptions(extension) {
+// Sends the subscribed events to the program. Before `bind`, they are part of the load result.
+export function publishSubscriptions(extension) {
   if (extension.isBound) call("subscriptions", subscribedEvents());
 }
 
-// The part of a tool that is data.
+// Returns the serializable description of a tool.
 export function describeTool(tool) {
   return {
     name: tool.name,
@@ -124,12 +124,12 @@ export function describeTool(tool) {
   };
 }
 
-// The part of a command that is data.
+// Returns the serializable description of a command.
 export function describeCommand(name, command) {
   return { name, description: command.description, completes: typeof command.getArgumentCompletions === "function" };
 }
 
-// The part of a provider that is data.
+// Returns the serializable description of a provider.
 export function describeProvider(name, config) {
   const data = {};
   for (const [key, value] of Object.entries(config)) if (typeof value !== "function" && key !== "oauth") data[key] = value;
@@ -142,15 +142,16 @@ export function describeProvider(name, config) {
   };
 }
 
-// The part of a sign-in that is data. How a key is made of a credential is found out by making one of names.
+// Returns the serializable description of an OAuth configuration. `getApiKey` is called with placeholders to find
+// out how it derives the key from a credential.
 function describeSignIn(oauth) {
   const names = new Proxy({}, { get: (_, name) => (typeof name === "string" ? `{{${name}}}` : undefined) });
   let key = "{{access}}";
   try {
-    const made = oauth.getApiKey?.(names);
-    if (typeof made === "string" && made !== "") key = made;
+    const template = oauth.getApiKey?.(names);
+    if (typeof template === "string" && template !== "") key = template;
   } catch {
-    // A key that cannot be made of names is taken to be the token itself.
+    // Fall back to the access token.
   }
   return { name: oauth.name, isSubscription: oauth.isSubscription === true, key, changesModels: typeof oauth.modifyModels === "function" };
 }

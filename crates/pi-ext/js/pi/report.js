@@ -1,13 +1,13 @@
-// Tells the program what went wrong in an extension.
+// Reports errors of extensions to the program.
 import { call } from "pi:host";
 
-// Returns the words of whatever was thrown.
+// Returns the message of a thrown value.
 export function messageOf(error) {
   if (error instanceof Error) return error.message;
   return typeof error === "string" ? error : String(error);
 }
 
-// Reports a failure of an extension's own code.
+// Reports an error in an extension's code.
 export function reportError(extensionPath, event, error) {
   call("error", { extensionPath, event, error: messageOf(error), stack: error?.stack });
 }

@@ -1,6 +1,6 @@
-// What an agent of an extension starts with: skills, templates, context files, prompts.
+// Resources of an extension-run agent: skills, prompt templates, context files, system prompts.
 import { call } from "pi:host";
-import { getAgentDir } from "pi:pi/places";
+import { getAgentDir } from "pi:pi/paths";
 
 const NOTHING = { skills: [], prompts: [], agentsFiles: [], systemPrompt: undefined, appendSystemPrompt: [], diagnostics: [] };
 
@@ -11,7 +11,7 @@ export class DefaultResourceLoader {
   constructor(options = {}) {
     this.#options = options;
   }
-  // Looks for everything; until then there is nothing.
+  // Loads all resources. Before the first call there are none.
   async reload() {
     const { cwd = process.cwd(), agentDir = getAgentDir(), systemPrompt, appendSystemPrompt } = this.#options;
     const { additionalSkillPaths = [], additionalPromptTemplatePaths = [], noSkills, noPromptTemplates, noContextFiles } = this.#options;
@@ -55,7 +55,7 @@ export class DefaultResourceLoader {
   extendResources() {}
 }
 
-// The context files of a project.
+// Returns the context files of a project.
 export function loadProjectContextFiles({ cwd, agentDir } = {}) {
   return call("convert.resources", { cwd, agentDir, noSkills: true, noPromptTemplates: true }).agentsFiles;
 }

@@ -1,34 +1,34 @@
-// Rows of the transcript that extensions draw: calls of their tools, their messages and entries. A row is made
-// when the program first asks for its lines and is kept with the components its renderers returned.
+// Transcript rows rendered by extensions: tool calls, custom messages and entries. A row is created on its first
+// render and keeps the components returned by its renderers.
 import { call } from "pi:host";
 import { reportError } from "pi:pi/report";
 import { extensionOf, extensions } from "pi:pi/registry";
 import { theme } from "pi:pi/theme";
 
 const rows = new Map();
-// Renderers that failed, so that each is told of once.
+// Renderers that failed, so that each error is reported once.
 const failed = new Set();
 
-function report(path, what, error) {
-  const name = `${path} ${what}`;
+function report(path, source, error) {
+  const name = `${path} ${source}`;
   if (failed.has(name)) return;
   failed.add(name);
-  reportError(path, what, error);
+  reportError(path, source, error);
 }
 
-// Draws a part of a row; nothing where there is no renderer or it failed.
-function lines(component, width) {
-  const drawn = component?.render(width);
-  return Array.isArray(drawn) ? drawn.join("\n") : null;
+// Renders a component. Returns null if it does not return lines.
+function renderLines(component, width) {
+  const rendered = component?.render(width);
+  return Array.isArray(rendered) ? rendered.join("\n") : null;
 }
 
-function part(row, slot, path, what, make, width) {
+function renderSlot(row, slot, path, source, make, width) {
   try {
     row[slot] = make(row[slot]);
-    return lines(row[slot], width);
+    return renderLines(row[slot], width);
   } catch (error) {
     row[slot] = undefined;
-    report(path, what, error);
+    report(path, source, error);
     return null;
   }
 }
@@ -39,7 +39,7 @@ function rowOf(id) {
   return row;
 }
 
-// Called by the program: the lines of a call and of its result.
+// Called by the program to render a tool call and its result.
 export function renderTool(id, width, data) {
   const { extension, tool: name, cwd, result, ...known } = data;
   const tool = extensionOf(extension).tools.get(name);
@@ -53,15 +53,15 @@ export function renderTool(id, width, data) {
     lastComponent,
     invalidate: () => void call("ui.change", { kind: "rowChanged", id }),
   });
-  const drawn = { call: null, result: null };
+  const rendered = { call: null, result: null };
   if (tool.renderCall) {
-    drawn.call = part(row, "call", extension, `renderCall of ${name}`, (last) => tool.renderCall(known.args, theme, context(last)), width);
+    rendered.call = renderSlot(row, "call", extension, `renderCall of ${name}`, (last) => tool.renderCall(known.args, theme, context(last)), width);
   }
   if (result && tool.renderResult) {
     const options = { expanded: known.expanded, isPartial: known.isPartial };
-    drawn.result = part(row, "result", extension, `renderResult of ${name}`, (last) => tool.renderResult(result, options, theme, context(last)), width);
+    rendered.result = renderSlot(row, "result", extension, `renderResult of ${name}`, (last) => tool.renderResult(result, options, theme, context(last)), width);
   }
-  return drawn;
+  return rendered;
 }
 
 function rendererOf(kind, type) {
@@ -72,22 +72,22 @@ function rendererOf(kind, type) {
   return undefined;
 }
 
-// Called by the program: the lines of a message, or of an entry, of an extension.
+// Called by the program to render a custom message or entry.
 export function renderCustom(id, width, data) {
   const { kind, type, value, expanded, outputPad } = data;
   const found = rendererOf(kind === "entry" ? "entryRenderers" : "messageRenderers", type);
   if (!found) return null;
   const [path, renderer] = found;
   const options = kind === "entry" ? { expanded } : { expanded, outputPad };
-  return { lines: part(rowOf(id), "component", path, `renderer of ${type}`, () => renderer(value, options, theme), width) };
+  return { lines: renderSlot(rowOf(id), "component", path, `renderer of ${type}`, () => renderer(value, options, theme), width) };
 }
 
-// Called by the program when rows are gone from the screen.
+// Called by the program when rows are removed from the screen.
 export function forgetRows(ids) {
   for (const id of ids) rows.delete(id);
 }
 
-// Called by the program: Markdown as extensions want it shown, part by part.
+// Called by the program to apply the Markdown transformers of extensions to each part.
 export function transformMarkdown(parts, shared) {
   return parts.map(({ text, messageType }) => {
     let markdown = text;

@@ -1,75 +1,75 @@
-// Another pi as a program of its own, spoken to over its line protocol.
+// Client for a pi subprocess in RPC mode.
 import { spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import { programFile } from "pi:host";
 
-// How long a command may take to be answered, and a program to end once it is asked to.
-const PATIENCE = 30000;
-const FAREWELL = 1000;
-// What is kept of its standard error.
-const LONGEST_NOISE = 1024 * 1024;
+// Milliseconds until a command times out, and between SIGTERM and SIGKILL.
+const RESPONSE_TIMEOUT = 30000;
+const KILL_DELAY = 1000;
+// Number of characters of stderr to keep.
+const MAX_STDERR = 1024 * 1024;
 
 export class RpcClient {
   #options;
   #process;
   #listeners = new Set();
   #pending = new Map();
-  #last = 0;
-  #noise = "";
-  #ended;
+  #lastId = 0;
+  #stderr = "";
+  #exitError;
 
   constructor(options = {}) {
     this.#options = options;
   }
 
   async start() {
-    if (this.#process) throw new Error("the client has been started already");
+    if (this.#process) throw new Error("the client is already started");
     const { cliPath, cwd, env, provider, model, args = [] } = this.#options;
-    const words = ["--mode", "rpc", ...(provider ? ["--provider", provider] : []), ...(model ? ["--model", model] : []), ...args];
-    // A program of Node needs Node; ours is one by itself.
+    const cliArgs = ["--mode", "rpc", ...(provider ? ["--provider", provider] : []), ...(model ? ["--model", model] : []), ...args];
+    // Scripts run on Node; pi itself is an executable.
     const isScript = /\.[cm]?[jt]s$/.test(cliPath ?? "");
-    const [command, given] = isScript ? ["node", [cliPath, ...words]] : [cliPath ?? programFile(), words];
-    const child = spawn(command, given, { cwd, env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+    const [command, commandArgs] = isScript ? ["node", [cliPath, ...cliArgs]] : [cliPath ?? programFile(), cliArgs];
+    const child = spawn(command, commandArgs, { cwd, env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
     this.#process = child;
-    this.#ended = undefined;
-    child.stderr.on("data", (data) => (this.#noise = (this.#noise + data.toString()).slice(-LONGEST_NOISE)));
+    this.#exitError = undefined;
+    child.stderr.on("data", (data) => (this.#stderr = (this.#stderr + data.toString()).slice(-MAX_STDERR)));
     child.stdin.on("error", () => {});
     this.#read(child.stdout);
-    child.once("error", (error) => this.#end(error));
-    child.once("exit", (code, signal) => this.#end(new Error(`pi has ended (${signal ?? `code ${code}`})${this.#noise ? `: ${this.#noise.trim()}` : ""}`)));
-    // It answers as soon as it can be used.
+    child.once("error", (error) => this.#close(error));
+    child.once("exit", (code, signal) => this.#close(new Error(`pi exited (${signal ?? `code ${code}`})${this.#stderr ? `: ${this.#stderr.trim()}` : ""}`)));
+    // The first response means that pi is ready.
     await this.getState();
   }
 
   async stop() {
     const child = this.#process;
     if (!child) return;
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    this.#end(new Error("the client was stopped"));
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    this.#close(new Error("the client was stopped"));
     child.kill("SIGTERM");
-    const timer = setTimeout(() => child.kill("SIGKILL"), FAREWELL);
-    await gone;
+    const timer = setTimeout(() => child.kill("SIGKILL"), KILL_DELAY);
+    await exited;
     clearTimeout(timer);
   }
 
-  #end(error) {
-    this.#ended ??= error;
-    for (const { reject } of this.#pending.values()) reject(this.#ended);
+  #close(error) {
+    this.#exitError ??= error;
+    for (const { reject } of this.#pending.values()) reject(this.#exitError);
     this.#pending.clear();
     this.#process = undefined;
   }
 
   #read(stream) {
     const decoder = new StringDecoder("utf8");
-    let held = "";
+    let buffered = "";
     stream.on("data", (data) => {
-      const lines = (held + decoder.write(data)).split("\n");
-      held = lines.pop();
-      for (const line of lines) this.#take(line);
+      const lines = (buffered + decoder.write(data)).split("\n");
+      buffered = lines.pop();
+      for (const line of lines) this.#handleLine(line);
     });
   }
 
-  #take(line) {
+  #handleLine(line) {
     let message;
     try {
       message = JSON.parse(line);
@@ -85,25 +85,25 @@ export class RpcClient {
     waiting.resolve(message);
   }
 
-  async #ask(type, values = {}) {
-    if (!this.#process) throw this.#ended ?? new Error("the client has not been started");
-    const id = `req_${++this.#last}`;
-    const answer = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+  async #request(type, values = {}) {
+    if (!this.#process) throw this.#exitError ?? new Error("the client is not started");
+    const id = `req_${++this.#lastId}`;
+    const response = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
     const timer = setTimeout(() => {
-      this.#pending.get(id)?.reject(new Error(`no answer to ${type} within ${PATIENCE / 1000} s`));
+      this.#pending.get(id)?.reject(new Error(`no response to ${type} within ${RESPONSE_TIMEOUT / 1000} s`));
       this.#pending.delete(id);
-    }, PATIENCE);
+    }, RESPONSE_TIMEOUT);
     this.#process.stdin.write(`${JSON.stringify({ ...values, id, type })}\n`);
     try {
-      const { success, error, data } = await answer;
+      const { success, error, data } = await response;
       if (!success) throw new Error(error);
       return data;
     } finally {
       clearTimeout(timer);
     }
   }
-  async #tell(type, values) {
-    await this.#ask(type, values);
+  async #command(type, values) {
+    await this.#request(type, values);
   }
 
   onEvent(listener) {
@@ -111,24 +111,24 @@ export class RpcClient {
     return () => void this.#listeners.delete(listener);
   }
   getStderr() {
-    return this.#noise;
+    return this.#stderr;
   }
 
-  // Waits for the end of a run; `seen` hears of every event until then.
-  #untilSettled(timeout, seen = undefined) {
+  // Waits until the agent settles. `onEvent` receives all events until then.
+  #untilSettled(timeout, onEvent = undefined) {
     return new Promise((resolve, reject) => {
       let timer;
-      const leave = (finish, value) => {
+      const settle = (finish, value) => {
         clearTimeout(timer);
-        forget();
+        unsubscribe();
         finish(value);
       };
-      const forget = this.onEvent((event) => {
-        seen?.(event);
-        if (event.type === "agent_settled") leave(resolve);
+      const unsubscribe = this.onEvent((event) => {
+        onEvent?.(event);
+        if (event.type === "agent_settled") settle(resolve);
       });
-      timer = setTimeout(() => leave(reject, new Error(`the agent has not settled within ${timeout / 1000} s. ${this.#noise}`.trim())), timeout);
-      this.#process?.once("exit", () => leave(reject, this.#ended ?? new Error("pi has ended")));
+      timer = setTimeout(() => settle(reject, new Error(`the agent did not settle within ${timeout / 1000} s. ${this.#stderr}`.trim())), timeout);
+      this.#process?.once("exit", () => settle(reject, this.#exitError ?? new Error("pi exited")));
     });
   }
   waitForIdle(timeout = 60000) {
@@ -151,102 +151,102 @@ export class RpcClient {
   }
 
   prompt(message, images) {
-    return this.#tell("prompt", { message, images });
+    return this.#command("prompt", { message, images });
   }
   steer(message, images) {
-    return this.#tell("steer", { message, images });
+    return this.#command("steer", { message, images });
   }
   followUp(message, images) {
-    return this.#tell("follow_up", { message, images });
+    return this.#command("follow_up", { message, images });
   }
   abort() {
-    return this.#tell("abort");
+    return this.#command("abort");
   }
   clearQueue() {
-    return this.#ask("clear_queue");
+    return this.#request("clear_queue");
   }
   newSession(parentSession) {
-    return this.#ask("new_session", { parentSession });
+    return this.#request("new_session", { parentSession });
   }
   getState() {
-    return this.#ask("get_state");
+    return this.#request("get_state");
   }
   setModel(provider, modelId) {
-    return this.#ask("set_model", { provider, modelId });
+    return this.#request("set_model", { provider, modelId });
   }
   cycleModel() {
-    return this.#ask("cycle_model");
+    return this.#request("cycle_model");
   }
   async getAvailableModels() {
-    return (await this.#ask("get_available_models")).models;
+    return (await this.#request("get_available_models")).models;
   }
   setThinkingLevel(level) {
-    return this.#tell("set_thinking_level", { level });
+    return this.#command("set_thinking_level", { level });
   }
   cycleThinkingLevel() {
-    return this.#ask("cycle_thinking_level");
+    return this.#request("cycle_thinking_level");
   }
   async getAvailableThinkingLevels() {
-    return (await this.#ask("get_available_thinking_levels")).levels;
+    return (await this.#request("get_available_thinking_levels")).levels;
   }
   setSteeringMode(mode) {
-    return this.#tell("set_steering_mode", { mode });
+    return this.#command("set_steering_mode", { mode });
   }
   setFollowUpMode(mode) {
-    return this.#tell("set_follow_up_mode", { mode });
+    return this.#command("set_follow_up_mode", { mode });
   }
   compact(customInstructions) {
-    return this.#ask("compact", { customInstructions });
+    return this.#request("compact", { customInstructions });
   }
   setAutoCompaction(enabled) {
-    return this.#tell("set_auto_compaction", { enabled });
+    return this.#command("set_auto_compaction", { enabled });
   }
   setAutoRetry(enabled) {
-    return this.#tell("set_auto_retry", { enabled });
+    return this.#command("set_auto_retry", { enabled });
   }
   abortRetry() {
-    return this.#tell("abort_retry");
+    return this.#command("abort_retry");
   }
   bash(command) {
-    return this.#ask("bash", { command });
+    return this.#request("bash", { command });
   }
   abortBash() {
-    return this.#tell("abort_bash");
+    return this.#command("abort_bash");
   }
   getSessionStats() {
-    return this.#ask("get_session_stats");
+    return this.#request("get_session_stats");
   }
   exportHtml(outputPath) {
-    return this.#ask("export_html", { outputPath });
+    return this.#request("export_html", { outputPath });
   }
   switchSession(sessionPath) {
-    return this.#ask("switch_session", { sessionPath });
+    return this.#request("switch_session", { sessionPath });
   }
   fork(entryId) {
-    return this.#ask("fork", { entryId });
+    return this.#request("fork", { entryId });
   }
   clone() {
-    return this.#ask("clone");
+    return this.#request("clone");
   }
   async getForkMessages() {
-    return (await this.#ask("get_fork_messages")).messages;
+    return (await this.#request("get_fork_messages")).messages;
   }
   getEntries(since) {
-    return this.#ask("get_entries", { since });
+    return this.#request("get_entries", { since });
   }
   getTree() {
-    return this.#ask("get_tree");
+    return this.#request("get_tree");
   }
   async getLastAssistantText() {
-    return (await this.#ask("get_last_assistant_text")).text ?? null;
+    return (await this.#request("get_last_assistant_text")).text ?? null;
   }
   setSessionName(name) {
-    return this.#tell("set_session_name", { name });
+    return this.#command("set_session_name", { name });
   }
   async getMessages() {
-    return (await this.#ask("get_messages")).messages;
+    return (await this.#request("get_messages")).messages;
   }
   async getCommands() {
-    return (await this.#ask("get_commands")).commands;
+    return (await this.#request("get_commands")).commands;
   }
 }

@@ -1,8 +1,8 @@
-// Builds JSON schemas the way TypeBox does: plain objects whose keys come in its order, with marks that only
-// TypeScript and the optional members of objects look at.
+// Builds JSON schemas like TypeBox: plain objects with the same key order and hidden markers for the kind and for
+// optional properties.
 const OPTIONAL = Symbol.for("TypeBox.Optional");
 
-// Marks a schema without showing it in JSON.
+// Adds a property that does not appear in JSON.
 function mark(schema, key, value) {
   return Object.defineProperty(schema, key, { value, enumerable: false, configurable: true, writable: true });
 }
@@ -47,7 +47,7 @@ function required(schema) {
 
 function keysOf(keys) {
   if (Array.isArray(keys)) return keys.map(String);
-  return keys?.anyOf ? keys.anyOf.map((one) => String(one.const)) : [String(keys?.const ?? keys)];
+  return keys?.anyOf ? keys.anyOf.map((literal) => String(literal.const)) : [String(keys?.const ?? keys)];
 }
 
 function enumOf(values, options) {

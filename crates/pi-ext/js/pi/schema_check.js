@@ -1,4 +1,4 @@
-// Checks values against JSON schemas, as far as the schemas of extensions go.
+// Validates values against the subset of JSON Schema that extensions use.
 const typeTests = {
   null: (value) => value === null,
   boolean: (value) => typeof value === "boolean",
@@ -10,25 +10,25 @@ const typeTests = {
   undefined: (value) => value === undefined,
 };
 
-const same = (one, other) => one === other || JSON.stringify(one) === JSON.stringify(other);
+const same = (left, right) => left === right || JSON.stringify(left) === JSON.stringify(right);
 
-// Lists what is wrong with a value; an empty list means it fits.
+// Returns the validation errors of a value. An empty list means it is valid.
 export function errorsOf(schema, value, path = "") {
   const errors = [];
   const fail = (message) => void errors.push({ path, instancePath: path, message, value });
   if (schema === true || schema === undefined) return errors;
-  if (schema === false) fail("must not be there");
+  if (schema === false) fail("must not be present");
   const types = schema.type === undefined ? [] : [schema.type].flat();
   if (types.length > 0 && !types.some((type) => typeTests[type]?.(value) ?? true)) {
     fail(`must be ${types.join(" or ")}`);
     return errors;
   }
   if ("const" in schema && !same(schema.const, value)) fail(`must be ${JSON.stringify(schema.const)}`);
-  if (schema.enum && !schema.enum.some((one) => same(one, value))) fail(`must be one of ${JSON.stringify(schema.enum)}`);
-  if (schema.anyOf && !schema.anyOf.some((one) => errorsOf(one, value, path).length === 0)) fail("must fit one of the alternatives");
-  if (schema.oneOf && schema.oneOf.filter((one) => errorsOf(one, value, path).length === 0).length !== 1) fail("must fit exactly one of the alternatives");
+  if (schema.enum && !schema.enum.some((allowed) => same(allowed, value))) fail(`must be one of ${JSON.stringify(schema.enum)}`);
+  if (schema.anyOf && !schema.anyOf.some((alternative) => errorsOf(alternative, value, path).length === 0)) fail("must match one of the alternatives");
+  if (schema.oneOf && schema.oneOf.filter((alternative) => errorsOf(alternative, value, path).length === 0).length !== 1) fail("must match exactly one of the alternatives");
   for (const part of schema.allOf ?? []) errors.push(...errorsOf(part, value, path));
-  if (schema.not && errorsOf(schema.not, value, path).length === 0) fail("must not fit");
+  if (schema.not && errorsOf(schema.not, value, path).length === 0) fail("must not match the excluded schema");
   if (typeof value === "number") checkNumber(schema, value, fail);
   if (typeof value === "string") checkText(schema, value, fail);
   if (Array.isArray(value)) errors.push(...arrayErrors(schema, value, path, fail));
@@ -39,7 +39,7 @@ export function errorsOf(schema, value, path = "") {
 function checkNumber(schema, value, fail) {
   if (value < schema.minimum) fail(`must be at least ${schema.minimum}`);
   if (value > schema.maximum) fail(`must be at most ${schema.maximum}`);
-  if (value <= schema.exclusiveMinimum) fail(`must be more than ${schema.exclusiveMinimum}`);
+  if (value <= schema.exclusiveMinimum) fail(`must be greater than ${schema.exclusiveMinimum}`);
   if (value >= schema.exclusiveMaximum) fail(`must be less than ${schema.exclusiveMaximum}`);
   if (schema.multipleOf && value % schema.multipleOf !== 0) fail(`must be a multiple of ${schema.multipleOf}`);
 }
@@ -73,25 +73,25 @@ function objectErrors(schema, value, path, fail) {
   });
 }
 
-// Returns whether a value fits.
+// Returns whether a value is valid.
 export function check(schema, value) {
   return errorsOf(schema, value).length === 0;
 }
 
-// Throws what is wrong with a value first.
-export function assertFits(schema, value) {
+// Throws the first validation error of a value.
+export function assertValid(schema, value) {
   const [error] = errorsOf(schema, value);
-  if (error) throw new Error(`${error.path || "the value"} ${error.message}`);
+  if (error) throw new Error(`${error.path || "value"} ${error.message}`);
 }
 
-// Returns a value with the defaults of a schema, if it fits then.
-export function parsed(schema, value) {
+// Fills in the defaults of a schema and validates the result.
+export function parse(schema, value) {
   const filled = withDefaults(schema, value);
-  assertFits(schema, filled);
+  assertValid(schema, filled);
   return filled;
 }
 
-// Fills in what a schema says by default.
+// Fills in the defaults of a schema.
 export function withDefaults(schema, value) {
   if (value === undefined) value = structuredClone(schema?.default);
   if (schema?.properties && typeTests.object(value)) {

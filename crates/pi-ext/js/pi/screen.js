@@ -1,26 +1,26 @@
-// The terminal as extensions see it: the `tui` object of factories, overlays, raw input, the footer's data.
+// The terminal API of extensions: the `tui` object passed to factories, overlays, raw input and footer data.
 import { call } from "pi:host";
 import { componentOf, guarded, invalidateAll, isFocused, mount, requestRedraw, setFocus, unmount } from "pi:pi/mount";
 import { refreshTheme } from "pi:pi/theme";
 
-const change = (kind, what) => void call("ui.change", { kind, ...what });
-// What the program knows of the screen; nothing without one.
-const facts = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
+const change = (kind, values) => void call("ui.change", { kind, ...values });
+// The state of the screen, with defaults if there is none.
+const screenState = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
 
 export const terminal = {
   get columns() {
-    return facts().columns;
+    return screenState().columns;
   },
   get rows() {
-    return facts().rows;
+    return screenState().rows;
   },
   get kittyProtocolActive() {
-    return facts().kitty === true;
+    return screenState().kitty === true;
   },
   write: (data) => change("write", { data: String(data) }),
   setTitle: (title) => void call("ui.tell", { kind: "title", title: String(title) }),
   setProgress: (active) => change("progress", { active: Boolean(active) }),
-  // The program alone moves the cursor and clears lines; who asks for it gets a redraw.
+  // Only the program moves the cursor and clears lines; clearing requests a redraw.
   start() {},
   stop() {},
   async drainInput() {},
@@ -34,7 +34,7 @@ export const terminal = {
 
 const overlays = [];
 
-function describePlace(options = {}) {
+function describePlacement(options = {}) {
   const { visible, margin, ...rest } = options;
   const edges = typeof margin === "number" ? { top: margin, right: margin, bottom: margin, left: margin } : margin;
   return { kind: "overlay", ...rest, margin: edges, isVisible: isVisible(visible) };
@@ -44,9 +44,9 @@ function isVisible(visible) {
   return typeof visible === "function" ? guarded("overlay", () => visible(terminal.columns, terminal.rows)) !== false : true;
 }
 
-// Shows a component over the screen and returns the handle to it.
+// Shows a component as an overlay and returns its handle.
 export function showOverlay(component, options) {
-  const id = mount(component, describePlace(options));
+  const id = mount(component, describePlacement(options));
   const overlay = { id, visible: options?.visible, isHidden: false };
   overlays.push(overlay);
   return {
@@ -57,16 +57,16 @@ export function showOverlay(component, options) {
     },
     isHidden: () => overlay.isHidden,
     focus: () => change("focus", { id }),
-    unfocus(heir) {
-      const target = heir && (heir.target === null ? { heir: null } : { heir: numberOf(heir.target) });
-      change("overlayReleased", { id, usual: heir === undefined, ...target });
+    unfocus(next) {
+      const target = next && (next.target === null ? { heir: null } : { heir: overlayIdOf(next.target) });
+      change("overlayReleased", { id, usual: next === undefined, ...target });
     },
     isFocused: () => isFocused(id),
     getBounds: () => call("ui.overlayBounds", { id }) ?? undefined,
   };
 }
 
-function numberOf(component) {
+function overlayIdOf(component) {
   return overlays.find(({ id }) => componentOf(id) === component)?.id;
 }
 
@@ -79,7 +79,7 @@ function removeOverlay(id) {
 const children = new Map();
 const rawListeners = new Set();
 
-// Lets a function see what is typed before anybody else; returns what ends that.
+// Adds a listener that receives raw input before any component. Returns a function that removes it.
 export function listenRaw(listener) {
   rawListeners.add(listener);
   if (rawListeners.size === 1) change("rawInput", { listening: true });
@@ -90,7 +90,7 @@ function ignoreRaw(listener) {
   if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
 }
 
-// Called by the program with what was typed; tells what goes on in its place, and null where nothing does.
+// Called by the program with raw input. Returns the input to process instead, or null if it was consumed.
 export function rawInput(data) {
   let current = data;
   for (const listener of [...rawListeners]) {
@@ -105,13 +105,13 @@ export function rawInput(data) {
 const schemeListeners = new Set();
 const sizeListeners = new Set();
 
-// Lets a function hear of another size of the terminal; returns what ends that.
+// Adds a listener for terminal resizes. Returns a function that removes it.
 export function listenResized(listener) {
   sizeListeners.add(listener);
   return () => void sizeListeners.delete(listener);
 }
 
-// Called by the program when the terminal has another size.
+// Called by the program when the terminal was resized.
 export function resized() {
   for (const listener of [...sizeListeners]) guarded("onResize", () => listener?.());
   for (const { id, visible } of overlays) {
@@ -119,7 +119,7 @@ export function resized() {
   }
 }
 
-// Called by the program when other colors are in use.
+// Called by the program when the theme changed.
 export function themeChanged(scheme) {
   refreshTheme();
   invalidateAll();
@@ -128,7 +128,7 @@ export function themeChanged(scheme) {
 
 export const tui = {
   get mode() {
-    return facts().fullscreen ? "fullscreen" : "regular";
+    return screenState().fullscreen ? "fullscreen" : "regular";
   },
   terminal,
   fullRedraws: 0,
@@ -163,7 +163,7 @@ export const tui = {
   stop() {},
   addInputListener: listenRaw,
   removeInputListener: ignoreRaw,
-  getShowHardwareCursor: () => facts().hardwareCursor === true,
+  getShowHardwareCursor: () => screenState().hardwareCursor === true,
   setShowHardwareCursor() {},
   getClearOnShrink: () => false,
   setClearOnShrink() {},
@@ -173,20 +173,20 @@ export const tui = {
   },
   setTerminalColorSchemeNotifications() {},
   queryTerminalBackgroundColor: async () => undefined,
-  queryTerminalColorScheme: async () => facts().scheme,
+  queryTerminalColorScheme: async () => screenState().scheme,
 };
 
 const branchListeners = new Set();
 
-// Called by the program when another branch is checked out.
+// Called by the program when another git branch is checked out.
 export function branchChanged() {
   for (const listener of [...branchListeners]) guarded("onBranchChange", listener);
 }
 
 export const footerData = {
-  getGitBranch: () => facts().branch ?? null,
-  getExtensionStatuses: () => new Map(facts().statuses),
-  getAvailableProviderCount: () => facts().providers,
+  getGitBranch: () => screenState().branch ?? null,
+  getExtensionStatuses: () => new Map(screenState().statuses),
+  getAvailableProviderCount: () => screenState().providers,
   onBranchChange(listener) {
     branchListeners.add(listener);
     return () => void branchListeners.delete(listener);

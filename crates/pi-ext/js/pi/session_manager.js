@@ -1,9 +1,9 @@
-// Sessions that an extension opens by itself, beside the live one. The program keeps them; this class holds a number.
+// Sessions that an extension opens in addition to the live one. The program owns them; this class holds an ID.
 import { call, request } from "pi:host";
 import { resolve } from "node:path";
 
 const optional = (value) => value ?? undefined;
-const closed = new FinalizationRegistry((session) => call("shelf.close", { session }));
+const finalizers = new FinalizationRegistry((session) => call("shelf.close", { session }));
 
 // Builds the tree of all entries.
 export function treeOf(entries, labelOf) {
@@ -19,10 +19,10 @@ export function treeOf(entries, labelOf) {
 
 export class SessionManager {
   #session;
-  #wanted;
+  #openOptions;
 
-  constructor(wanted) {
-    this.#open(wanted);
+  constructor(options) {
+    this.#open(options);
   }
   static create(cwd, sessionDir, options = {}) {
     return new SessionManager({ kind: "create", cwd, sessionDir, ...options });
@@ -43,103 +43,103 @@ export class SessionManager {
     return optional(call("shelf.find", { cwd, id, sessionDir }));
   }
   static async list(cwd, sessionDir) {
-    return (await request("shelf.list", { cwd, sessionDir })).map(dated);
+    return (await request("shelf.list", { cwd, sessionDir })).map(withDates);
   }
   static async listAll(sessionDir) {
-    return (await request("shelf.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(dated);
+    return (await request("shelf.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(withDates);
   }
 
-  #open(wanted) {
+  #open(options) {
     const before = this.#session;
-    this.#session = call("shelf.open", wanted);
-    this.#wanted = wanted;
+    this.#session = call("shelf.open", options);
+    this.#openOptions = options;
     if (before !== undefined) {
-      closed.unregister(this);
+      finalizers.unregister(this);
       call("shelf.close", { session: before });
     }
-    closed.register(this, this.#session, this);
+    finalizers.register(this, this.#session, this);
   }
-  #ask(method, args) {
+  #call(method, args) {
     return call(`shelf.${method}`, { ...args, session: this.#session });
   }
   #append(entry) {
-    return this.#ask("append", { entry }).id;
+    return this.#call("append", { entry }).id;
   }
 
-  // How an agent goes on with this session.
-  get wanted() {
-    return { kind: this.#wanted.kind, file: this.getSessionFile(), sessionDir: this.#wanted.sessionDir };
+  // Describes this session for `createAgentSession`.
+  get openOptions() {
+    return { kind: this.#openOptions.kind, file: this.getSessionFile(), sessionDir: this.#openOptions.sessionDir };
   }
   setSessionFile(path) {
     this.#open({ kind: "open", path: resolve(path) });
   }
   newSession(options = {}) {
-    const { cwd = this.getCwd(), sessionDir, kind } = this.#wanted;
+    const { cwd = this.getCwd(), sessionDir, kind } = this.#openOptions;
     this.#open(kind === "memory" ? { kind, cwd, id: options.id } : { kind: "create", cwd, sessionDir, ...options });
     return this.getSessionFile();
   }
 
   isPersisted() {
-    return this.#ask("info").file !== null;
+    return this.#call("info").file !== null;
   }
   getCwd() {
-    return this.#ask("cwd");
+    return this.#call("cwd");
   }
   getSessionDir() {
-    return this.#ask("info").directory;
+    return this.#call("info").directory;
   }
   usesDefaultSessionDir() {
-    return this.#wanted.sessionDir === undefined;
+    return this.#openOptions.sessionDir === undefined;
   }
   getSessionId() {
-    return this.#ask("info").id;
+    return this.#call("info").id;
   }
   getSessionFile() {
-    return optional(this.#ask("info").file);
+    return optional(this.#call("info").file);
   }
   getSessionName() {
-    return optional(this.#ask("name"));
+    return optional(this.#call("name"));
   }
   getHeader() {
-    return this.#ask("header");
+    return this.#call("header");
   }
   getLeafId() {
-    return this.#ask("info").leafId;
+    return this.#call("info").leafId;
   }
   getLeafEntry() {
     return this.getEntry(this.getLeafId());
   }
   getEntry(id) {
-    return optional(this.#ask("entry", { id }));
+    return optional(this.#call("entry", { id }));
   }
   getEntries() {
-    return this.#ask("entries");
+    return this.#call("entries");
   }
   getChildren(parentId) {
     return this.getEntries().filter((entry) => entry.parentId === parentId);
   }
   getLabel(id) {
-    return optional(this.#ask("label", { id }));
+    return optional(this.#call("label", { id }));
   }
   getBranch(fromId) {
-    return this.#ask("branch", { fromId });
+    return this.#call("branch", { fromId });
   }
   getTree() {
     return treeOf(this.getEntries(), (id) => this.getLabel(id));
   }
   buildSessionContext() {
-    const { messages, thinkingLevel, model } = this.#ask("context");
+    const { messages, thinkingLevel, model } = this.#call("context");
     return { messages, thinkingLevel, model };
   }
   buildSessionProjection() {
-    return this.#ask("context");
+    return this.#call("context");
   }
   buildContextEntries() {
-    return this.#ask("context").entries.map(({ sourceEntry }) => sourceEntry);
+    return this.#call("context").entries.map(({ sourceEntry }) => sourceEntry);
   }
 
   appendMessage(message) {
-    return this.#ask("appendMessage", { message }).id;
+    return this.#call("appendMessage", { message }).id;
   }
   appendThinkingLevelChange(thinkingLevel) {
     return this.#append({ type: "thinking_level_change", thinkingLevel });
@@ -148,7 +148,7 @@ export class SessionManager {
     return this.#append({ type: "model_change", provider, modelId });
   }
   appendUsage(kind, provider, model, usage, note) {
-    return this.#ask("append", { entry: { type: "usage", kind, provider, model, usage, note } });
+    return this.#call("append", { entry: { type: "usage", kind, provider, model, usage, note } });
   }
   appendCompaction(summary, firstKeptEntryId, tokensBefore, details, fromHook, usage) {
     return this.#append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details, fromHook, usage });
@@ -157,7 +157,7 @@ export class SessionManager {
     return this.#append({ type: "custom", customType, data });
   }
   appendSessionInfo(name) {
-    return this.#ask("setName", { name }).id;
+    return this.#call("setName", { name }).id;
   }
   appendCustomMessageEntry(customType, content, display, details) {
     return this.#append({ type: "custom_message", customType, content, display, details });
@@ -166,33 +166,33 @@ export class SessionManager {
     return this.#append({ type: "context_edit", targetId, replacement });
   }
   appendLabelChange(targetId, label) {
-    return this.#ask("setLabel", { targetId, label }).id;
+    return this.#call("setLabel", { targetId, label }).id;
   }
   branch(id) {
-    this.#ask("branchAt", { id });
+    this.#call("branchAt", { id });
   }
   resetLeaf() {
-    this.#ask("resetLeaf");
+    this.#call("resetLeaf");
   }
   branchWithSummary(fromId, summary, details, fromHook, usage) {
-    return this.#ask("branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
+    return this.#call("branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
   }
   createBranchedSession(leafId) {
-    return optional(this.#ask("branched", { leafId }));
+    return optional(this.#call("branched", { leafId }));
   }
 }
 
-function dated(info) {
+function withDates(info) {
   return { ...info, name: optional(info.name), parentSessionPath: optional(info.parentSessionPath), created: new Date(info.created), modified: new Date(info.modified) };
 }
 
-// The lines of a session file that can be read.
+// Parses the lines of a session file, skipping invalid ones.
 export function parseSessionEntries(content) {
   return content.split("\n").flatMap((line) => {
     try {
       return line.trim() === "" ? [] : [JSON.parse(line)];
     } catch {
-      // A torn line is passed over.
+      // Skip an incomplete line.
       return [];
     }
   });
@@ -202,12 +202,12 @@ export function getLatestCompactionEntry(entries) {
   return entries.findLast((entry) => entry.type === "compaction") ?? null;
 }
 
-// The entries from the root to a leaf; the last entry is the leaf unless one is named.
+// Returns the entries from the root to a leaf, by default the last entry.
 function pathTo(entries, leafId) {
   if (leafId === null) return [];
   const byId = new Map(entries.filter((entry) => entry.id).map((entry) => [entry.id, entry]));
   const path = [];
-  let entry = leafId === undefined ? entries.findLast((one) => one.type !== "session") : byId.get(leafId);
+  let entry = leafId === undefined ? entries.findLast((candidate) => candidate.type !== "session") : byId.get(leafId);
   while (entry) {
     path.unshift(entry);
     entry = byId.get(entry.parentId);

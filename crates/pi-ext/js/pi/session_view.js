@@ -1,10 +1,10 @@
-// The session as extensions may read it.
+// Read-only view of the live session.
 import { call } from "pi:host";
 import { requireModule } from "pi:native";
 
 const optional = (value) => value ?? undefined;
 
-// Makes the view; it reads the session of the moment.
+// Creates a view that always reads the current session.
 export function createSessionView() {
   return {
     getCwd: () => call("context").cwd,

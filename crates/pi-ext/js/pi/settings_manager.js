@@ -1,4 +1,4 @@
-// Settings as extensions read them. What is set here holds for the object and goes into no file.
+// Settings for extensions. Changes apply only to this object and are not saved.
 import { call } from "pi:host";
 import { DEFAULT_COMPACTION_SETTINGS } from "pi:pi/summaries";
 
@@ -12,19 +12,19 @@ const DEFAULTS = {
 };
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-function merged(base, over) {
+function merge(base, overrides) {
   const result = { ...base };
-  for (const [name, value] of Object.entries(over ?? {})) {
-    result[name] = isObject(value) && isObject(base?.[name]) ? merged(base[name], value) : value;
+  for (const [name, value] of Object.entries(overrides ?? {})) {
+    result[name] = isObject(value) && isObject(base?.[name]) ? merge(base[name], value) : value;
   }
   return result;
 }
 
-// Names that say `Settings` of a group, or are spelled otherwise in the file.
-const SPELLINGS = { compactionSettings: "compaction", retrySettings: "retry", branchSummarySettings: "branchSummary" };
-const memberOf = (name) => {
-  const member = name[0].toLowerCase() + name.slice(1);
-  return SPELLINGS[member] ?? member;
+// Method names that differ from the key in the settings file.
+const KEY_ALIASES = { compactionSettings: "compaction", retrySettings: "retry", branchSummarySettings: "branchSummary" };
+const keyOf = (name) => {
+  const key = name[0].toLowerCase() + name.slice(1);
+  return KEY_ALIASES[key] ?? key;
 };
 
 export class SettingsManager {
@@ -35,13 +35,13 @@ export class SettingsManager {
   constructor(read) {
     this.#read = read;
     this.#settings = read();
-    // Every setting has its own pair of methods, by the name of the setting.
+    // Provides a getter and a setter method for every setting.
     return new Proxy(this, {
       get(target, name) {
         const own = Reflect.get(target, name, target);
         if (own !== undefined || typeof name !== "string") return typeof own === "function" ? own.bind(target) : own;
-        if (/^get[A-Z]/.test(name)) return () => target.value(memberOf(name.slice(3)));
-        if (/^set[A-Z]/.test(name)) return (value) => target.applyOverrides({ [memberOf(name.slice(3))]: value });
+        if (/^get[A-Z]/.test(name)) return () => target.value(keyOf(name.slice(3)));
+        if (/^set[A-Z]/.test(name)) return (value) => target.applyOverrides({ [keyOf(name.slice(3))]: value });
         return undefined;
       },
     });
@@ -55,8 +55,8 @@ export class SettingsManager {
   static fromStorage() {
     return SettingsManager.inMemory();
   }
-  value(member) {
-    return merged(merged(DEFAULTS, this.#settings), this.#overrides)[member];
+  value(key) {
+    return merge(merge(DEFAULTS, this.#settings), this.#overrides)[key];
   }
   getGlobalSettings() {
     return structuredClone(this.#settings);
@@ -71,7 +71,7 @@ export class SettingsManager {
     return this.value("retry").enabled;
   }
   applyOverrides(overrides) {
-    this.#overrides = merged(this.#overrides, overrides);
+    this.#overrides = merge(this.#overrides, overrides);
   }
   async reload() {
     this.#settings = this.#read();

@@ -1,7 +1,7 @@
-// The abort signals of work the program can cancel.
+// Abort signals of operations that the program can cancel.
 const controllers = new Map();
 
-// Returns the signal of an id, made when first asked for; none without an id.
+// Returns the signal with this ID, creating it on first use.
 export function signalOf(id) {
   if (id === undefined || id === null) return undefined;
   let controller = controllers.get(id);
@@ -9,12 +9,12 @@ export function signalOf(id) {
   return controller.signal;
 }
 
-// Called by the program when the work is cancelled.
+// Called by the program to cancel an operation.
 export function abort(id) {
   controllers.get(id)?.abort();
 }
 
-// Called when the work is over.
-export function forget(id) {
+// Called when an operation is finished.
+export function releaseSignal(id) {
   controllers.delete(id);
 }

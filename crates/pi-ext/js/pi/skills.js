@@ -1,17 +1,17 @@
-// Skills: instructions in files, which a model reads when a task needs them.
+// Skills: instruction files that a model reads when a task needs them.
 import { resolve } from "node:path";
 import { call } from "pi:host";
 
-function found(lookup) {
+function load(lookup) {
   const { skills, diagnostics } = call("convert.resources", { noPromptTemplates: true, noContextFiles: true, ...lookup });
   return { skills, diagnostics };
 }
 
 export function loadSkills({ cwd, agentDir, skillPaths = [], includeDefaults = true }) {
-  return found({ cwd, agentDir, skills: skillPaths, noSkills: !includeDefaults });
+  return load({ cwd, agentDir, skills: skillPaths, noSkills: !includeDefaults });
 }
 export function loadSkillsFromDir({ dir }) {
-  return found({ skills: [resolve(dir)], noSkills: true });
+  return load({ skills: [resolve(dir)], noSkills: true });
 }
 
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
@@ -26,11 +26,11 @@ export function formatSkillsForPrompt(skills, fileReadTool = "read") {
       `  <skill>\n    <name>${escaped(name)}</name>\n    <description>${escaped(description)}</description>\n    <location>${escaped(filePath)}</location>\n  </skill>`,
   );
   const how = fileReadTool === "read" ? "with the read tool" : "with bash";
-  const head = `Skills are instructions for particular tasks. When a task fits a description, read the skill's file ${how} first; relative paths in it start at the file's folder.`;
+  const head = `Skills are instructions for particular tasks. When a task matches a description, read the skill's file ${how} first; relative paths in it are relative to the directory of the file.`;
   return `\n\n${head}\n\n<available_skills>\n${entries.join("\n")}\n</available_skills>`;
 }
 
-// Takes apart a message that begins with a skill the user called for.
+// Parses a message that starts with a skill invoked by the user.
 export function parseSkillBlock(text) {
   const parts = /^<skill name="([^"]+)" location="([^"]+)">\n([\s\S]*?)\n<\/skill>(?:\n\n([\s\S]+))?$/.exec(text);
   if (!parts) return null;

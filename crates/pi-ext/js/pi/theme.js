@@ -1,4 +1,4 @@
-// Colors for the text of extensions. Without a terminal there are none, so text passes as it is.
+// Theme colors for extensions. Without a terminal, text is not colored.
 import { call } from "pi:host";
 import { requireModule } from "pi:native";
 
@@ -8,7 +8,7 @@ const THINKING = {
   off: "thinkingOff", minimal: "thinkingMinimal", low: "thinkingLow", medium: "thinkingMedium", high: "thinkingHigh", xhigh: "thinkingXhigh", max: "thinkingMax",
 };
 
-// Returns the sequence of a color of a theme file: `#rrggbb`, a number of the palette, or nothing.
+// Returns the escape sequence of a theme color: `#rrggbb`, a palette index, or nothing.
 function sequence(value, layer, mode) {
   if (typeof value === "number") return `\u001b[${layer};5;${value}m`;
   if (!/^#[0-9a-f]{6}$/i.test(value ?? "")) return layer === 38 ? FOREGROUND_END : BACKGROUND_END;
@@ -25,74 +25,74 @@ function sequences(fgColors, bgColors, mode) {
   return colors;
 }
 
-const wrapped = (open, close, text) => `\u001b[${open}m${text}\u001b[${close}m`;
+const sgr = (open, close, text) => `\u001b[${open}m${text}\u001b[${close}m`;
 
 export class Theme {
-  // Name, path, mode and sequences by token; of the theme in use they are asked for when first needed.
+  // Name, path, mode and escape sequences by token. For the current theme, loaded on first use.
   #data;
   #load;
   constructor(fgColors, bgColors, mode = "truecolor", options = {}) {
     this.#data = { name: options.name, path: options.sourcePath, mode, colors: sequences(fgColors, bgColors, mode) };
     this.sourceInfo = options.sourceInfo;
   }
-  // Makes a theme of what the program tells of one.
+  // Creates a theme from data of the program.
   static of(data) {
     const theme = new Theme();
     theme.#data = data;
     return theme;
   }
-  // Makes the theme that is always the one in use; `forget` makes it ask again.
-  static inUse(load) {
+  // Creates a theme that always reflects the current one. `reload` discards the loaded data.
+  static current(load) {
     const theme = Theme.of(undefined);
     theme.#load = load;
-    return { theme, forget: () => (theme.#data = undefined) };
+    return { theme, reload: () => (theme.#data = undefined) };
   }
-  get #known() {
+  get #loaded() {
     return (this.#data ??= this.#load());
   }
   get name() {
-    return this.#known.name;
+    return this.#loaded.name;
   }
   get sourcePath() {
-    return this.#known.path;
+    return this.#loaded.path;
   }
-  #open(color) {
-    const { colors } = this.#known;
+  #sequenceOf(color) {
+    const { colors } = this.#loaded;
     if (!colors) return undefined;
-    if (!Object.hasOwn(colors, color)) throw new Error(`no theme has a color named ${color}`);
+    if (!Object.hasOwn(colors, color)) throw new Error(`unknown theme color: ${color}`);
     return colors[color];
   }
   fg(color, text) {
-    const open = this.#open(color);
+    const open = this.#sequenceOf(color);
     return open === undefined ? text : `${open}${text}${FOREGROUND_END}`;
   }
   bg(color, text) {
-    const open = this.#open(color);
+    const open = this.#sequenceOf(color);
     return open === undefined ? text : `${open}${text}${BACKGROUND_END}`;
   }
   bold(text) {
-    return wrapped(1, 22, text);
+    return sgr(1, 22, text);
   }
   italic(text) {
-    return wrapped(3, 23, text);
+    return sgr(3, 23, text);
   }
   underline(text) {
-    return wrapped(4, 24, text);
+    return sgr(4, 24, text);
   }
   inverse(text) {
-    return wrapped(7, 27, text);
+    return sgr(7, 27, text);
   }
   strikethrough(text) {
-    return wrapped(9, 29, text);
+    return sgr(9, 29, text);
   }
   getFgAnsi(color) {
-    return this.#open(color) ?? "";
+    return this.#sequenceOf(color) ?? "";
   }
   getBgAnsi(color) {
-    return this.#open(color) ?? "";
+    return this.#sequenceOf(color) ?? "";
   }
   getColorMode() {
-    return this.#known.mode;
+    return this.#loaded.mode;
   }
   getThinkingBorderColor(level) {
     return (text) => this.fg(THINKING[level] ?? "thinkingOff", text);
@@ -103,17 +103,17 @@ export class Theme {
 }
 
 const PLAIN = { name: "dark", mode: "truecolor", colors: undefined };
-const inUse = Theme.inUse(() => call("ui.theme", {}) ?? PLAIN);
+const current = Theme.current(() => call("ui.theme", {}) ?? PLAIN);
 
-// The theme in use, whichever that is.
-export const theme = inUse.theme;
+// The current theme.
+export const theme = current.theme;
 
-// Called when another theme is in use.
+// Called when the theme changed.
 export function refreshTheme() {
-  inUse.forget();
+  current.reload();
 }
 
-// Returns a theme by its name.
+// Returns a theme by name.
 export function themeNamed(name) {
   const data = call("ui.theme", { name });
   return data ? Theme.of(data) : undefined;
@@ -121,7 +121,7 @@ export function themeNamed(name) {
 
 const fg = (color) => (text) => theme.fg(color, text);
 
-// Returns code in colors, line by line.
+// Returns the lines of highlighted code.
 function highlightCode(code, language) {
   return requireModule("pi:tui/syntax").highlightCode(code, language);
 }

@@ -1,16 +1,16 @@
-// How tools of the program reach files and shells through operations that an extension brings.
+// Adapts file and shell operations of an extension for the built-in tools.
 import { call } from "pi:host";
 
 const toText = (data) => Buffer.from(data).toString("base64");
 
 const FILE_OPERATIONS = ["readFile", "writeFile", "access", "mkdir", "exists", "stat", "isDirectory", "readdir"];
 
-// Names the operations of files that are there.
+// Lists the file operations that an extension implements.
 export function fileOperationsOf(operations) {
   return FILE_OPERATIONS.filter((name) => typeof operations?.[name] === "function");
 }
 
-// The functions the program asks, over an extension's operations on files.
+// Returns callbacks for the program that use an extension's file operations.
 export function fileHandlers(operations) {
   return {
     readFile: async ({ path }) => toText(await operations.readFile(path)),
@@ -26,7 +26,7 @@ export function fileHandlers(operations) {
   };
 }
 
-// The function the program asks, over an extension's way to run commands.
+// Returns callbacks for the program that use an extension's shell operations.
 export function shellHandlers(operations) {
   return {
     async exec({ command, cwd, timeout, env }, signal, signalId) {

@@ -1,21 +1,21 @@
-// Runs the tools of extensions.
+// Runs tools of extensions.
 import { call } from "pi:host";
 import { createContext } from "pi:pi/context";
 import { extensionOf } from "pi:pi/registry";
-import { forget, signalOf } from "pi:pi/signals";
+import { releaseSignal, signalOf } from "pi:pi/signals";
 
 function toolOf(path, name) {
   const tool = extensionOf(path).tools.get(name);
-  if (!tool) throw new Error(`the tool ${name} is gone`);
+  if (!tool) throw new Error(`tool ${name} is not registered`);
   return tool;
 }
 
-// Lets a tool mend what the model gave.
+// Runs the `prepareArguments` hook of a tool.
 export function prepareArguments(path, name, args) {
   return toolOf(path, name).prepareArguments(args);
 }
 
-// Runs a tool; `signalId` also names the call for partial results.
+// Runs a tool. `signalId` also identifies the call for partial results.
 export async function execute(path, name, callId, args, signalId) {
   const onUpdate = (partial) => void call("tool.update", { signalId, partial });
   try {
@@ -23,6 +23,6 @@ export async function execute(path, name, callId, args, signalId) {
     const { content, details, usage, terminate } = result ?? {};
     return { content: content ?? [], details, usage, terminate };
   } finally {
-    forget(signalId);
+    releaseSignal(signalId);
   }
 }

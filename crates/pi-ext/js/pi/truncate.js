@@ -1,4 +1,4 @@
-// Cuts long output to what a model can use, at whole lines.
+// Truncates long output for models at line boundaries.
 export const DEFAULT_MAX_LINES = 2000;
 export const DEFAULT_MAX_BYTES = 50 * 1024;
 export const GREP_MAX_LINE_LENGTH = 500;
@@ -19,7 +19,7 @@ function linesOf(content) {
   return lines;
 }
 
-function report(content, kept, lines, limits, more) {
+function truncationResult(content, kept, lines, limits, more) {
   const outputLines = kept.length;
   const text = more.text ?? kept.join("\n");
   return {
@@ -46,10 +46,10 @@ export function truncateHead(content, options) {
   const limits = limitsOf(options);
   const lines = linesOf(content);
   if (lines.length <= limits.maxLines && bytesOf(content) <= limits.maxBytes) {
-    return report(content, lines, lines, limits, { truncatedBy: null, text: content });
+    return truncationResult(content, lines, lines, limits, { truncatedBy: null, text: content });
   }
   if (bytesOf(lines[0]) > limits.maxBytes) {
-    return report(content, [], lines, limits, { truncatedBy: "bytes", firstLineExceedsLimit: true });
+    return truncationResult(content, [], lines, limits, { truncatedBy: "bytes", firstLineExceedsLimit: true });
   }
   const kept = [];
   let bytes = 0;
@@ -63,15 +63,15 @@ export function truncateHead(content, options) {
     bytes += size;
     kept.push(line);
   }
-  return report(content, kept, lines, limits, { truncatedBy });
+  return truncationResult(content, kept, lines, limits, { truncatedBy });
 }
 
-// Keeps the last lines, or the end of the last one where that alone is too long.
+// Keeps the last lines, or the end of the last line if it alone is too long.
 export function truncateTail(content, options) {
   const limits = limitsOf(options);
   const lines = linesOf(content);
   if (lines.length <= limits.maxLines && bytesOf(content) <= limits.maxBytes) {
-    return report(content, lines, lines, limits, { truncatedBy: null, text: content });
+    return truncationResult(content, lines, lines, limits, { truncatedBy: null, text: content });
   }
   const kept = [];
   let bytes = 0;
@@ -90,18 +90,18 @@ export function truncateTail(content, options) {
     bytes += size;
     kept.unshift(lines[index]);
   }
-  return report(content, kept, lines, limits, { truncatedBy, lastLinePartial });
+  return truncationResult(content, kept, lines, limits, { truncatedBy, lastLinePartial });
 }
 
 function endOf(text, maxBytes) {
   const bytes = encoder().encode(text);
   let start = Math.max(0, bytes.length - maxBytes);
-  // Not in the middle of a character.
+  // Do not start inside a character.
   while (start < bytes.length && (bytes[start] & 0xc0) === 0x80) start++;
   return new TextDecoder().decode(bytes.slice(start));
 }
 
-// Cuts one line.
+// Truncates a single line.
 export function truncateLine(line, maxChars = GREP_MAX_LINE_LENGTH) {
   if (line.length <= maxChars) return { text: line, wasTruncated: false };
   return { text: `${line.slice(0, maxChars)}... [truncated]`, wasTruncated: true };

@@ -1,61 +1,61 @@
-// The user interface of an extension. Dialogs wait for an answer; the rest is told and forgotten. What needs a
-// terminal does nothing without one.
+// The `ctx.ui` object. Dialogs wait for a response; other calls return immediately. Functions that need a terminal
+// do nothing without one.
 import { call } from "pi:host";
 import { startAbortable } from "pi:operations";
 import { requireModule } from "pi:native";
 import { theme, themeNamed, Theme } from "pi:pi/theme";
 
-// What only a terminal needs is loaded when it is first used.
-const terminalPart = (name) => requireModule(`pi:pi/${name}`);
+// Terminal modules are loaded on first use.
+const terminalModule = (name) => requireModule(`pi:pi/${name}`);
 const hasTerminal = () => call("context").mode === "tui";
 
-// The keys of the user, with which components compare what is typed.
+// The user's keybindings, for components.
 const keybindings = () => requireModule("pi:tui/keybindings").getKeybindings();
 
-// Asks something; an abort or the timeout ends the dialog without an answer.
-function ask(kind, question, options = {}, none = undefined) {
+// Shows a dialog. On abort or timeout, it resolves to `fallback`.
+function prompt(kind, dialog, options = {}, fallback = undefined) {
   const { signal, timeout } = options;
-  if (signal?.aborted) return Promise.resolve(none);
-  const { promise, abort } = startAbortable("host", "ui.ask", { kind, ...question, timeout });
-  const withdraw = () => abort(signal.reason);
-  signal?.addEventListener("abort", withdraw, { once: true });
+  if (signal?.aborted) return Promise.resolve(fallback);
+  const { promise, abort } = startAbortable("host", "ui.ask", { kind, ...dialog, timeout });
+  const dismiss = () => abort(signal.reason);
+  signal?.addEventListener("abort", dismiss, { once: true });
   return promise
     .then(
-      (answer) => answer ?? none,
+      (response) => response ?? fallback,
       (error) => {
-        if (signal?.aborted) return none;
+        if (signal?.aborted) return fallback;
         throw error;
       },
     )
-    .finally(() => signal?.removeEventListener("abort", withdraw));
+    .finally(() => signal?.removeEventListener("abort", dismiss));
 }
 
-function tell(kind, what) {
-  call("ui.tell", { kind, ...what });
+function notifyHost(kind, values) {
+  call("ui.tell", { kind, ...values });
 }
 
-// The components by the place each stands in, such as a widget's key.
-const placed = new Map();
+// Mounted component IDs by slot, such as the footer or a widget's key.
+const slots = new Map();
 
-// Puts what a factory makes into a place, where nothing else is any more.
-function place(name, make, how) {
-  const { mount, unmount } = terminalPart("mount");
-  const before = placed.get(name);
-  placed.delete(name);
-  if (before !== undefined) unmount(before);
-  if (make) placed.set(name, mount(make(terminalPart("screen").tui), how));
+// Mounts the component of a factory in a slot, replacing the previous one.
+function mountInSlot(name, make, placement) {
+  const { mount, unmount } = terminalModule("mount");
+  const previous = slots.get(name);
+  slots.delete(name);
+  if (previous !== undefined) unmount(previous);
+  if (make) slots.set(name, mount(make(terminalModule("screen").tui), placement));
 }
 
 function setWidget(key, content, options) {
   const isComponent = typeof content === "function";
-  if (hasTerminal()) place(`widget ${key}`, isComponent ? (tui) => content(tui, theme) : undefined, { kind: "widget", key, placement: options?.placement });
+  if (hasTerminal()) mountInSlot(`widget ${key}`, isComponent ? (tui) => content(tui, theme) : undefined, { kind: "widget", key, placement: options?.placement });
   if (isComponent) return;
-  // Lines go everywhere.
-  if (content === undefined || Array.isArray(content)) tell("widget", { key, lines: content?.map(String), placement: options?.placement });
+  // Plain lines work in every mode.
+  if (content === undefined || Array.isArray(content)) notifyHost("widget", { key, lines: content?.map(String), placement: options?.placement });
 }
 
-// Counts as a dialog, of which other extensions hear, until the work is done.
-async function held(work) {
+// Marks a dialog as open, which other extensions can observe, until `work` is done.
+async function asDialog(work) {
   if (!call("context").hasUI) return undefined;
   const { promise, abort } = startAbortable("host", "ui.hold");
   promise.catch(() => {});
@@ -66,11 +66,11 @@ async function held(work) {
   }
 }
 
-// Shows a component with the keyboard until it is done.
+// Shows a focused component until it calls `done`.
 async function show(factory, options = {}) {
   if (!hasTerminal()) return undefined;
-  const { mount, unmount } = terminalPart("mount");
-  const { showOverlay, tui } = terminalPart("screen");
+  const { mount, unmount } = terminalModule("mount");
+  const { showOverlay, tui } = terminalModule("screen");
   let close;
   const closed = new Promise((resolve) => (close = resolve));
   let remove;
@@ -87,8 +87,8 @@ async function show(factory, options = {}) {
     return closed;
   }
   if (options.overlay) {
-    const wanted = typeof options.overlayOptions === "function" ? options.overlayOptions() : options.overlayOptions;
-    const handle = showOverlay(component, wanted ?? (component.width ? { width: component.width } : undefined));
+    const overlayOptions = typeof options.overlayOptions === "function" ? options.overlayOptions() : options.overlayOptions;
+    const handle = showOverlay(component, overlayOptions ?? (component.width ? { width: component.width } : undefined));
     remove = () => handle.hide();
     options.onHandle?.(handle);
   } else {
@@ -98,45 +98,44 @@ async function show(factory, options = {}) {
   return closed;
 }
 
-function setTheme(wanted) {
-  const name = wanted instanceof Theme ? wanted.name : wanted;
-  if (typeof name !== "string") return { success: false, error: "only a theme with a name can be put into use" };
+function setTheme(nameOrTheme) {
+  const name = nameOrTheme instanceof Theme ? nameOrTheme.name : nameOrTheme;
+  if (typeof name !== "string") return { success: false, error: "the theme has no name" };
   return call("ui.setTheme", { name });
 }
 
-// Makes the interface.
 export function createUi() {
   return {
-    select: (title, options, how) => ask("select", { title, options }, how),
-    confirm: (title, message, how) => ask("confirm", { title, message }, how, false),
-    input: (title, placeholder, how) => ask("input", { title, placeholder }, how),
-    editor: (title, prefill) => ask("editor", { title, prefill }),
-    notify: (message, type) => tell("notify", { message: String(message), notifyType: type }),
-    onTerminalInput: (listener) => (hasTerminal() ? terminalPart("screen").listenRaw(listener) : () => {}),
-    setStatus: (key, text) => tell("status", { key, text }),
-    setWorkingMessage: (message) => tell("workingMessage", { message }),
-    setWorkingVisible: (visible) => tell("workingVisible", { visible }),
-    setWorkingIndicator: (indicator) => tell("workingIndicator", { indicator }),
-    setHiddenThinkingLabel: (label) => tell("hiddenThinkingLabel", { label }),
+    select: (title, options, dialogOptions) => prompt("select", { title, options }, dialogOptions),
+    confirm: (title, message, dialogOptions) => prompt("confirm", { title, message }, dialogOptions, false),
+    input: (title, placeholder, dialogOptions) => prompt("input", { title, placeholder }, dialogOptions),
+    editor: (title, prefill) => prompt("editor", { title, prefill }),
+    notify: (message, type) => notifyHost("notify", { message: String(message), notifyType: type }),
+    onTerminalInput: (listener) => (hasTerminal() ? terminalModule("screen").listenRaw(listener) : () => {}),
+    setStatus: (key, text) => notifyHost("status", { key, text }),
+    setWorkingMessage: (message) => notifyHost("workingMessage", { message }),
+    setWorkingVisible: (visible) => notifyHost("workingVisible", { visible }),
+    setWorkingIndicator: (indicator) => notifyHost("workingIndicator", { indicator }),
+    setHiddenThinkingLabel: (label) => notifyHost("hiddenThinkingLabel", { label }),
     setWidget,
     setFooter(factory) {
-      if (hasTerminal()) place("footer", factory && ((tui) => factory(tui, theme, terminalPart("screen").footerData)), { kind: "footer" });
+      if (hasTerminal()) mountInSlot("footer", factory && ((tui) => factory(tui, theme, terminalModule("screen").footerData)), { kind: "footer" });
     },
     setHeader(factory) {
-      if (hasTerminal()) place("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
+      if (hasTerminal()) mountInSlot("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
     },
-    setTitle: (title) => tell("title", { title }),
-    custom: (factory, options) => held(() => show(factory, options)),
-    pasteToEditor: (text) => tell("editorPaste", { text: String(text) }),
-    setEditorText: (text) => tell("editorText", { text: String(text) }),
-    getEditorText: () => (hasTerminal() ? terminalPart("prompt_editor").editorText() : undefined) ?? call("ui.editorText"),
+    setTitle: (title) => notifyHost("title", { title }),
+    custom: (factory, options) => asDialog(() => show(factory, options)),
+    pasteToEditor: (text) => notifyHost("editorPaste", { text: String(text) }),
+    setEditorText: (text) => notifyHost("editorText", { text: String(text) }),
+    getEditorText: () => (hasTerminal() ? terminalModule("prompt_editor").editorText() : undefined) ?? call("ui.editorText"),
     addAutocompleteProvider(factory) {
-      if (hasTerminal()) terminalPart("completion").wrapProvider(factory);
+      if (hasTerminal()) terminalModule("completion").wrapProvider(factory);
     },
     setEditorComponent(factory) {
-      if (hasTerminal()) terminalPart("prompt_editor").setEditorComponent(factory, keybindings());
+      if (hasTerminal()) terminalModule("prompt_editor").setEditorComponent(factory, keybindings());
     },
-    getEditorComponent: () => (hasTerminal() ? terminalPart("prompt_editor").editorFactory() : undefined),
+    getEditorComponent: () => (hasTerminal() ? terminalModule("prompt_editor").editorFactory() : undefined),
     get theme() {
       return theme;
     },

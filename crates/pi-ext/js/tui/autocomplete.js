@@ -1,14 +1,14 @@
-// Completes commands, their arguments, and paths.
+// Completion of commands, command arguments and paths.
 import { readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fuzzyFilter } from "pi:tui/fuzzy";
 
-const MOST = 20;
+const MAX_ITEMS = 20;
 const nameOf = (command) => command.name ?? command.value;
 const quoted = (path) => (path.includes(" ") ? `"${path}"` : path);
 
-// The path before the cursor, with what stands before it: `@` asks for a file, a quote keeps spaces.
+// Returns the path before the cursor with its prefix: `@` for a file reference, a quote for paths with spaces.
 function pathBefore(text) {
   const [, at = "", quote = "", path] = /(?:^|[\s=])(@?)("?)((?:(?<=")[^"]*)|[^\s"'=]*)$/.exec(text) ?? [];
   return path === undefined ? undefined : { at, quote, path, prefix: at + quote + path };
@@ -39,10 +39,10 @@ export class CombinedAutocompleteProvider {
     const before = line.slice(0, cursorCol - prefix.length);
     const after = line.slice(cursorCol);
     const isCommand = prefix.startsWith("/") && before.trim() === "" && !prefix.slice(1).includes("/");
-    const isFolder = item.label?.endsWith("/");
-    const text = isCommand ? `/${item.value} ` : item.value + (prefix.startsWith("@") && !isFolder ? " " : "");
-    // A folder in quotes goes on inside of them.
-    const inside = isFolder && text.endsWith('"') ? 1 : 0;
+    const isDirectory = item.label?.endsWith("/");
+    const text = isCommand ? `/${item.value} ` : item.value + (prefix.startsWith("@") && !isDirectory ? " " : "");
+    // For a quoted directory, the cursor stays inside the quotes.
+    const inside = isDirectory && text.endsWith('"') ? 1 : 0;
     const rest = inside && after.startsWith('"') ? after.slice(1) : after;
     const changed = [...lines];
     changed[cursorLine] = before + text + rest;
@@ -55,34 +55,34 @@ export class CombinedAutocompleteProvider {
   }
 
   #commandsFor(prefix) {
-    const fitting = fuzzyFilter(this.#commands, prefix.slice(1), nameOf);
-    const items = fitting.map((command) => {
-      const told = [command.argumentHint, command.description].filter(Boolean).join(" — ");
-      return { value: nameOf(command), label: nameOf(command), ...(told && { description: told }) };
+    const matching = fuzzyFilter(this.#commands, prefix.slice(1), nameOf);
+    const items = matching.map((command) => {
+      const description = [command.argumentHint, command.description].filter(Boolean).join(" — ");
+      return { value: nameOf(command), label: nameOf(command), ...(description && { description: description }) };
     });
     return items.length > 0 ? { items, prefix } : null;
   }
   async #argumentsFor(name, prefix) {
-    const command = this.#commands.find((one) => nameOf(one) === name);
+    const command = this.#commands.find((command) => nameOf(command) === name);
     const items = await command?.getArgumentCompletions?.(prefix);
     return Array.isArray(items) && items.length > 0 ? { items, prefix } : null;
   }
   #pathsFor({ at, path, prefix }) {
-    const folder = path.endsWith("/") || path === "" ? path : path.slice(0, path.lastIndexOf("/") + 1);
-    const start = path.slice(folder.length).toLowerCase();
-    const expanded = folder.startsWith("~") ? join(homedir(), folder.slice(1)) : folder;
+    const directory = path.endsWith("/") || path === "" ? path : path.slice(0, path.lastIndexOf("/") + 1);
+    const start = path.slice(directory.length).toLowerCase();
+    const expanded = directory.startsWith("~") ? join(homedir(), directory.slice(1)) : directory;
     let entries;
     try {
       entries = readdirSync(expanded.startsWith("/") ? expanded : join(this.#base, expanded), { withFileTypes: true });
     } catch {
-      // A folder that is not there has nothing to offer.
+      // The directory does not exist or cannot be read.
       return null;
     }
-    const fitting = entries.filter((entry) => entry.name.toLowerCase().startsWith(start) && entry.name !== ".git");
-    fitting.sort((one, other) => other.isDirectory() - one.isDirectory() || one.name.localeCompare(other.name));
-    const items = fitting.slice(0, MOST).map((entry) => {
+    const matching = entries.filter((entry) => entry.name.toLowerCase().startsWith(start) && entry.name !== ".git");
+    matching.sort((left, right) => right.isDirectory() - left.isDirectory() || left.name.localeCompare(right.name));
+    const items = matching.slice(0, MAX_ITEMS).map((entry) => {
       const name = entry.name + (entry.isDirectory() ? "/" : "");
-      return { value: at + quoted(folder + name), label: name, description: dirname(folder + entry.name) };
+      return { value: at + quoted(directory + name), label: name, description: dirname(directory + entry.name) };
     });
     return items.length > 0 ? { items, prefix } : null;
   }

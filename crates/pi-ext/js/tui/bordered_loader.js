@@ -1,4 +1,4 @@
-// A loader between two lines, as extensions show it in the place of the editor.
+// A loader between two borders, which extensions show instead of the editor.
 import { CancellableLoader } from "pi:tui/cancellable_loader";
 import { Container } from "pi:tui/container";
 import { DynamicBorder } from "pi:tui/dynamic_border";

@@ -1,12 +1,12 @@
-// Components below each other, with space around them and a background.
+// A vertical container with padding and a background.
 import { Container, mouseToChildren } from "pi:tui/container";
-import { filled } from "pi:tui/measure";
+import { padAndStyle } from "pi:tui/measure";
 
 export class Box extends Container {
   #paddingX;
   #paddingY;
   #background;
-  #drawn;
+  #rendered;
 
   constructor(paddingX = 1, paddingY = 1, background = undefined) {
     super();
@@ -23,11 +23,11 @@ export class Box extends Container {
   render(width) {
     const side = " ".repeat(this.#paddingX);
     const inner = this.#innerWidth(width);
-    const drawn = this.children.map((component) => ({ component, lines: component.render(inner) }));
-    this.#drawn = { width, children: drawn.map(({ component, lines }) => ({ component, height: lines.length })) };
-    const content = drawn.flatMap(({ lines }) => lines);
+    const rendered = this.children.map((component) => ({ component, lines: component.render(inner) }));
+    this.#rendered = { width, children: rendered.map(({ component, lines }) => ({ component, height: lines.length })) };
+    const content = rendered.flatMap(({ lines }) => lines);
     if (content.length === 0) return [];
-    const fill = (line) => filled(line, width, this.#background);
+    const fill = (line) => padAndStyle(line, width, this.#background);
     const space = Array.from({ length: this.#paddingY }, () => fill(""));
     return [...space, ...content.map((line) => fill(side + line)), ...space];
   }
@@ -35,7 +35,7 @@ export class Box extends Container {
     const inside = { ...event, x: event.x - this.#paddingX, y: event.y - this.#paddingY };
     const inner = this.#innerWidth(event.width);
     if (inside.x < 0 || inside.x >= inner || inside.y < 0) return undefined;
-    if (this.#drawn?.width !== event.width) this.render(event.width);
-    return mouseToChildren(this.#drawn.children, inside, inner);
+    if (this.#rendered?.width !== event.width) this.render(event.width);
+    return mouseToChildren(this.#rendered.children, inside, inner);
   }
 }

@@ -1,4 +1,4 @@
-// A loader that Escape cancels.
+// A loader that can be canceled with the keyboard.
 import { getKeybindings } from "pi:tui/keybindings";
 import { Loader } from "pi:tui/loader";
 

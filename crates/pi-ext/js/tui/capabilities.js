@@ -1,25 +1,25 @@
-// What the terminal can show.
-import { answer } from "pi:terminal";
+// Terminal capabilities.
+import { query } from "pi:terminal";
 
-let found;
+let cached;
 let overrides = {};
 let cell = { widthPx: 9, heightPx: 18 };
 
 export function detectCapabilities() {
-  return answer("image.capabilities");
+  return query("image.capabilities");
 }
 export function getCapabilities() {
-  return (found ??= { ...detectCapabilities(), ...overrides });
+  return (cached ??= { ...detectCapabilities(), ...overrides });
 }
 export function setCapabilities(capabilities) {
-  found = capabilities;
+  cached = capabilities;
 }
 export function setCapabilityOverrides(changed) {
   overrides = { ...changed };
-  found = undefined;
+  cached = undefined;
 }
 export function resetCapabilitiesCache() {
-  found = undefined;
+  cached = undefined;
 }
 export function getCellDimensions() {
   return cell;

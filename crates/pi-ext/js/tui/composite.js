@@ -1,9 +1,9 @@
-// Lays one line over another.
+// Compositing of lines.
 import { padToWidth, sliceByColumn, visibleWidth } from "pi:tui/measure";
 
 const RESET = "\u001b[0m\u001b]8;;\u0007";
 
-// Returns a line with another over it, from a column on, in `width` columns of `total`.
+// Draws `overlay` over `base` at a column, `width` columns wide. The result is `total` columns wide.
 export function compositeTuiLine(base, overlay, column, width, total) {
   const before = padToWidth(sliceByColumn(base, 0, column, true), column);
   const over = padToWidth(sliceByColumn(overlay, 0, width, true), width);

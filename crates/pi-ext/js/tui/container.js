@@ -1,6 +1,6 @@
-// Components below each other. A component is anything with `render(width)`, which returns lines.
+// Vertical container. A component is any object with `render(width)`, which returns lines.
 
-// Hands a mouse event to the child at its row; `width` is what the children are drawn in.
+// Forwards a mouse event to the child at its row. `width` is the width of the children.
 export function mouseToChildren(children, event, width = event.width) {
   let top = 0;
   for (const { component, height } of children) {
@@ -14,14 +14,14 @@ export function mouseToChildren(children, event, width = event.width) {
 
 export class Container {
   children = [];
-  #drawn;
+  #rendered;
 
   addChild(component) {
     this.children.push(component);
   }
   removeChild(component) {
-    const place = this.children.indexOf(component);
-    if (place >= 0) this.children.splice(place, 1);
+    const index = this.children.indexOf(component);
+    if (index >= 0) this.children.splice(index, 1);
   }
   clear() {
     this.children = [];
@@ -30,14 +30,14 @@ export class Container {
     for (const child of this.children) child.invalidate?.();
   }
   render(width) {
-    const drawn = this.children.map((component) => ({ component, lines: component.render(width) }));
-    this.#drawn = { width, children: drawn.map(({ component, lines }) => ({ component, height: lines.length })) };
-    return drawn.flatMap(({ lines }) => lines);
+    const rendered = this.children.map((component) => ({ component, lines: component.render(width) }));
+    this.#rendered = { width, children: rendered.map(({ component, lines }) => ({ component, height: lines.length })) };
+    return rendered.flatMap(({ lines }) => lines);
   }
   handleMouse(event) {
     if (event.y < 0 || event.y >= event.height) return undefined;
-    if (this.#drawn?.width !== event.width) this.render(event.width);
-    const result = mouseToChildren(this.#drawn.children, event);
+    if (this.#rendered?.width !== event.width) this.render(event.width);
+    const result = mouseToChildren(this.#rendered.children, event);
     return result?.focus && this.handleInput ? { ...result, focusTarget: this } : result;
   }
 }

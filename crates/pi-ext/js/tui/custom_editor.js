@@ -1,4 +1,4 @@
-// An editor that knows the program's own keys, for extensions to build theirs on.
+// An editor with the application keybindings, as a base class for extension editors.
 import { Editor } from "pi:tui/editor";
 import { getKeybindings } from "pi:tui/keybindings";
 
@@ -21,25 +21,25 @@ export class CustomEditor extends Editor {
 
   handleInput(data) {
     if (this.onExtensionShortcut?.(data)) return;
-    const means = (action) => this.keybindings.matches(data, action);
-    if (means("app.clipboard.pasteImage")) return void this.onPasteImage?.();
-    const handler = this.#handlerOf(means);
+    const matches = (action) => this.keybindings.matches(data, action);
+    if (matches("app.clipboard.pasteImage")) return void this.onPasteImage?.();
+    const handler = this.#handlerOf(matches);
     if (handler) handler();
     else super.handleInput(data);
   }
 
-  // Finds what a key does outside of the text; none where it belongs to the text.
-  #handlerOf(means) {
-    if (means("app.interrupt")) {
+  // Returns the application action of a key, or undefined if the editor handles it.
+  #handlerOf(matches) {
+    if (matches("app.interrupt")) {
       return this.isShowingAutocomplete() ? undefined : (this.onEscape ?? this.actionHandlers.get("app.interrupt"));
     }
-    if (means("app.exit") && this.getText() === "") {
+    if (matches("app.exit") && this.getText() === "") {
       return this.onCtrlD ?? this.actionHandlers.get("app.exit") ?? (() => {});
     }
-    // Whoever binds the history to keys of its own means it, whatever else is on them.
-    if (means("tui.editor.historyPrevious") || means("tui.editor.historyNext")) return undefined;
+    // Explicit history keybindings take precedence over application actions.
+    if (matches("tui.editor.historyPrevious") || matches("tui.editor.historyNext")) return undefined;
     for (const [action, handler] of this.actionHandlers) {
-      if (action !== "app.interrupt" && action !== "app.exit" && means(action)) return handler;
+      if (action !== "app.interrupt" && action !== "app.exit" && matches(action)) return handler;
     }
     return undefined;
   }

@@ -1,4 +1,4 @@
-// The program's own questions as components: a choice, a line, a text, and the small selectors made of a list.
+// Built-in dialogs as components: select, input, editor and list selectors.
 import { getEditorTheme, getSelectListTheme, theme } from "pi:pi/theme";
 import { call } from "pi:host";
 import { Container } from "pi:tui/container";
@@ -13,36 +13,36 @@ import { Spacer } from "pi:tui/spacer";
 import { Text } from "pi:tui/text";
 
 const SECOND = 1000;
-const choosing = () => rawKeyHint("↑↓", "navigate");
+const navigateHint = () => rawKeyHint("↑↓", "navigate");
 
-// Counts down to the end of a question.
-function countDown(milliseconds, tui, show, end) {
-  let left = Math.ceil(milliseconds / SECOND);
-  show(left);
+// Counts down until a dialog times out.
+function countDown(milliseconds, tui, show, onTimeout) {
+  let remaining = Math.ceil(milliseconds / SECOND);
+  show(remaining);
   const timer = setInterval(() => {
-    left -= 1;
-    show(left);
+    remaining -= 1;
+    show(remaining);
     tui?.requestRender();
-    if (left > 0) return;
+    if (remaining > 0) return;
     clearInterval(timer);
-    end();
+    onTimeout();
   }, SECOND);
   return () => clearInterval(timer);
 }
 
-// A question between two lines: its title, what is asked with, and the keys.
-class Question extends Container {
+// A dialog between two borders: title, body and key hints.
+class Dialog extends Container {
   #stop;
 
   constructor(title, body, hints, { description, timeout, tui } = {}, onCancel = undefined) {
     super();
-    const titled = (text) => theme.fg("accent", theme.bold(text));
-    const head = new Text(titled(title), 1, 0);
+    const styleTitle = (text) => theme.fg("accent", theme.bold(text));
+    const head = new Text(styleTitle(title), 1, 0);
     const parts = [new DynamicBorder(), new Spacer(1), head];
     if (description) parts.push(new Spacer(1), new Text(theme.fg("text", description), 1, 0));
     parts.push(new Spacer(1), body, new Spacer(1), new Text(hints.join("  "), 1, 0), new Spacer(1), new DynamicBorder());
     for (const part of parts) this.addChild(part);
-    if (timeout > 0 && tui) this.#stop = countDown(timeout, tui, (left) => head.setText(titled(`${title} (${left}s)`)), onCancel);
+    if (timeout > 0 && tui) this.#stop = countDown(timeout, tui, (remaining) => head.setText(styleTitle(`${title} (${remaining}s)`)), onCancel);
   }
   dispose() {
     this.#stop?.();
@@ -51,7 +51,7 @@ class Question extends Container {
 
 const confirmHints = (verb) => [keyHint("tui.select.confirm", verb), keyHint("tui.select.cancel", "cancel")];
 
-export class ExtensionSelectorComponent extends Question {
+export class ExtensionSelectorComponent extends Dialog {
   #options;
   #onSelect;
   #onCancel;
@@ -59,13 +59,13 @@ export class ExtensionSelectorComponent extends Question {
   #list;
   #selected = 0;
 
-  constructor(title, options, onSelect, onCancel, how = {}) {
+  constructor(title, options, onSelect, onCancel, dialogOptions = {}) {
     const list = new Container();
-    super(title, list, [choosing(), ...confirmHints("select")], how, onCancel);
+    super(title, list, [navigateHint(), ...confirmHints("select")], dialogOptions, onCancel);
     this.#options = options;
     this.#onSelect = onSelect;
     this.#onCancel = onCancel;
-    this.#onExpand = how.onToggleToolsExpanded;
+    this.#onExpand = dialogOptions.onToggleToolsExpanded;
     this.#list = list;
     this.#build();
   }
@@ -93,18 +93,18 @@ export class ExtensionSelectorComponent extends Question {
   }
 }
 
-export class ExtensionInputComponent extends Question {
+export class ExtensionInputComponent extends Dialog {
   #input;
   #onSubmit;
   #onCancel;
 
-  constructor(title, placeholder, onSubmit, onCancel, how = {}) {
+  constructor(title, placeholder, onSubmit, onCancel, dialogOptions = {}) {
     const input = new Input({ placeholder, placeholderStyle: (text) => theme.fg("dim", text) });
-    super(title, input, confirmHints("submit"), how, onCancel);
+    super(title, input, confirmHints("submit"), dialogOptions, onCancel);
     this.#input = input;
     this.#onSubmit = onSubmit;
     this.#onCancel = onCancel;
-    if (how.initialValue) input.setValue(how.initialValue);
+    if (dialogOptions.initialValue) input.setValue(dialogOptions.initialValue);
   }
   get focused() {
     return this.#input.focused;
@@ -120,7 +120,7 @@ export class ExtensionInputComponent extends Question {
   }
 }
 
-export class ExtensionEditorComponent extends Question {
+export class ExtensionEditorComponent extends Dialog {
   #editor;
   #onCancel;
 
@@ -144,7 +144,7 @@ export class ExtensionEditorComponent extends Question {
   }
 }
 
-// A list between two lines, with the present choice selected.
+// A list between two borders, with the current value selected.
 class Selector extends Container {
   #list;
 
@@ -168,12 +168,12 @@ class Selector extends Container {
 
 const LEVELS = {
   off: "No thinking",
-  minimal: "Very little thinking",
-  low: "A little thinking",
-  medium: "Some thinking",
-  high: "Much thinking",
-  xhigh: "Very much thinking",
-  max: "As much thinking as there is",
+  minimal: "Very brief thinking",
+  low: "Brief thinking",
+  medium: "Moderate thinking",
+  high: "Deep thinking",
+  xhigh: "Very deep thinking",
+  max: "Maximum thinking",
 };
 
 export class ThinkingSelectorComponent extends Selector {
@@ -188,7 +188,7 @@ export class ThinkingSelectorComponent extends Selector {
   }
   handleInput(data) {
     const chosen = this.getSelectList().getSelectedItem();
-    // Control and S keep the choice for other sessions.
+    // Ctrl+S saves the level as the default.
     if (data === "\u0013" && this.#onDefault && chosen) this.#onDefault(chosen.value);
     else super.handleInput(data);
   }
@@ -205,13 +205,13 @@ export class ShowImagesSelectorComponent extends Selector {
   constructor(currentValue, onSelect, onCancel) {
     const items = [
       { value: "yes", label: "Yes", description: "Show images in the terminal" },
-      { value: "no", label: "No", description: "Show their kind as text" },
+      { value: "no", label: "No", description: "Show the image type as text" },
     ];
     super(items, currentValue ? "yes" : "no", items.length, (value) => onSelect(value === "yes"), onCancel);
   }
 }
 
-const MESSAGES_IN_SIGHT = 10;
+const MAX_VISIBLE_MESSAGES = 10;
 
 class UserMessageList {
   onSelect;
@@ -228,7 +228,7 @@ class UserMessageList {
   render(width) {
     const count = this.#messages.length;
     if (count === 0) return [theme.fg("muted", "  No messages yet")];
-    const { start, end } = windowOf(count, this.#selected, MESSAGES_IN_SIGHT);
+    const { start, end } = windowOf(count, this.#selected, MAX_VISIBLE_MESSAGES);
     const lines = this.#messages.slice(start, end).flatMap(({ text }, row) => {
       const isSelected = start + row === this.#selected;
       const line = truncateToWidth(text.replace(/\s+/g, " ").trim(), Math.max(1, width - 2));
@@ -254,10 +254,10 @@ export class UserMessageSelectorComponent extends Container {
     this.#list = new UserMessageList(messages, initialSelectedId);
     this.#list.onSelect = onSelect;
     this.#list.onCancel = onCancel;
-    const title = new Text(theme.bold("Go on from a message"), 1, 0);
+    const title = new Text(theme.bold("Continue from a message"), 1, 0);
     const parts = [new Spacer(1), title, new Spacer(1), new DynamicBorder(), new Spacer(1), this.#list, new Spacer(1), new DynamicBorder()];
     for (const part of parts) this.addChild(part);
-    // Nothing to choose from ends it once it is on the screen.
+    // Without messages, cancel as soon as the dialog is shown.
     if (messages.length === 0) setTimeout(onCancel, 100);
   }
   getMessageList() {

@@ -1,4 +1,4 @@
-// A line across the whole width.
+// A horizontal line across the full width.
 import { theme } from "pi:pi/theme";
 
 export class DynamicBorder {

@@ -1,9 +1,9 @@
-// The multi-line editor: history, completion, pastes, undo and the kill ring are the terminal library's.
-import { paintsOf, partFor } from "pi:tui/part";
+// Multi-line editor. History, completion, pastes, undo and the kill ring are implemented by the TUI library.
+import { stylesOf, widgetFor } from "pi:tui/widget";
 
 const ROWS = 24;
 
-// A border that says how many lines are behind it.
+// Returns a border with the number of hidden lines.
 function border(width, arrow, hidden) {
   const label = hidden > 0 ? ` ${arrow} ${hidden} more ` : "";
   if (label === "") return "─".repeat(width);
@@ -19,7 +19,7 @@ export class Editor {
   disableSubmit = false;
   borderColor;
   tui;
-  #part;
+  #widget;
   #paddingX;
   #maxVisible;
   #provider;
@@ -32,10 +32,10 @@ export class Editor {
     this.borderColor = theme?.borderColor ?? ((text) => text);
     this.#paddingX = Math.max(0, Math.floor(options.paddingX ?? 0) || 0);
     this.#maxVisible = options.autocompleteMaxVisible ?? 5;
-    this.#part = partFor(this, "editor", {
+    this.#widget = widgetFor(this, "editor", {
       paddingX: this.#paddingX,
       autocompleteMaxVisible: this.#maxVisible,
-      list: paintsOf(theme?.selectList),
+      list: stylesOf(theme?.selectList),
     });
   }
 
@@ -99,7 +99,7 @@ export class Editor {
     return lines;
   }
   handleInput(data) {
-    this.#part("setSubmit", { enabled: !this.disableSubmit });
+    this.#widget("setSubmit", { enabled: !this.disableSubmit });
     this.#do("input", { data, rows: this.#rows() });
   }
 
@@ -107,9 +107,9 @@ export class Editor {
     return this.tui?.terminal?.rows ?? ROWS;
   }
 
-  // Calls the part, then does what it asks for in turn.
+  // Calls the native widget and handles the events and completion requests it returns.
   #do(method, args) {
-    const { value, events, questions, tick, isCompleting } = this.#part(method, args);
+    const { value, events, questions, tick, isCompleting } = this.#widget(method, args);
     this.#isCompleting = isCompleting;
     for (const question of questions) this.#suggest(question);
     this.#wait(tick);
@@ -136,7 +136,7 @@ export class Editor {
     try {
       found = await this.#provider?.getSuggestions(lines, line, column, { signal: search.signal, force });
     } finally {
-      // Nothing that fits is an answer, too.
+      // An empty result closes the completion list.
       if (!search.signal.aborted) {
         this.#do("suggest", { id, items: found?.items ?? [], prefix: found?.prefix ?? "" });
         this.tui?.requestRender?.();

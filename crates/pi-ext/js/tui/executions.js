@@ -1,5 +1,5 @@
-// Calls of tools and commands of the user as components: what was asked, what came of it, and in which colors.
-import { convertToPng } from "pi:pi/pictures";
+// Tool calls and user shell commands as components.
+import { convertToPng } from "pi:pi/images";
 import { theme } from "pi:pi/theme";
 import { Box } from "pi:tui/box";
 import { getCapabilities } from "pi:tui/capabilities";
@@ -14,7 +14,7 @@ import { MouseRegion } from "pi:tui/mouse_region";
 import { Spacer } from "pi:tui/spacer";
 import { Text } from "pi:tui/text";
 
-// Lines that are seen of what is not opened.
+// Number of lines shown while collapsed.
 const TOOL_LINES = 10;
 const SHELL_LINES = 20;
 
@@ -35,8 +35,8 @@ export class ToolExecutionComponent extends foldable(Container) {
   #hasAllArgs = false;
   #result;
   #state = {};
-  #drawn = {};
-  // Pictures by their data, as the terminal takes them.
+  #rendered = {};
+  // Converted images by their original data.
   #converted = new Map();
 
   constructor(toolName, toolCallId, args, options = {}, toolDefinition = undefined, tui = undefined, cwd = process.cwd()) {
@@ -94,7 +94,7 @@ export class ToolExecutionComponent extends foldable(Container) {
     });
   }
   #text() {
-    const text = (this.#result?.content ?? []).filter(({ type }) => type === "text").map(({ text: one }) => one ?? "").join("\n");
+    const text = (this.#result?.content ?? []).filter(({ type }) => type === "text").map(({ text: blockText }) => blockText ?? "").join("\n");
     const hidden = this.#showsImages && getCapabilities().images ? [] : this.#images().map(({ mimeType }) => `[Image: ${mimeType}]`);
     return stripTerminalSequences([text, ...hidden].filter(Boolean).join("\n")).replace(/\r/g, "");
   }
@@ -117,16 +117,16 @@ export class ToolExecutionComponent extends foldable(Container) {
       isError: this.#result?.isError ?? false,
     };
   }
-  // Lets the tool draw a part of it; what fails is drawn as if the tool did not.
-  #part(slot, draw, otherwise) {
+  // Renders a slot with the tool's renderer. Falls back to the default if there is none or it fails.
+  #renderSlot(slot, render, fallback) {
     let component;
     try {
-      component = draw?.(this.#context(this.#drawn[slot]));
+      component = render?.(this.#context(this.#rendered[slot]));
     } catch {
-      // Drawn in the usual way below.
+      // Use the fallback.
     }
-    this.#drawn[slot] = component;
-    return component ?? otherwise();
+    this.#rendered[slot] = component;
+    return component ?? fallback();
   }
   #plainResult() {
     const lines = this.#text().split("\n");
@@ -136,9 +136,9 @@ export class ToolExecutionComponent extends foldable(Container) {
     return new Text(shown.length < lines.length ? `${text}\n${more(lines.length - shown.length)}` : text, 0, 0);
   }
   #plainCall() {
-    // Who knows nothing of the tool sees what it was given.
-    const given = this.#tool ? undefined : JSON.stringify(this.#args, null, 2);
-    return new Text(given ? `${titleOf(this.#name)}\n\n${given}` : titleOf(this.#name), 0, 0);
+    // For unknown tools, show the arguments.
+    const args = this.#tool ? undefined : JSON.stringify(this.#args, null, 2);
+    return new Text(args ? `${titleOf(this.#name)}\n\n${args}` : titleOf(this.#name), 0, 0);
   }
   #region(component) {
     return new MouseRegion(component, (event) => {
@@ -149,15 +149,15 @@ export class ToolExecutionComponent extends foldable(Container) {
   }
   [BUILD]() {
     this.clear();
-    const shade = this.#isPartial ? "toolPendingBg" : this.#result?.isError ? "toolErrorBg" : "toolSuccessBg";
-    const frame = this.#tool?.renderShell === "self" ? new Container() : new Box(1, 1, (text) => theme.bg(shade, text));
+    const background = this.#isPartial ? "toolPendingBg" : this.#result?.isError ? "toolErrorBg" : "toolSuccessBg";
+    const frame = this.#tool?.renderShell === "self" ? new Container() : new Box(1, 1, (text) => theme.bg(background, text));
     const { renderCall, renderResult } = this.#tool ?? {};
-    const callPart = this.#part("call", renderCall && ((context) => renderCall(this.#args, theme, context)), () => this.#plainCall());
+    const callPart = this.#renderSlot("call", renderCall && ((context) => renderCall(this.#args, theme, context)), () => this.#plainCall());
     frame.addChild(this.#region(callPart));
     if (this.#result) {
       const { content, details } = this.#result;
       const options = { expanded: this[IS_EXPANDED], isPartial: this.#isPartial };
-      const resultPart = this.#part("result", renderResult && ((context) => renderResult({ content, details }, options, theme, context)), () => this.#plainResult());
+      const resultPart = this.#renderSlot("result", renderResult && ((context) => renderResult({ content, details }, options, theme, context)), () => this.#plainResult());
       if (resultPart) frame.addChild(this.#region(resultPart));
     }
     this.addChild(new Spacer(1));
@@ -179,7 +179,7 @@ export class BashExecutionComponent extends foldable(Container) {
   #lines = [""];
   #loader;
   #content = new Container();
-  #end;
+  #outcome;
 
   constructor(command, tui, excludeFromContext = false) {
     super();
@@ -203,7 +203,7 @@ export class BashExecutionComponent extends foldable(Container) {
     this[BUILD]();
   }
   setComplete(exitCode, cancelled, truncationResult, fullOutputPath) {
-    this.#end = { exitCode, cancelled, path: truncationResult?.truncated ? fullOutputPath : undefined };
+    this.#outcome = { exitCode, cancelled, path: truncationResult?.truncated ? fullOutputPath : undefined };
     this.#loader.stop();
     this[BUILD]();
   }
@@ -213,13 +213,13 @@ export class BashExecutionComponent extends foldable(Container) {
     const lines = this.getOutput() === "" ? [] : this.#lines;
     const shown = this[IS_EXPANDED] ? lines : lines.slice(-SHELL_LINES);
     if (shown.length > 0) this.#content.addChild(new Text(`\n${shown.map((line) => theme.fg("muted", line)).join("\n")}`, 1, 0));
-    if (!this.#end) return this.#content.addChild(this.#loader);
-    const { exitCode, cancelled, path } = this.#end;
+    if (!this.#outcome) return this.#content.addChild(this.#loader);
+    const { exitCode, cancelled, path } = this.#outcome;
     const notes = [];
     if (shown.length < lines.length) notes.push(more(lines.length - shown.length));
     if (cancelled) notes.push(theme.fg("warning", "(cancelled)"));
     else if (exitCode) notes.push(theme.fg("error", `(exit ${exitCode})`));
-    if (path) notes.push(theme.fg("warning", `The whole output is in ${path}`));
+    if (path) notes.push(theme.fg("warning", `Full output: ${path}`));
     if (notes.length > 0) this.#content.addChild(new Text(`\n${notes.join("\n")}`, 1, 0));
   }
 }

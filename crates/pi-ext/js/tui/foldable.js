@@ -1,10 +1,10 @@
-// Components that can be opened and folded. One is built anew when that changes and when it is out of date.
+// Expandable components, which are rebuilt when they are expanded, collapsed or invalidated.
 
-// What a component calls its way of building itself, and whether it is open.
+// Symbols of the method that rebuilds a component and of its expanded state.
 export const BUILD = Symbol("build");
 export const IS_EXPANDED = Symbol("isExpanded");
 
-// Adds it to a kind of component.
+// Adds expansion to a component class.
 export function foldable(Base) {
   return class extends Base {
     [IS_EXPANDED] = false;

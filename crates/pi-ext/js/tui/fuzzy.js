@@ -1,13 +1,13 @@
-// Fuzzy matching, as the pickers do it.
-import { answer } from "pi:terminal";
+// Fuzzy matching.
+import { query } from "pi:terminal";
 
-export function fuzzyMatch(query, text) {
-  const score = answer("text.score", { query, text });
+export function fuzzyMatch(pattern, text) {
+  const score = query("text.score", { query: pattern, text });
   return { matches: score !== null, score: score ?? 0 };
 }
 
-// Returns the items that fit, best first.
-export function fuzzyFilter(items, query, getText) {
-  if (!query.trim()) return items;
-  return answer("text.rank", { query, texts: items.map((item) => String(getText(item))) }).map((place) => items[place]);
+// Returns the matching items, best first.
+export function fuzzyFilter(items, pattern, getText) {
+  if (!pattern.trim()) return items;
+  return query("text.rank", { query: pattern, texts: items.map((item) => String(getText(item))) }).map((index) => items[index]);
 }

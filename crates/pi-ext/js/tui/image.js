@@ -1,9 +1,9 @@
-// Pictures, where the terminal shows them; elsewhere a line about them.
-import { answer } from "pi:terminal";
+// Images, with a text fallback for terminals that cannot show them.
+import { query } from "pi:terminal";
 import { getCapabilities, getCellDimensions } from "pi:tui/capabilities";
 import { truncateToWidth } from "pi:tui/measure";
 
-const WIDEST = 60;
+const DEFAULT_MAX_WIDTH = 60;
 const UNKNOWN_SIZE = { widthPx: 800, heightPx: 600 };
 
 export function allocateImageId() {
@@ -11,16 +11,16 @@ export function allocateImageId() {
 }
 
 export function getImageDimensions(base64Data) {
-  return answer("image.dimensions", { data: base64Data });
+  return query("image.dimensions", { data: base64Data });
 }
-const dimensionsIf = (isOfKind) => (data) => (isOfKind(data) ? getImageDimensions(data) : null);
+const dimensionsIf = (isType) => (data) => (isType(data) ? getImageDimensions(data) : null);
 export const getPngDimensions = dimensionsIf((data) => data.startsWith("iVBORw0KGgo"));
 export const getJpegDimensions = dimensionsIf((data) => data.startsWith("/9j"));
 export const getGifDimensions = dimensionsIf((data) => data.startsWith("R0lGOD"));
 export const getWebpDimensions = dimensionsIf((data) => data.startsWith("UklGR"));
 
 function cellsOf(dimensions, maxColumns, maxRows, cell = getCellDimensions()) {
-  return answer("image.cells", {
+  return query("image.cells", {
     width: dimensions.widthPx,
     height: dimensions.heightPx,
     maxColumns,
@@ -34,7 +34,7 @@ export function calculateImageRows(dimensions, columns, cell) {
 }
 
 export function encodeKitty(base64Data, options = {}) {
-  return answer("image.kitty", {
+  return query("image.kitty", {
     data: base64Data,
     id: options.imageId ?? allocateImageId(),
     columns: options.columns ?? 1,
@@ -42,19 +42,19 @@ export function encodeKitty(base64Data, options = {}) {
   });
 }
 export function encodeITerm2(base64Data, options = {}) {
-  return answer("image.iterm2", { data: base64Data, columns: Number.parseInt(options.width, 10) || 1, name: options.name });
+  return query("image.iterm2", { data: base64Data, columns: Number.parseInt(options.width, 10) || 1, name: options.name });
 }
 export function deleteKittyImage(imageId) {
-  return answer("image.deletion", { id: imageId });
+  return query("image.deletion", { id: imageId });
 }
 export function deleteAllKittyImages() {
-  return answer("image.deletion");
+  return query("image.deletion");
 }
 export function imageFallback(mimeType, dimensions, filename) {
-  return answer("image.fallback", { mimeType, width: dimensions?.widthPx, height: dimensions?.heightPx, name: filename });
+  return query("image.fallback", { mimeType, width: dimensions?.widthPx, height: dimensions?.heightPx, name: filename });
 }
 
-// Returns the sequence that shows a picture; null where the terminal shows none.
+// Returns the escape sequence of an image, or null if the terminal cannot show images.
 export function renderImage(base64Data, dimensions, options = {}) {
   const { images } = getCapabilities();
   if (!images) return null;
@@ -71,7 +71,7 @@ export class Image {
   #options;
   #dimensions;
   #imageId;
-  #drawn;
+  #rendered;
 
   constructor(base64Data, mimeType, theme, options = {}, dimensions = undefined) {
     this.#data = base64Data;
@@ -85,31 +85,31 @@ export class Image {
     return this.#imageId;
   }
   invalidate() {
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
   render(width) {
-    if (this.#drawn?.width !== width) this.#drawn = { width, lines: this.#lay(width) };
-    return this.#drawn.lines;
+    if (this.#rendered?.width !== width) this.#rendered = { width, lines: this.#renderLines(width) };
+    return this.#rendered.lines;
   }
-  #lay(width) {
-    const columns = Math.max(1, Math.min(width - 2, this.#options.maxWidthCells ?? WIDEST));
+  #renderLines(width) {
+    const columns = Math.max(1, Math.min(width - 2, this.#options.maxWidthCells ?? DEFAULT_MAX_WIDTH));
     const cell = getCellDimensions();
     const square = Math.max(1, Math.ceil((columns * cell.widthPx) / cell.heightPx));
     const { images } = getCapabilities();
     if (images === "kitty") this.#imageId ??= allocateImageId();
-    const picture = renderImage(this.#data, this.#dimensions, {
+    const rendered = renderImage(this.#data, this.#dimensions, {
       maxWidthCells: columns,
       maxHeightCells: this.#options.maxHeightCells ?? square,
       imageId: this.#imageId,
     });
-    if (!picture) {
-      const told = imageFallback(this.#mimeType, this.#dimensions, this.#options.filename);
-      return [truncateToWidth(this.#theme.fallbackColor(told), width)];
+    if (!rendered) {
+      const text = imageFallback(this.#mimeType, this.#dimensions, this.#options.filename);
+      return [truncateToWidth(this.#theme.fallbackColor(text), width)];
     }
-    // As many lines as the picture is high, so that what follows stands below it.
-    const lines = Array.from({ length: picture.rows }, () => "");
-    if (images === "kitty") lines[0] = picture.sequence;
-    else lines[picture.rows - 1] = (picture.rows > 1 ? `\u001b[${picture.rows - 1}A` : "") + picture.sequence;
+    // One line per row of the image, so that the following content is placed below it.
+    const lines = Array.from({ length: rendered.rows }, () => "");
+    if (images === "kitty") lines[0] = rendered.sequence;
+    else lines[rendered.rows - 1] = (rendered.rows > 1 ? `\u001b[${rendered.rows - 1}A` : "") + rendered.sequence;
     return lines;
   }
 }

@@ -1,32 +1,32 @@
-// A line to type into.
-import { paintOf, partFor } from "pi:tui/part";
+// Single-line text input.
+import { styleOf, widgetFor } from "pi:tui/widget";
 
 export class Input {
   onSubmit;
   onEscape;
   focused = false;
-  #part;
+  #widget;
 
   constructor(options = {}) {
     const { prompt, placeholder, placeholderStyle } = options;
-    this.#part = partFor(this, "field", {
+    this.#widget = widgetFor(this, "field", {
       prompt,
       placeholder,
-      placeholderStyle: placeholderStyle && paintOf(placeholderStyle),
+      placeholderStyle: placeholderStyle && styleOf(placeholderStyle),
     });
   }
   getValue() {
-    return this.#part("value");
+    return this.#widget("value");
   }
   setValue(value) {
-    this.#part("setValue", { value: String(value) });
+    this.#widget("setValue", { value: String(value) });
   }
   invalidate() {}
   render(width) {
-    return this.#part("render", { width: Math.max(0, Math.floor(width)), focused: Boolean(this.focused) });
+    return this.#widget("render", { width: Math.max(0, Math.floor(width)), focused: Boolean(this.focused) });
   }
   handleInput(data) {
-    for (const event of this.#part("input", { data })) {
+    for (const event of this.#widget("input", { data })) {
       if (event.type === "submit") this.onSubmit?.(event.text);
       else this.onEscape?.();
     }

@@ -1,17 +1,17 @@
-// Keys as hints name them.
+// Key hints.
 import { theme } from "pi:pi/theme";
 import { getKeybindings } from "pi:tui/keybindings";
 
-const named = (part) => (process.platform === "darwin" && part.toLowerCase() === "alt" ? "option" : part);
-const spelled = (key) => key.split("/").map((one) => one.split("+").map(named).join("+")).join("/");
+const keyLabel = (part) => (process.platform === "darwin" && part.toLowerCase() === "alt" ? "option" : part);
+const formatKeys = (keys) => keys.split("/").map((key) => key.split("+").map(keyLabel).join("+")).join("/");
 const hint = (keys, description) => theme.fg("dim", keys) + theme.fg("muted", ` ${description}`);
 
 export function keyText(keybinding) {
-  return spelled(getKeybindings().getKeys(keybinding).join("/"));
+  return formatKeys(getKeybindings().getKeys(keybinding).join("/"));
 }
 export function keyHint(keybinding, description) {
   return hint(keyText(keybinding), description);
 }
 export function rawKeyHint(key, description) {
-  return hint(spelled(key), description);
+  return hint(formatKeys(key), description);
 }

@@ -1,5 +1,5 @@
-// Which keys mean what.
-import { answer } from "pi:terminal";
+// Keybindings.
+import { query } from "pi:terminal";
 import { matchesKey } from "pi:tui/keys";
 
 const listOf = (keys) => (keys === undefined ? [] : [...new Set(Array.isArray(keys) ? keys : [keys])]);
@@ -40,7 +40,7 @@ export class KeybindingsManager {
   getUserBindings() {
     return { ...this.#user };
   }
-  // Where there is one key it stands alone.
+  // A single key is returned as a string, several as an array.
   getResolvedBindings() {
     const resolved = {};
     for (const [id, keys] of this.#keys) resolved[id] = keys.length === 1 ? keys[0] : [...keys];
@@ -53,7 +53,7 @@ export class KeybindingsManager {
 
 let bindings;
 function known() {
-  return (bindings ??= answer("key.bindings"));
+  return (bindings ??= query("key.bindings"));
 }
 
 const single = (keys) => (keys.length === 1 ? keys[0] : keys);
@@ -61,7 +61,7 @@ function definitionsOf(list) {
   return Object.fromEntries(list.map(({ id, description, defaultKeys }) => [id, { defaultKeys: single(defaultKeys), description }]));
 }
 
-// The actions of the terminal library, looked up when they are first needed.
+// The keybindings of the TUI library, loaded on first use.
 export const TUI_KEYBINDINGS = new Proxy(
   {},
   {
@@ -80,7 +80,7 @@ function table(target) {
 
 let current;
 
-// Returns the keys in force: the user's own, for all actions of the program.
+// Returns the active keybindings of all actions, including user changes.
 export function getKeybindings() {
   if (!current) {
     const changed = known().filter(({ keys, defaultKeys }) => keys.join() !== defaultKeys.join());

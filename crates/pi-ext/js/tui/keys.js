@@ -1,42 +1,42 @@
-// Names for what a keyboard sends.
-import { answer, isKey, keyName } from "pi:terminal";
+// Key names and parsing of key sequences.
+import { isKey, keyName, query } from "pi:terminal";
 
-// Extensions write some keys in two words.
-const SPELLINGS = { pageup: "pageUp", pagedown: "pageDown" };
+// Names that extensions write in camel case.
+const CAMEL_CASE_NAMES = { pageup: "pageUp", pagedown: "pageDown" };
 
-// Returns the name of a key, such as `ctrl+c`; none where the data is no key.
+// Returns the name of a key, such as `ctrl+c`, or undefined if the data is not a key.
 export function parseKey(data) {
   if (/^[A-Z]$/.test(data)) return data;
   const name = keyName(data);
-  return name === null || name === undefined ? undefined : name.replace(/page(up|down)$/, (word) => SPELLINGS[word]);
+  return name === null || name === undefined ? undefined : name.replace(/page(up|down)$/, (name) => CAMEL_CASE_NAMES[name]);
 }
 
-// Returns whether data is a key.
+// Returns whether the data encodes a key.
 export function matchesKey(data, key) {
   return isKey(data, key);
 }
 
-// Only a sequence of the Kitty protocol tells what happened to a key, behind a colon.
-const hasKind = (data) => data.length > 4 && data.startsWith("\u001b[") && data.includes(":");
+// Only sequences of the Kitty protocol contain the event type, after a colon.
+const hasEventType = (data) => data.length > 4 && data.startsWith("\u001b[") && data.includes(":");
 
 export function isKeyRelease(data) {
-  return hasKind(data) && answer("key.kind", { data }) === "release";
+  return hasEventType(data) && query("key.kind", { data }) === "release";
 }
 export function isKeyRepeat(data) {
-  return hasKind(data) && answer("key.kind", { data }) === "repeat";
+  return hasEventType(data) && query("key.kind", { data }) === "repeat";
 }
 
-// Returns the character that a sequence of the Kitty protocol types.
+// Returns the character encoded by a sequence of the Kitty protocol.
 export function decodeKittyPrintable(data) {
   if (!/^\u001b\[\d+[\d:;]*u$/.test(data)) return undefined;
-  return answer("key.text", { data }) ?? undefined;
+  return query("key.text", { data }) ?? undefined;
 }
 
 export function isKittyProtocolActive() {
-  return answer("key.isKitty");
+  return query("key.isKitty");
 }
 export function setKittyProtocolActive(active) {
-  answer("key.setKitty", { active: Boolean(active) });
+  query("key.setKitty", { active: Boolean(active) });
 }
 
 const NAMES = [

@@ -1,8 +1,8 @@
-// Something that turns while work is under way.
+// Spinner with a message.
 import { Text } from "pi:tui/text";
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const PACE = 80;
+const DEFAULT_INTERVAL = 80;
 
 export class Loader extends Text {
   #ui;
@@ -10,9 +10,9 @@ export class Loader extends Text {
   #messageColor;
   #message;
   #frames = FRAMES;
-  #pace = PACE;
-  #isOwn = false;
-  #place = 0;
+  #interval = DEFAULT_INTERVAL;
+  #isCustom = false;
+  #frame = 0;
   #timer;
 
   constructor(ui, spinnerColor, messageColor, message = "Loading...", indicator = undefined) {
@@ -31,9 +31,9 @@ export class Loader extends Text {
     this.stop();
     if (this.#frames.length < 2) return;
     this.#timer = setInterval(() => {
-      this.#place = (this.#place + 1) % this.#frames.length;
+      this.#frame = (this.#frame + 1) % this.#frames.length;
       this.#show();
-    }, this.#pace);
+    }, this.#interval);
   }
   stop() {
     if (this.#timer !== undefined) clearInterval(this.#timer);
@@ -47,17 +47,17 @@ export class Loader extends Text {
     super.invalidate();
     this.#show();
   }
-  // Frames of one's own come with their colors.
+  // Custom frames include their own colors.
   setIndicator(indicator) {
-    this.#isOwn = indicator !== undefined;
+    this.#isCustom = indicator !== undefined;
     this.#frames = [...(indicator?.frames ?? FRAMES)];
-    this.#pace = indicator?.intervalMs > 0 ? indicator.intervalMs : PACE;
-    this.#place = 0;
+    this.#interval = indicator?.intervalMs > 0 ? indicator.intervalMs : DEFAULT_INTERVAL;
+    this.#frame = 0;
     this.start();
   }
   getRenderedIndicator() {
-    const frame = this.#frames[this.#place] ?? "";
-    return this.#isOwn ? frame : this.#spinnerColor(frame);
+    const current = this.#frames[this.#frame] ?? "";
+    return this.#isCustom ? current : this.#spinnerColor(current);
   }
   #show() {
     const indicator = this.getRenderedIndicator();

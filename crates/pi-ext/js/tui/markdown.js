@@ -1,7 +1,7 @@
-// Markdown, drawn by the terminal library in the colors of a theme's functions.
+// Markdown, rendered by the TUI library with the styles of a theme.
 import { getCapabilities } from "pi:tui/capabilities";
-import { paintOf, paintsOf, partFor } from "pi:tui/part";
-import { syntaxPaints } from "pi:tui/syntax";
+import { styleOf, stylesOf, widgetFor } from "pi:tui/widget";
+import { syntaxStyles } from "pi:tui/syntax";
 
 export class Markdown {
   #text;
@@ -10,8 +10,8 @@ export class Markdown {
   #theme;
   #base;
   #options;
-  #part;
-  #drawn;
+  #widget;
+  #rendered;
 
   constructor(text, paddingX, paddingY, theme, defaultTextStyle = undefined, options = {}) {
     this.#text = text ?? "";
@@ -23,26 +23,26 @@ export class Markdown {
   }
   setText(text) {
     this.#text = text;
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
   invalidate() {
-    // The theme may be another one.
-    this.#part = undefined;
-    this.#drawn = undefined;
+    // The theme may have changed.
+    this.#widget = undefined;
+    this.#rendered = undefined;
   }
   render(width) {
     const columns = Math.max(1, Math.floor(width));
-    if (this.#drawn?.width !== columns) this.#drawn = { width: columns, lines: this.#lay(columns) };
-    return this.#drawn.lines;
+    if (this.#rendered?.width !== columns) this.#rendered = { width: columns, lines: this.#renderLines(columns) };
+    return this.#rendered.lines;
   }
-  #lay(width) {
+  #renderLines(width) {
     const room = Math.max(1, width - this.#paddingX * 2);
     const text = String(this.#options.transform?.(this.#text, room) ?? this.#text);
-    if (this.#part) this.#part("setText", { text });
-    else this.#part = partFor(this, "markdown", this.#described(text));
-    return this.#part("render", { width });
+    if (this.#widget) this.#widget("setText", { text });
+    else this.#widget = widgetFor(this, "markdown", this.#widgetOptions(text));
+    return this.#widget("render", { width });
   }
-  #described(text) {
+  #widgetOptions(text) {
     const { color, bgColor, ...attributes } = this.#base ?? {};
     const { preserveOrderedListMarkers, preserveBackslashEscapes, renderLatex } = this.#options;
     return {
@@ -50,13 +50,13 @@ export class Markdown {
       paddingX: this.#paddingX,
       paddingY: this.#paddingY,
       paint: {
-        ...paintsOf(this.#theme),
+        ...stylesOf(this.#theme),
         codeBlockIndent: this.#theme?.codeBlockIndent,
-        syntax: this.#theme?.highlightCode && syntaxPaints(),
+        syntax: this.#theme?.highlightCode && syntaxStyles(),
         hyperlinks: getCapabilities().hyperlinks,
       },
-      base: { ...attributes, color: paintOf(color) },
-      background: bgColor && paintOf(bgColor),
+      base: { ...attributes, color: styleOf(color) },
+      background: bgColor && styleOf(bgColor),
       preserveOrderedListMarkers,
       preserveBackslashEscapes,
       renderLatex,

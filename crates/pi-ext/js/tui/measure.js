@@ -1,6 +1,5 @@
-// Text in columns: how wide it is, and how it is cut, wrapped and filled. The terminal library does the work;
-// what is plain ASCII, which is most of it, needs none.
-import { answer, sliceText, truncateText, widthOf, wrapText } from "pi:terminal";
+// Text measurement, truncation, wrapping and padding, implemented by the TUI library with a fast path for ASCII.
+import { query, sliceText, truncateText, widthOf, wrapText } from "pi:terminal";
 
 const PLAIN = /^[\x20-\x7e]*$/;
 
@@ -25,21 +24,21 @@ export function sliceByColumn(line, start, length, strict = false) {
 }
 
 export function stripTerminalSequences(text) {
-  return text.includes("\u001b") || text.includes("\u009b") ? answer("text.strip", { text }) : text;
+  return text.includes("\u001b") || text.includes("\u009b") ? query("text.strip", { text }) : text;
 }
 
 export function getOsc8LinkAtColumn(line, column) {
-  return answer("text.link", { line, column }) ?? undefined;
+  return query("text.link", { line, column }) ?? undefined;
 }
 
-// Fills a line with spaces.
+// Pads a line with spaces.
 export function padToWidth(line, width) {
   const missing = width - visibleWidth(line);
   return missing > 0 ? line + " ".repeat(missing) : line;
 }
 
-// Fills a line and paints it, if there is something to paint with.
-export function filled(line, width, paint) {
-  const whole = padToWidth(line, width);
-  return paint ? paint(whole) : whole;
+// Pads a line and applies a style function, if any.
+export function padAndStyle(line, width, style) {
+  const padded = padToWidth(line, width);
+  return style ? style(padded) : padded;
 }

@@ -1,4 +1,4 @@
-// Messages of a conversation as components, in the colors of the theme in use.
+// Conversation messages as components.
 import { getMarkdownTheme, theme } from "pi:pi/theme";
 import { Box } from "pi:tui/box";
 import { Container } from "pi:tui/container";
@@ -13,17 +13,17 @@ const color = (name) => (text) => theme.fg(name, text);
 const background = (name) => (text) => theme.bg(name, text);
 const textOf = (content) => (typeof content === "string" ? content : content.filter(({ type }) => type === "text").map(({ text }) => text).join("\n"));
 
-// Applies what extensions do to Markdown, in their order.
+// Chains the Markdown transformers of extensions.
 function transformer(messageType, isStreaming, transformers) {
   if (transformers.length === 0) return undefined;
   return (text, width) => transformers.reduce((markdown, transform) => transform(markdown, { messageType, isStreaming, width }) ?? markdown, text);
 }
 
-// A click anywhere on it does something.
-function clickable(component, act) {
+// Adds a click handler to a component.
+function clickable(component, onClick) {
   return new MouseRegion(component, (event) => {
     if (event.type !== "click" || event.button !== "left") return undefined;
-    act();
+    onClick();
     return { handled: true };
   });
 }
@@ -45,22 +45,22 @@ export class UserMessageComponent extends Container {
     this.#pad = padding;
     this.clear();
     const box = new Box(this.#pad, 1, background("userMessageBg"));
-    const how = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers) };
-    box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: color("userMessageText") }, how));
+    const options = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers) };
+    box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: color("userMessageText") }, options));
     this.addChild(box);
   }
 }
 
-// What is said about an answer that did not end well; nothing about others.
+// Returns the error text of a response that did not complete normally.
 function problemOf({ stopReason, errorMessage, content }) {
-  if (stopReason === "length") return "The answer was cut off at the model's limit.";
-  // The calls themselves show what became of them.
+  if (stopReason === "length") return "The response was truncated at the model's output limit.";
+  // Tool calls show their own status.
   if (content.some(({ type }) => type === "toolCall")) return undefined;
   if (stopReason === "aborted") return errorMessage && errorMessage !== "Request was aborted" ? errorMessage : "Aborted";
   return stopReason === "error" ? `Error: ${errorMessage || "unknown"}` : undefined;
 }
 
-// Thoughts that follow each other are one part.
+// Converts content blocks to parts. Consecutive thinking blocks are merged.
 function partsOf(content) {
   const parts = [];
   for (const block of content) {
@@ -80,7 +80,7 @@ export class AssistantMessageComponent extends Container {
   #pad;
   #transformers;
   #isStreaming = false;
-  // Thoughts whose visibility was changed one by one.
+  // Thinking blocks that were shown or hidden individually.
   #changed = new Map();
 
   constructor(message, hideThinkingBlock = false, markdownTheme = getMarkdownTheme(), hiddenThinkingLabel = "Thinking...", outputPad = 1, markdownTransformers = []) {
@@ -119,13 +119,13 @@ export class AssistantMessageComponent extends Container {
     if (!this.#message) return;
     const parts = partsOf(this.#message.content);
     if (parts.length > 0) this.addChild(new Spacer(1));
-    let thoughts = 0;
+    let thinkingIndex = 0;
     parts.forEach(({ type, text }, index) => {
       if (type === "text") {
         this.addChild(new Markdown(text, this.#pad, 0, this.#markdown, undefined, { transform: transformer("assistant", this.#isStreaming, this.#transformers) }));
         return;
       }
-      this.addChild(this.#thought(text, thoughts++));
+      this.addChild(this.#renderThinking(text, thinkingIndex++));
       if (index < parts.length - 1) this.addChild(new Spacer(1));
     });
     const problem = problemOf(this.#message);
@@ -133,14 +133,14 @@ export class AssistantMessageComponent extends Container {
     this.addChild(new Spacer(1));
     this.addChild(new Text(theme.fg("error", problem), this.#pad, 0));
   }
-  #thought(text, number) {
-    const isHidden = this.#changed.get(number) ?? this.#hides;
-    const how = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers) };
+  #renderThinking(text, index) {
+    const isHidden = this.#changed.get(index) ?? this.#hides;
+    const options = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers) };
     const shown = isHidden
       ? new Text(theme.italic(theme.fg("thinkingText", this.#label)), this.#pad, 0)
-      : new Markdown(text, this.#pad, 0, this.#markdown, { color: color("thinkingText"), italic: true }, how);
+      : new Markdown(text, this.#pad, 0, this.#markdown, { color: color("thinkingText"), italic: true }, options);
     return clickable(shown, () => {
-      this.#changed.set(number, !isHidden);
+      this.#changed.set(index, !isHidden);
       this.#build();
     });
   }
@@ -166,19 +166,19 @@ export class CustomMessageComponent extends foldable(Container) {
     this.#pad = padding;
     this[BUILD]();
   }
-  #drawn() {
+  #renderCustom() {
     try {
       return this.#renderer?.(this.#message, { expanded: this[IS_EXPANDED], outputPad: this.#pad }, theme);
     } catch {
-      // A renderer that fails leaves the message as any other is shown.
+      // Fall back to the default rendering.
       return undefined;
     }
   }
   [BUILD]() {
     this.clear();
     this.addChild(new Spacer(1));
-    const drawn = this.#drawn();
-    if (drawn) return this.addChild(drawn);
+    const rendered = this.#renderCustom();
+    if (rendered) return this.addChild(rendered);
     const box = new Box(1, 1, background("customMessageBg"));
     box.addChild(label(this.#message.customType));
     box.addChild(new Spacer(1));
@@ -187,8 +187,8 @@ export class CustomMessageComponent extends foldable(Container) {
   }
 }
 
-// A line that can be opened into the whole text.
-class Folded extends foldable(Box) {
+// A summary line that expands to the full text.
+class CollapsedMessage extends foldable(Box) {
   #name;
   #line;
   #text;
@@ -217,20 +217,20 @@ class Folded extends foldable(Box) {
   }
 }
 
-export class CompactionSummaryMessageComponent extends Folded {
+export class CompactionSummaryMessageComponent extends CollapsedMessage {
   constructor(message, markdownTheme = getMarkdownTheme()) {
     const line = `Compacted from ${message.tokensBefore.toLocaleString()} tokens`;
     super("compaction", line, `**${line}**\n\n${message.summary}`, markdownTheme);
   }
 }
 
-export class BranchSummaryMessageComponent extends Folded {
+export class BranchSummaryMessageComponent extends CollapsedMessage {
   constructor(message, markdownTheme = getMarkdownTheme()) {
     super("branch", "Branch summary", `**Branch summary**\n\n${message.summary}`, markdownTheme);
   }
 }
 
-export class SkillInvocationMessageComponent extends Folded {
+export class SkillInvocationMessageComponent extends CollapsedMessage {
   constructor(skillBlock, markdownTheme = getMarkdownTheme()) {
     super("skill", skillBlock.name, `**${skillBlock.name}**\n\n${skillBlock.content}`, markdownTheme);
   }

@@ -1,4 +1,4 @@
-// A component whose mouse events somebody else hears first.
+// Wraps a component and handles the mouse events that it does not handle.
 export class MouseRegion {
   #child;
   #onMouse;

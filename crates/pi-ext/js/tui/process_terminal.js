@@ -1,19 +1,20 @@
-// The terminal for who wants to start one. It is the program's: what is typed can be taken over, the rest is asked for.
+// Terminal object for extensions that create their own. It wraps the program's terminal: raw input is captured, all
+// other calls are forwarded.
 import { listenRaw, listenResized, terminal } from "pi:pi/screen";
 
 export class ProcessTerminal {
-  #ends = [];
+  #unsubscribes = [];
 
   start(onInput, onResize) {
     this.stop();
-    const take = (data) => {
+    const capture = (data) => {
       onInput(data);
       return { consume: true };
     };
-    this.#ends = [listenRaw(take), listenResized(onResize)];
+    this.#unsubscribes = [listenRaw(capture), listenResized(onResize)];
   }
   stop() {
-    for (const end of this.#ends.splice(0)) end();
+    for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
   }
   async drainInput() {}
   get columns() {
@@ -40,7 +41,7 @@ export class ProcessTerminal {
   clearScreen() {
     terminal.clearScreen();
   }
-  // The program alone moves the cursor and clears lines.
+  // Only the program moves the cursor and clears lines.
   moveBy() {}
   hideCursor() {}
   showCursor() {}

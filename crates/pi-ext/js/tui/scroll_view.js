@@ -1,4 +1,4 @@
-// A component seen through a window that scrolls. Where there is no window it is drawn as a whole.
+// A scrollable viewport of a component. Without a viewport, the component is rendered in full.
 import { Container } from "pi:tui/container";
 
 const plain = (text) => text;
@@ -55,11 +55,11 @@ export class ScrollView extends Container {
     this.#top = Math.max(0, Math.min(Math.floor(top), this.#last()));
     this.#isFollowing = this.followEnd && !options.disableFollow && this.#top >= this.#last();
   }
-  // Returns the lines it could not scroll.
+  // Returns the number of lines that could not be scrolled.
   scrollBy(lines) {
-    const wanted = this.#top + lines;
-    this.scrollTo(wanted);
-    return wanted - this.#top;
+    const target = this.#top + lines;
+    this.scrollTo(target);
+    return target - this.#top;
   }
   scrollToStart() {
     this.scrollTo(0);
@@ -73,13 +73,13 @@ export class ScrollView extends Container {
     this.#top = this.#isFollowing ? this.#last() : Math.min(this.#top, this.#last());
   }
   addChild() {
-    throw new Error("a ScrollView has one component, given when it is made");
+    throw new Error("cannot add a child: a ScrollView has exactly one component");
   }
   removeChild() {
-    throw new Error("the component of a ScrollView stays");
+    throw new Error("cannot remove the component of a ScrollView");
   }
   clear() {
-    throw new Error("the component of a ScrollView stays");
+    throw new Error("cannot remove the component of a ScrollView");
   }
   #last() {
     return Math.max(0, this.#contentHeight - this.#viewportHeight);

@@ -1,18 +1,18 @@
-// A list to choose from: labels, descriptions, a selection that goes around.
+// Selection list with labels and descriptions. The selection wraps around.
 import { getKeybindings } from "pi:tui/keybindings";
 import { truncateToWidth, visibleWidth } from "pi:tui/measure";
 
-const COLUMN = 32;
+const DEFAULT_COLUMN_WIDTH = 32;
 const GAP = 2;
-const SHORTEST_DESCRIPTION = 10;
-// Narrower than this there is no room for descriptions.
-const DESCRIPTIONS_FROM = 40;
+const MIN_DESCRIPTION = 10;
+// Minimum width for showing descriptions.
+const MIN_WIDTH_FOR_DESCRIPTIONS = 40;
 
-const between = (value, low, high) => Math.max(low, Math.min(value, high));
+const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
 const oneLine = (text) => text.replace(/[\r\n]+/g, " ").trim();
-const shownAs = (item) => item.label || item.value;
+const labelOf = (item) => item.label || item.value;
 
-// The rows of a long list that are in sight, with the selection in their middle.
+// Returns the visible range of a long list, centered on the selection.
 export function windowOf(count, selected, size) {
   const start = Math.max(0, Math.min(selected - Math.floor(size / 2), count - size));
   return { start, end: Math.min(start + size, count) };
@@ -23,7 +23,7 @@ export class SelectList {
   onCancel;
   onSelectionChange;
   #items;
-  #fitting;
+  #matching;
   #maxVisible;
   #theme;
   #layout;
@@ -31,31 +31,31 @@ export class SelectList {
   #pressed;
 
   constructor(items, maxVisible, theme, layout = {}) {
-    this.#items = this.#fitting = items;
+    this.#items = this.#matching = items;
     this.#maxVisible = maxVisible;
     this.#theme = theme;
     this.#layout = layout;
   }
   setFilter(filter) {
     const start = filter.toLowerCase();
-    this.#fitting = this.#items.filter((item) => item.value.toLowerCase().startsWith(start));
+    this.#matching = this.#items.filter((item) => item.value.toLowerCase().startsWith(start));
     this.#selected = 0;
   }
   setSelectedIndex(index) {
-    this.#selected = between(index, 0, Math.max(0, this.#fitting.length - 1));
+    this.#selected = clamp(index, 0, Math.max(0, this.#matching.length - 1));
   }
   getSelectedItem() {
-    return this.#fitting[this.#selected] ?? null;
+    return this.#matching[this.#selected] ?? null;
   }
   invalidate() {}
 
   render(width) {
-    if (this.#fitting.length === 0) return [this.#theme.noMatch("  No matching commands")];
+    if (this.#matching.length === 0) return [this.#theme.noMatch("  No matching commands")];
     const column = this.#columnWidth();
     const { start, end } = this.#window();
-    const lines = this.#fitting.slice(start, end).map((item, row) => this.#line(item, start + row === this.#selected, width, column));
-    if (start > 0 || end < this.#fitting.length) {
-      const position = `  (${this.#selected + 1}/${this.#fitting.length})`;
+    const lines = this.#matching.slice(start, end).map((item, row) => this.#line(item, start + row === this.#selected, width, column));
+    if (start > 0 || end < this.#matching.length) {
+      const position = `  (${this.#selected + 1}/${this.#matching.length})`;
       lines.push(this.#theme.scrollInfo(truncateToWidth(position, width - 2, "")));
     }
     return lines;
@@ -63,7 +63,7 @@ export class SelectList {
 
   handleInput(data) {
     const keys = getKeybindings();
-    const last = this.#fitting.length - 1;
+    const last = this.#matching.length - 1;
     if (keys.matches(data, "tui.select.up")) this.#choose(this.#selected === 0 ? last : this.#selected - 1);
     else if (keys.matches(data, "tui.select.down")) this.#choose(this.#selected === last ? 0 : this.#selected + 1);
     else if (keys.matches(data, "tui.select.confirm")) this.#confirm();
@@ -71,24 +71,24 @@ export class SelectList {
   }
 
   handleMouse(event) {
-    if (this.#fitting.length === 0) return undefined;
+    if (this.#matching.length === 0) return undefined;
     if (event.type === "wheel" && event.wheelDelta) {
       const before = this.#selected;
-      const next = between(before + Math.sign(event.wheelDelta), 0, this.#fitting.length - 1);
+      const next = clamp(before + Math.sign(event.wheelDelta), 0, this.#matching.length - 1);
       if (next !== before) this.#choose(next);
       return { handled: true, render: next !== before };
     }
     const { start, end } = this.#window();
-    const place = start + event.y;
-    if (event.button !== "left" || place < start || place >= end) return undefined;
+    const index = start + event.y;
+    if (event.button !== "left" || index < start || index >= end) return undefined;
     if (event.type === "press") {
-      this.#pressed = place;
-      if (place !== this.#selected) this.#choose(place);
+      this.#pressed = index;
+      if (index !== this.#selected) this.#choose(index);
       return { handled: true, focus: true };
     }
     if (event.type !== "click") return undefined;
-    // The window may have moved with the selection since the button went down.
-    const clicked = this.#pressed ?? place;
+    // The visible range may have moved since the button was pressed.
+    const clicked = this.#pressed ?? index;
     this.#pressed = undefined;
     if (clicked !== this.#selected) this.#choose(clicked);
     this.#confirm();
@@ -96,43 +96,43 @@ export class SelectList {
   }
 
   #window() {
-    return windowOf(this.#fitting.length, this.#selected, this.#maxVisible);
+    return windowOf(this.#matching.length, this.#selected, this.#maxVisible);
   }
-  #choose(place) {
-    this.#selected = place;
-    const item = this.#fitting[place];
+  #choose(index) {
+    this.#selected = index;
+    const item = this.#matching[index];
     if (item) this.onSelectionChange?.(item);
   }
   #confirm() {
-    const item = this.#fitting[this.#selected];
+    const item = this.#matching[this.#selected];
     if (item) this.onSelect?.(item);
   }
   #columnWidth() {
     const { minPrimaryColumnWidth: min, maxPrimaryColumnWidth: max } = this.#layout;
-    const bounds = [min ?? max ?? COLUMN, max ?? min ?? COLUMN];
-    const widest = Math.max(0, ...this.#fitting.map((item) => visibleWidth(shownAs(item)) + GAP));
-    return between(widest, Math.max(1, Math.min(...bounds)), Math.max(1, ...bounds));
+    const bounds = [min ?? max ?? DEFAULT_COLUMN_WIDTH, max ?? min ?? DEFAULT_COLUMN_WIDTH];
+    const widest = Math.max(0, ...this.#matching.map((item) => visibleWidth(labelOf(item)) + GAP));
+    return clamp(widest, Math.max(1, Math.min(...bounds)), Math.max(1, ...bounds));
   }
   #label(item, isSelected, maxWidth, columnWidth) {
-    const text = shownAs(item);
+    const text = labelOf(item);
     const cut = this.#layout.truncatePrimary?.({ text, maxWidth, columnWidth, item, isSelected }) ?? text;
     return truncateToWidth(cut, maxWidth, "");
   }
   #line(item, isSelected, width, column) {
     const pointer = isSelected ? "→ " : "  ";
-    const withDescription = item.description && width > DESCRIPTIONS_FROM && this.#described(item, isSelected, width, column, pointer);
+    const withDescription = item.description && width > MIN_WIDTH_FOR_DESCRIPTIONS && this.#lineWithDescription(item, isSelected, width, column, pointer);
     if (withDescription) return withDescription;
     const room = width - pointer.length - 2;
     const line = pointer + this.#label(item, isSelected, room, room);
     return isSelected ? this.#theme.selectedText(line) : line;
   }
-  // The line with its description, unless too little of that would be seen.
-  #described(item, isSelected, width, column, pointer) {
+  // Returns the line with its description, or undefined if there is too little room.
+  #lineWithDescription(item, isSelected, width, column, pointer) {
     const columnWidth = Math.max(1, Math.min(column, width - pointer.length - 4));
     const label = this.#label(item, isSelected, Math.max(1, columnWidth - GAP), columnWidth);
     const gap = " ".repeat(Math.max(1, columnWidth - visibleWidth(label)));
     const room = width - pointer.length - visibleWidth(label) - gap.length - 2;
-    if (room <= SHORTEST_DESCRIPTION) return undefined;
+    if (room <= MIN_DESCRIPTION) return undefined;
     const description = gap + truncateToWidth(oneLine(item.description), room, "");
     if (isSelected) return this.#theme.selectedText(pointer + label + description);
     return pointer + label + this.#theme.description(description);

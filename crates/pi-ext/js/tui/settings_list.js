@@ -1,17 +1,17 @@
-// Settings and their values, changed in place or in a component of their own.
+// Settings list. Values are changed in place or in a submenu.
 import { fuzzyFilter } from "pi:tui/fuzzy";
 import { Input } from "pi:tui/input";
 import { getKeybindings } from "pi:tui/keybindings";
 import { padToWidth, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "pi:tui/measure";
 import { windowOf } from "pi:tui/select_list";
 
-const WIDEST_LABEL = 36;
+const MAX_LABEL_WIDTH = 36;
 const HINT = "  Enter/Space to change · Esc to cancel";
 const SEARCH_HINT = "  Type to search · Enter/Space to change · Esc to cancel";
 
 export class SettingsList {
   #items;
-  #fitting;
+  #matching;
   #maxVisible;
   #theme;
   #onChange;
@@ -22,7 +22,7 @@ export class SettingsList {
   #submenu;
 
   constructor(items, maxVisible, theme, onChange, onCancel, options = {}) {
-    this.#items = this.#fitting = items;
+    this.#items = this.#matching = items;
     this.#maxVisible = maxVisible;
     this.#theme = theme;
     this.#onChange = onChange;
@@ -30,12 +30,12 @@ export class SettingsList {
     if (options.enableSearch) this.#search = new Input();
   }
   updateValue(id, value) {
-    const item = this.#items.find((one) => one.id === id);
+    const item = this.#items.find((candidate) => candidate.id === id);
     if (item) item.currentValue = value;
   }
   selectItem(id) {
-    const place = this.#fitting.findIndex((item) => item.id === id);
-    if (place >= 0) this.#selected = place;
+    const index = this.#matching.findIndex((item) => item.id === id);
+    if (index >= 0) this.#selected = index;
   }
   invalidate() {
     this.#submenu?.component.invalidate?.();
@@ -48,7 +48,7 @@ export class SettingsList {
       lines.push(this.#theme.hint("  No settings available"));
       return this.#search ? [...lines, ...this.#hint(width)] : lines;
     }
-    if (this.#fitting.length === 0) {
+    if (this.#matching.length === 0) {
       return [...lines, truncateToWidth(this.#theme.hint("  No matching settings"), width), ...this.#hint(width)];
     }
     return [...lines, ...this.#rows(width), ...this.#description(width), ...this.#hint(width)];
@@ -57,7 +57,7 @@ export class SettingsList {
   handleInput(data) {
     if (this.#submenu) return void this.#submenu.component.handleInput?.(data);
     const keys = getKeybindings();
-    const last = this.#fitting.length - 1;
+    const last = this.#matching.length - 1;
     const isSpace = data === " " && !this.#search?.getValue();
     if (keys.matches(data, "tui.select.up")) {
       if (last >= 0) this.#selected = this.#selected === 0 ? last : this.#selected - 1;
@@ -69,7 +69,7 @@ export class SettingsList {
       this.#onCancel();
     } else if (this.#search) {
       this.#search.handleInput(data);
-      this.#fitting = fuzzyFilter(this.#items, this.#search.getValue(), (item) => item.label);
+      this.#matching = fuzzyFilter(this.#items, this.#search.getValue(), (item) => item.label);
       this.#selected = 0;
     }
   }
@@ -78,33 +78,33 @@ export class SettingsList {
     const focused = (result) => (result ? { ...result, focus: true } : undefined);
     if (this.#submenu) return focused(this.#submenu.component.handleMouse?.(event));
     if (this.#search && event.y < 2) return event.y === 0 ? focused(this.#search.handleMouse?.(event)) : undefined;
-    if (this.#fitting.length === 0) return undefined;
+    if (this.#matching.length === 0) return undefined;
     if (event.type === "wheel" && event.wheelDelta) {
       const before = this.#selected;
-      this.#selected = Math.max(0, Math.min(this.#fitting.length - 1, before + Math.sign(event.wheelDelta)));
+      this.#selected = Math.max(0, Math.min(this.#matching.length - 1, before + Math.sign(event.wheelDelta)));
       return { handled: true, render: this.#selected !== before };
     }
     const { start, end } = this.#window();
-    const place = start + event.y - (this.#search ? 2 : 0);
-    if (event.button !== "left" || place < start || place >= end) return undefined;
+    const index = start + event.y - (this.#search ? 2 : 0);
+    if (event.button !== "left" || index < start || index >= end) return undefined;
     if (event.type === "press") {
-      this.#pressed = this.#selected = place;
+      this.#pressed = this.#selected = index;
       return { handled: true, focus: true };
     }
     if (event.type !== "click") return undefined;
-    this.#selected = this.#pressed ?? place;
+    this.#selected = this.#pressed ?? index;
     this.#pressed = undefined;
     this.#activate();
     return { handled: true };
   }
 
   #window() {
-    return windowOf(this.#fitting.length, this.#selected, this.#maxVisible);
+    return windowOf(this.#matching.length, this.#selected, this.#maxVisible);
   }
   #rows(width) {
     const { start, end } = this.#window();
-    const labelWidth = Math.min(WIDEST_LABEL, Math.max(...this.#items.map((item) => visibleWidth(item.label))));
-    const rows = this.#fitting.slice(start, end).map((item, row) => {
+    const labelWidth = Math.min(MAX_LABEL_WIDTH, Math.max(...this.#items.map((item) => visibleWidth(item.label))));
+    const rows = this.#matching.slice(start, end).map((item, row) => {
       const isSelected = start + row === this.#selected;
       const pointer = isSelected ? this.#theme.cursor : "  ";
       const label = this.#theme.label(padToWidth(item.label, labelWidth), isSelected);
@@ -112,14 +112,14 @@ export class SettingsList {
       const value = this.#theme.value(truncateToWidth(item.currentValue, room, ""), isSelected);
       return truncateToWidth(`${pointer}${label}  ${value}`, width);
     });
-    if (start > 0 || end < this.#fitting.length) {
-      const position = `  (${this.#selected + 1}/${this.#fitting.length})`;
+    if (start > 0 || end < this.#matching.length) {
+      const position = `  (${this.#selected + 1}/${this.#matching.length})`;
       rows.push(this.#theme.hint(truncateToWidth(position, width - 2, "")));
     }
     return rows;
   }
   #description(width) {
-    const text = this.#fitting[this.#selected]?.description;
+    const text = this.#matching[this.#selected]?.description;
     if (!text) return [];
     return ["", ...wrapTextWithAnsi(text, width - 4).map((line) => this.#theme.description(`  ${line}`))];
   }
@@ -128,10 +128,10 @@ export class SettingsList {
   }
 
   #activate() {
-    const item = this.#fitting[this.#selected];
+    const item = this.#matching[this.#selected];
     if (!item) return;
     if (item.submenu) {
-      const opened = { place: this.#selected };
+      const opened = { index: this.#selected };
       this.#submenu = opened;
       opened.component = item.submenu(item.currentValue, (value, options) => this.#close(item, opened, value, options?.navigateTo));
     } else if (item.values?.length > 0) {
@@ -149,7 +149,7 @@ export class SettingsList {
       this.selectItem(navigateTo);
       this.#activate();
     } else {
-      this.#selected = opened.place;
+      this.#selected = opened.index;
     }
   }
 }

@@ -1,9 +1,9 @@
-// Components below or beside each other, with a size for each.
+// Vertical and horizontal flex containers.
 import { compositeTuiLine } from "pi:tui/composite";
 import { Container } from "pi:tui/container";
 import { visibleWidth } from "pi:tui/measure";
 
-const whole = (value, otherwise) => (Number.isFinite(value) ? Math.max(0, Math.floor(value)) : otherwise);
+const toSize = (value, fallback) => (Number.isFinite(value) ? Math.max(0, Math.floor(value)) : fallback);
 
 class Stack extends Container {
   entries = [];
@@ -12,7 +12,7 @@ class Stack extends Container {
 
   constructor(children = [], options = {}) {
     super();
-    this.gap = whole(options.gap, 0);
+    this.gap = toSize(options.gap, 0);
     this.align = options.align ?? "stretch";
     for (const child of children) {
       if (typeof child.render === "function") this.addChild(child);
@@ -26,10 +26,10 @@ class Stack extends Container {
       component,
       visible,
       basis: basis === "auto" ? undefined : basis,
-      grow: whole(grow, 0),
-      shrink: whole(shrink, 1),
-      min: whole(minSize, 0),
-      max: whole(maxSize, Number.MAX_SAFE_INTEGER),
+      grow: toSize(grow, 0),
+      shrink: toSize(shrink, 1),
+      min: toSize(minSize, 0),
+      max: toSize(maxSize, Number.MAX_SAFE_INTEGER),
     });
   }
   removeChild(component) {
@@ -46,11 +46,11 @@ class Stack extends Container {
   }
 }
 
-const limited = (entry, size) => Math.max(entry.min, Math.min(Math.max(entry.min, entry.max), whole(size, 0)));
+const clampSize = (entry, size) => Math.max(entry.min, Math.min(Math.max(entry.min, entry.max), toSize(size, 0)));
 
-// Gives every entry its size; what is left over or missing is shared by weight.
+// Computes the size of each entry. Extra or missing space is distributed by weight.
 function sizesOf(entries, natural, available, gap) {
-  const sizes = entries.map((entry, index) => limited(entry, entry.basis ?? natural[index]));
+  const sizes = entries.map((entry, index) => clampSize(entry, entry.basis ?? natural[index]));
   if (available === undefined) return sizes;
   let rest = Math.max(0, available - Math.max(0, entries.length - 1) * gap) - sizes.reduce((sum, size) => sum + size, 0);
   const isGrowing = rest > 0;
@@ -75,10 +75,10 @@ export class VStack extends Stack {
   render(width) {
     const columns = Math.max(1, width);
     const entries = this.entriesFor(columns);
-    const drawn = entries.map((entry) => entry.component.render(columns));
-    const sizes = sizesOf(entries, drawn.map((lines) => lines.length), undefined, this.gap);
+    const rendered = entries.map((entry) => entry.component.render(columns));
+    const sizes = sizesOf(entries, rendered.map((lines) => lines.length), undefined, this.gap);
     const empty = (count) => Array.from({ length: Math.max(0, count) }, () => "");
-    return drawn.flatMap((lines, index) => {
+    return rendered.flatMap((lines, index) => {
       const shown = lines.slice(0, sizes[index]);
       return [...empty(index > 0 ? this.gap : 0), ...shown, ...empty(sizes[index] - shown.length)];
     });
@@ -91,11 +91,11 @@ export class HStack extends Stack {
     const entries = this.entriesFor(columns);
     const natural = entries.map((entry) => Math.max(0, ...entry.component.render(columns).map(visibleWidth)));
     const widths = sizesOf(entries, natural, columns, this.gap);
-    const drawn = entries.map((entry, index) => (widths[index] === 0 ? [] : entry.component.render(widths[index])));
-    const height = Math.max(0, ...drawn.map((lines) => lines.length));
+    const rendered = entries.map((entry, index) => (widths[index] === 0 ? [] : entry.component.render(widths[index])));
+    const height = Math.max(0, ...rendered.map((lines) => lines.length));
     const result = Array.from({ length: height }, () => "");
     let column = 0;
-    drawn.forEach((lines, index) => {
+    rendered.forEach((lines, index) => {
       const slack = height - lines.length;
       const top = { center: Math.floor(slack / 2), end: slack }[this.align] ?? 0;
       lines.forEach((line, row) => {

@@ -1,17 +1,17 @@
-// Code in color.
-import { answer } from "pi:terminal";
+// Syntax highlighting.
+import { query } from "pi:terminal";
 import { theme } from "pi:pi/theme";
-import { paintOf } from "pi:tui/part";
+import { styleOf } from "pi:tui/widget";
 
-const PARTS = ["Comment", "Keyword", "Function", "Variable", "String", "Number", "Type", "Operator", "Punctuation"];
+const TOKENS = ["Comment", "Keyword", "Function", "Variable", "String", "Number", "Type", "Operator", "Punctuation"];
 
-// What the theme puts around each part of code.
-export function syntaxPaints() {
-  return Object.fromEntries(PARTS.map((part) => [part.toLowerCase(), paintOf((text) => theme.fg(`syntax${part}`, text))]));
+// Returns the theme's styles of syntax tokens.
+export function syntaxStyles() {
+  return Object.fromEntries(TOKENS.map((token) => [token.toLowerCase(), styleOf((text) => theme.fg(`syntax${token}`, text))]));
 }
 
-// Colors code; one line of it for each of the source.
+// Highlights code. Returns one line per source line.
 export function highlightCode(code, language) {
-  const plain = paintOf((text) => theme.fg("mdCodeBlock", text));
-  return answer("text.highlight", { code, language, syntax: syntaxPaints(), plain });
+  const plain = styleOf((text) => theme.fg("mdCodeBlock", text));
+  return query("text.highlight", { code, language, syntax: syntaxStyles(), plain });
 }

@@ -1,12 +1,12 @@
-// Text, wrapped at words.
-import { filled, wrapTextWithAnsi } from "pi:tui/measure";
+// Text that is wrapped at words.
+import { padAndStyle, wrapTextWithAnsi } from "pi:tui/measure";
 
 export class Text {
   #text;
   #paddingX;
   #paddingY;
   #background;
-  #drawn;
+  #rendered;
 
   constructor(text = "", paddingX = 1, paddingY = 1, background = undefined) {
     this.#text = text;
@@ -16,26 +16,26 @@ export class Text {
   }
   setText(text) {
     this.#text = text;
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
   setCustomBgFn(background) {
     this.#background = background;
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
   invalidate() {
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
   render(width) {
-    if (this.#drawn?.width !== width) this.#drawn = { width, lines: this.#lay(width) };
-    return this.#drawn.lines;
+    if (this.#rendered?.width !== width) this.#rendered = { width, lines: this.#renderLines(width) };
+    return this.#rendered.lines;
   }
-  #lay(width) {
+  #renderLines(width) {
     const text = String(this.#text ?? "");
     if (text.trim() === "") return [];
-    // Narrow places keep a column for the text.
+    // Leave at least one column for the text.
     const padding = Math.min(this.#paddingX, Math.max(0, Math.floor((width - 1) / 2)));
     const side = " ".repeat(padding);
-    const fill = (line) => filled(line, width, this.#background);
+    const fill = (line) => padAndStyle(line, width, this.#background);
     const lines = wrapTextWithAnsi(text.replaceAll("\t", "   "), Math.max(1, width - padding * 2));
     const space = Array.from({ length: this.#paddingY }, () => fill(""));
     return [...space, ...lines.map((line) => fill(side + line + side)), ...space];

@@ -1,4 +1,4 @@
-// The first line of a text, cut to the width.
+// The first line of a text, truncated to the width.
 import { padToWidth, truncateToWidth } from "pi:tui/measure";
 
 export class TruncatedText {

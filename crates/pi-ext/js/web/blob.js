@@ -1,4 +1,4 @@
-// Blobs, files and forms.
+// Blob, File and FormData.
 import { bytesOf } from "pi:web/encoding";
 
 const bytesKey = Symbol("bytes");
@@ -117,7 +117,7 @@ export class FormData {
   }
 }
 
-// Writes a form as multipart/form-data.
+// Encodes a form as multipart/form-data.
 export function encodeForm(form) {
   const boundary = `----form-${crypto.randomUUID()}`;
   const encoder = new TextEncoder();

@@ -3,55 +3,55 @@ import { DOMException } from "pi:web/events";
 
 const PLAIN = new Set(["boolean", "number", "string", "undefined", "bigint"]);
 
-function refuse(value) {
-  const what = typeof value === "function" ? (value.toString().split("\n")[0].slice(0, 60)) : String(Object.prototype.toString.call(value));
-  throw new DOMException(`${what} could not be cloned.`, "DataCloneError");
+function throwUncloneable(value) {
+  const description = typeof value === "function" ? (value.toString().split("\n")[0].slice(0, 60)) : String(Object.prototype.toString.call(value));
+  throw new DOMException(`${description} could not be cloned.`, "DataCloneError");
 }
 
 function copy(value, seen) {
   if (value === null || PLAIN.has(typeof value)) return value;
-  if (typeof value !== "object") refuse(value);
+  if (typeof value !== "object") throwUncloneable(value);
   if (seen.has(value)) return seen.get(value);
-  const keep = (result) => {
+  const register = (result) => {
     seen.set(value, result);
     return result;
   };
   if (Array.isArray(value)) {
-    const result = keep(new Array(value.length));
+    const result = register(new Array(value.length));
     for (const key of Object.keys(value)) result[key] = copy(value[key], seen);
     return result;
   }
-  if (value instanceof Date) return keep(new Date(value.getTime()));
-  if (value instanceof RegExp) return keep(new RegExp(value.source, value.flags));
+  if (value instanceof Date) return register(new Date(value.getTime()));
+  if (value instanceof RegExp) return register(new RegExp(value.source, value.flags));
   if (value instanceof Map) {
-    const result = keep(new Map());
+    const result = register(new Map());
     for (const [key, entry] of value) result.set(copy(key, seen), copy(entry, seen));
     return result;
   }
   if (value instanceof Set) {
-    const result = keep(new Set());
+    const result = register(new Set());
     for (const entry of value) result.add(copy(entry, seen));
     return result;
   }
-  if (value instanceof ArrayBuffer) return keep(value.slice(0));
+  if (value instanceof ArrayBuffer) return register(value.slice(0));
   if (ArrayBuffer.isView(value)) {
     const buffer = copy(value.buffer, seen);
-    if (value instanceof DataView) return keep(new DataView(buffer, value.byteOffset, value.byteLength));
+    if (value instanceof DataView) return register(new DataView(buffer, value.byteOffset, value.byteLength));
     const type = globalThis[value[Symbol.toStringTag]] ?? Uint8Array;
-    return keep(new type(buffer, value.byteOffset, value.length));
+    return register(new type(buffer, value.byteOffset, value.length));
   }
   if (value instanceof Error) {
     const types = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
-    const result = keep(Object.create((types[value.name] ?? Error).prototype));
+    const result = register(Object.create((types[value.name] ?? Error).prototype));
     for (const name of ["message", "stack"]) {
       Object.defineProperty(result, name, { value: value[name], writable: true, configurable: true, enumerable: false });
     }
     if ("cause" in value) Object.defineProperty(result, "cause", { value: copy(value.cause, seen), writable: true, configurable: true, enumerable: false });
     return result;
   }
-  if (value instanceof Boolean || value instanceof Number || value instanceof String) return keep(Object(value.valueOf()));
-  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef) refuse(value);
-  const result = keep({});
+  if (value instanceof Boolean || value instanceof Number || value instanceof String) return register(Object(value.valueOf()));
+  if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef) throwUncloneable(value);
+  const result = register({});
   for (const key of Object.keys(value)) result[key] = copy(value[key], seen);
   return result;
 }

@@ -1,4 +1,4 @@
-// Text and bytes.
+// TextEncoder, TextDecoder and base64.
 import { decodeUtf8, encodeUtf8 } from "pi:native";
 import { DOMException } from "pi:web/events";
 
@@ -9,7 +9,7 @@ export function bytesOf(source) {
   if (source instanceof ArrayBuffer || (typeof SharedArrayBuffer !== "undefined" && source instanceof SharedArrayBuffer)) {
     return new Uint8Array(source);
   }
-  throw new TypeError("expected an ArrayBuffer or a view of one");
+  throw new TypeError("expected an ArrayBuffer or ArrayBufferView");
 }
 
 export class TextEncoder {
@@ -42,7 +42,7 @@ const LABELS = {
   latin1: "windows-1252", "iso-8859-1": "windows-1252", ascii: "windows-1252", "us-ascii": "windows-1252", "windows-1252": "windows-1252",
 };
 
-// Returns how many bytes at the end belong to a character of UTF-8 that is not complete.
+// Returns the number of trailing bytes that are an incomplete UTF-8 character.
 export function incompleteTail(bytes) {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back];
@@ -56,8 +56,8 @@ export function incompleteTail(bytes) {
 export class TextDecoder {
   #encoding;
   #fatal;
-  #keepMark;
-  #held = new Uint8Array();
+  #keepBom;
+  #pending = new Uint8Array();
   #isStart = true;
 
   constructor(label = "utf-8", options = {}) {
@@ -66,7 +66,7 @@ export class TextDecoder {
       throw Object.assign(new RangeError(`The "${label}" encoding is not supported`), { code: "ERR_ENCODING_NOT_SUPPORTED" });
     }
     this.#fatal = Boolean(options?.fatal);
-    this.#keepMark = Boolean(options?.ignoreBOM);
+    this.#keepBom = Boolean(options?.ignoreBOM);
   }
 
   get encoding() {
@@ -76,26 +76,26 @@ export class TextDecoder {
     return this.#fatal;
   }
   get ignoreBOM() {
-    return this.#keepMark;
+    return this.#keepBom;
   }
 
   decode(source, options = {}) {
     let bytes = bytesOf(source);
-    if (this.#held.length > 0) {
-      const joined = new Uint8Array(this.#held.length + bytes.length);
-      joined.set(this.#held);
-      joined.set(bytes, this.#held.length);
+    if (this.#pending.length > 0) {
+      const joined = new Uint8Array(this.#pending.length + bytes.length);
+      joined.set(this.#pending);
+      joined.set(bytes, this.#pending.length);
       bytes = joined;
-      this.#held = new Uint8Array();
+      this.#pending = new Uint8Array();
     }
     if (options?.stream) {
-      const held = this.#encoding === "utf-8" ? incompleteTail(bytes) : this.#encoding.startsWith("utf-16") ? bytes.length % 2 : 0;
-      this.#held = bytes.slice(bytes.length - held);
-      bytes = bytes.subarray(0, bytes.length - held);
+      const pendingLength = this.#encoding === "utf-8" ? incompleteTail(bytes) : this.#encoding.startsWith("utf-16") ? bytes.length % 2 : 0;
+      this.#pending = bytes.slice(bytes.length - pendingLength);
+      bytes = bytes.subarray(0, bytes.length - pendingLength);
     }
     let text = this.#decode(bytes);
     if (this.#isStart && text.length > 0) {
-      if (!this.#keepMark && text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+      if (!this.#keepBom && text.charCodeAt(0) === 0xfeff) text = text.slice(1);
       this.#isStart = false;
     }
     if (!options?.stream) this.#isStart = true;
@@ -147,7 +147,7 @@ export function base64Encode(bytes, isUrl = false) {
   return isUrl ? text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "") : text;
 }
 
-// Decodes what is base64 in a text, of either alphabet, skipping the rest.
+// Decodes base64 or base64url, skipping invalid characters.
 export function base64Decode(text) {
   const end = text.indexOf("=");
   const source = end < 0 ? text : text.slice(0, end);

@@ -1,4 +1,4 @@
-// Events, and the abort signals built on them.
+// Events, EventTarget and AbortSignal.
 export class DOMException extends Error {
   #name;
 
@@ -81,12 +81,12 @@ export class EventTarget {
     const capture = typeof options === "object" && options !== null ? Boolean(options.capture) : Boolean(options);
     const list = this.#listeners.get(type);
     if (!list) return;
-    const kept = list.filter((entry) => {
-      const isIt = entry.listener === listener && entry.capture === capture;
-      if (isIt) entry.removed = true;
-      return !isIt;
+    const remaining = list.filter((entry) => {
+      const isMatch = entry.listener === listener && entry.capture === capture;
+      if (isMatch) entry.removed = true;
+      return !isMatch;
     });
-    if (kept.length > 0) this.#listeners.set(type, kept);
+    if (remaining.length > 0) this.#listeners.set(type, remaining);
     else this.#listeners.delete(type);
   }
 
@@ -101,7 +101,7 @@ export class EventTarget {
         if (typeof entry.listener === "function") entry.listener.call(this, event);
         else entry.listener.handleEvent(event);
       } catch (error) {
-        // A listener's failure is its own: the others still run, and it is reported.
+        // Report the error as an unhandled rejection, so that the other listeners still run.
         Promise.reject(error);
       }
       if (state.stopped) break;
@@ -111,15 +111,15 @@ export class EventTarget {
   }
 }
 
-// Adds an `onname` property that behaves as a listener.
+// Adds an `on<type>` property that acts as a listener.
 export function eventProperty(prototype, type) {
   const handlers = new WeakMap();
   Object.defineProperty(prototype, `on${type}`, {
     get() {
       return handlers.get(this)?.handler ?? null;
     },
-    set(given) {
-      const handler = typeof given === "function" ? given : null;
+    set(value) {
+      const handler = typeof value === "function" ? value : null;
       const known = handlers.get(this);
       if (known) known.handler = handler;
       else {

@@ -1,9 +1,9 @@
-// fetch, with streaming answers and abort.
+// fetch, with streaming responses and abort.
 import { start, startAbortable } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
 import { Blob, FormData, blobBytes, concat, encodeForm } from "pi:web/blob";
 
-// A token as HTTP has it.
+// An HTTP token.
 export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 export class Headers {
@@ -73,7 +73,7 @@ export class Headers {
   }
 }
 
-// Splits what may be a body into bytes or a stream, and its type.
+// Converts a body to bytes or a stream, with its content type.
 function extract(body) {
   if (body === undefined || body === null) return { bytes: null, stream: null, type: null };
   if (typeof body === "string") return { bytes: new TextEncoder().encode(body), type: "text/plain;charset=UTF-8" };
@@ -148,15 +148,15 @@ class Body {
       for (const [name, value] of new URLSearchParams(await this.text())) form.append(name, value);
       return form;
     }
-    throw new TypeError("formData() understands application/x-www-form-urlencoded only");
+    throw new TypeError("formData() supports only application/x-www-form-urlencoded");
   }
 
   _copyBody() {
     if (this.bodyUsed) throw new TypeError("Body has already been read");
     if (this.#stream === null) return { bytes: this.#bytes };
-    const [kept, given] = this.#stream.tee();
-    this.#stream = kept;
-    return { stream: given };
+    const [own, copy] = this.#stream.tee();
+    this.#stream = own;
+    return { stream: copy };
   }
 }
 
@@ -257,7 +257,7 @@ export class Response extends Body {
   }
 }
 
-// Reads the body of an answer chunk by chunk, as it is asked for.
+// Reads the body of a response chunk by chunk, on demand.
 function bodyStream(id, signal) {
   let reading;
   let stop;
@@ -307,7 +307,7 @@ export async function fetch(input, init) {
   const { signal } = request;
   signal.throwIfAborted();
   if (request.url.startsWith("data:")) return fetchData(request);
-  if (!/^https?:/.test(request.url)) throw new TypeError("fetch failed", { cause: new Error(`unknown scheme of ${request.url}`) });
+  if (!/^https?:/.test(request.url)) throw new TypeError("fetch failed", { cause: new Error(`unknown scheme: ${request.url}`) });
   const hasBody = request.method !== "GET" && request.method !== "HEAD";
   const bytes = hasBody ? await request.bytes() : undefined;
   if (!request.headers.has("accept")) request.headers.set("accept", "*/*");
@@ -315,17 +315,17 @@ export async function fetch(input, init) {
   const operation = startAbortable("http", "fetch", args, bytes === undefined || bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes));
   const stop = () => operation.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  let answer;
+  let response;
   try {
-    answer = await operation.promise;
+    response = await operation.promise;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     throw new TypeError("fetch failed", { cause: error });
   } finally {
     signal.removeEventListener("abort", stop);
   }
-  const isEmpty = request.method === "HEAD" || [204, 205, 304].includes(answer.status);
-  if (isEmpty) start("http", "cancel", { id: answer.body });
-  const url = new URL(answer.url);
-  return Response._received(answer, isEmpty ? null : bodyStream(answer.body, signal), url.href !== request.url.replace(/#.*$/, ""));
+  const isEmpty = request.method === "HEAD" || [204, 205, 304].includes(response.status);
+  if (isEmpty) start("http", "cancel", { id: response.body });
+  const url = new URL(response.url);
+  return Response._received(response, isEmpty ? null : bodyStream(response.body, signal), url.href !== request.url.replace(/#.*$/, ""));
 }

@@ -1,5 +1,5 @@
-// Intl as far as extensions use it, in English: numbers, dates, lists, comparison, segments.
-import { perform } from "pi:operations";
+// The subset of Intl that extensions use, in English: numbers, dates, lists, collation, segmentation.
+import { callSync } from "pi:operations";
 
 const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -47,7 +47,7 @@ export function formatNumber(value, locale, options = {}) {
     text = String(Number(Math.abs(number).toPrecision(options.maximumSignificantDigits)));
   } else {
     const size = Math.abs(number);
-    // Beyond this, toFixed gives an exponent.
+    // Beyond this, toFixed returns an exponent.
     text = size < 1e21 ? size.toFixed(Math.min(most, 20)) : String(BigInt(size));
     if (most > least && text.includes(".")) {
       let end = text.length;
@@ -56,24 +56,24 @@ export function formatNumber(value, locale, options = {}) {
       text = text.slice(0, end).replace(/\.$/, "");
     }
   }
-  let [whole, fraction] = text.split(".");
-  whole = whole.padStart(options.minimumIntegerDigits ?? 1, "0");
-  if (options.useGrouping !== false && options.notation !== "compact") whole = group(whole);
+  let [integer, fraction] = text.split(".");
+  integer = integer.padStart(options.minimumIntegerDigits ?? 1, "0");
+  if (options.useGrouping !== false && options.notation !== "compact") integer = group(integer);
   const unit = options.style === "unit" && options.unit ? ` ${options.unit}` : "";
   const currency = options.style === "currency" ? (CURRENCIES[options.currency] ?? `${options.currency} `) : "";
   const negative = (number < 0 || Object.is(number, -0)) && /[1-9]/.test(text);
   const sign = negative ? "-" : options.signDisplay === "always" || (options.signDisplay === "exceptZero" && number > 0) ? "+" : "";
-  return sign + currency + whole + (fraction ? `.${fraction}` : "") + suffix + unit;
+  return sign + currency + integer + (fraction ? `.${fraction}` : "") + suffix + unit;
 }
 
-// Moves a date so that its UTC fields show the wanted zone.
+// Shifts a date so that its UTC fields show the local time of a zone.
 function inZone(date, zone) {
   if (zone === "UTC" || zone === "GMT" || zone === "Etc/UTC") return date;
-  const minutes = zone === undefined ? -date.getTimezoneOffset() : perform("os", "zoneOffset", { zone: String(zone), time: date.getTime() });
+  const minutes = zone === undefined ? -date.getTimezoneOffset() : callSync("os", "zoneOffset", { zone: String(zone), time: date.getTime() });
   return new Date(date.getTime() + minutes * 60000);
 }
 
-// Marks a field of a date, where its parts are asked for.
+// Marks the fields of a date for `formatToParts`.
 const BEGIN = "\uE000";
 const MIDDLE = "\uE001";
 const END = "\uE002";
@@ -106,7 +106,7 @@ function timeText(shown, options, defaults) {
   return hour && !is24 ? `${text} ${field(options, "dayPeriod", hours < 12 ? "AM" : "PM")}` : text;
 }
 
-// The locales of Europe write the day first.
+// Locales that write the day first.
 const SEPARATORS = { "en-GB": "/", "fr-FR": "/", "es-ES": "/", "it-IT": "/", "de-DE": "." };
 
 function dateText(shown, options, defaults, locale) {
@@ -134,10 +134,10 @@ const STYLES = {
   time: { full: { hour: "numeric", minute: "2-digit", second: "2-digit" }, long: { hour: "numeric", minute: "2-digit", second: "2-digit" }, medium: { hour: "numeric", minute: "2-digit", second: "2-digit" }, short: { hour: "numeric", minute: "2-digit" } },
 };
 
-export function formatDate(value, kind, locale, given = {}) {
+export function formatDate(value, kind, locale, dateOptions = {}) {
   const date = new Date(value);
   if (Number.isNaN(date.getTime())) return "Invalid Date";
-  let options = { ...given };
+  let options = { ...dateOptions };
   if (options.dateStyle) options = { ...options, ...STYLES.date[options.dateStyle] };
   if (options.timeStyle) options = { ...options, ...STYLES.time[options.timeStyle] };
   const shown = inZone(date, options.timeZone);
@@ -160,11 +160,11 @@ export function formatDate(value, kind, locale, given = {}) {
   return parts.filter(Boolean).join(", ") + zone;
 }
 
-// Orders as a reader expects: letters before their case, accents after plain letters.
+// Compares like a collator: case-insensitive first, accents after plain letters.
 export function compare(left, right, locale, options = {}) {
   const a = String(left);
   const b = String(right);
-  // Marks come before digits, which come before letters.
+  // Punctuation sorts before digits, digits before letters.
   const byMark = Number(startsWithMark(b)) - Number(startsWithMark(a));
   if (byMark !== 0 && a !== "" && b !== "") return byMark;
   if (options.numeric) {
@@ -198,7 +198,7 @@ function compareText(a, b, options) {
 const EXTEND = /[\p{M}\p{Emoji_Modifier}\u200d\ufe0e\ufe0f\u20e3\u{e0020}-\u{e007f}]/u;
 const REGIONAL = /\p{Regional_Indicator}/u;
 
-// Splits into what a reader takes for one character.
+// Splits text into grapheme clusters.
 export function* graphemes(text) {
   let cluster = "";
   let start = 0;
@@ -267,7 +267,7 @@ function service(name, extra, format) {
         return [locales].flat();
       }
       resolvedOptions() {
-        return { locale: "en-US", timeZone: this.options.timeZone ?? perform("os", "zone"), calendar: "gregory", numberingSystem: "latn", ...this.options };
+        return { locale: "en-US", timeZone: this.options.timeZone ?? callSync("os", "zone"), calendar: "gregory", numberingSystem: "latn", ...this.options };
       }
       formatToParts(...values) {
         return [{ type: "literal", value: this.format(...values) }];
@@ -275,7 +275,7 @@ function service(name, extra, format) {
     },
   }[name];
   Object.assign(type.prototype, extra);
-  // Callable without `new`, as the old services are.
+  // Callable without `new`, like the legacy constructors.
   return new Proxy(type, { apply: (target, self, args) => new target(...args) });
 }
 
@@ -283,7 +283,7 @@ function kindOf(options) {
   return options.timeStyle || options.hour || options.minute || options.second ? "any" : "date";
 }
 
-// The units there are, and what is said of the nearest days, weeks and so on.
+// Supported units, with the words for the previous, current and next one.
 const NEAREST = { day: ["yesterday", "today", "tomorrow"], hour: [undefined, "this hour"], minute: [undefined, "this minute"], second: [undefined, "now"] };
 for (const unit of ["week", "month", "quarter", "year"]) NEAREST[unit] = [`last ${unit}`, `this ${unit}`, `next ${unit}`];
 

@@ -1,21 +1,21 @@
-// performance.
+// The `performance` object.
 import { now as nativeNow } from "pi:native";
 
 const timeOrigin = Date.now() - nativeNow();
 const entries = [];
 
 function entry(name, entryType, startTime, duration, detail = null) {
-  const made = { name, entryType, startTime, duration, detail, toJSON: () => ({ name, entryType, startTime, duration, detail }) };
-  entries.push(made);
-  // Marks are for looking at; nobody looks at more than these.
+  const created = { name, entryType, startTime, duration, detail, toJSON: () => ({ name, entryType, startTime, duration, detail }) };
+  entries.push(created);
+  // Limit the number of stored entries.
   if (entries.length > 1000) entries.shift();
-  return made;
+  return created;
 }
 
-function startOf(mark, otherwise) {
-  if (mark === undefined) return otherwise;
+function startOf(mark, fallback) {
+  if (mark === undefined) return fallback;
   if (typeof mark === "number") return mark;
-  return entries.findLast((known) => known.name === mark && known.entryType === "mark")?.startTime ?? otherwise;
+  return entries.findLast((known) => known.name === mark && known.entryType === "mark")?.startTime ?? fallback;
 }
 
 export const performance = {

@@ -1,4 +1,4 @@
-// Streams of the web, with the default reader and writer.
+// Web streams with the default reader and writer.
 const CLOSED = { done: true, value: undefined };
 
 function size(strategy) {
@@ -447,7 +447,7 @@ export class TransformStream {
       {
         start: () => transformer.start?.(controller),
         async write(chunk) {
-          // A reader that is behind holds the writer back.
+          // Backpressure: wait until the reader has room.
           if (readableController.desiredSize !== null && readableController.desiredSize < 0) await wake.promise;
           if (transformer.transform) await transformer.transform(chunk, controller);
           else controller.enqueue(chunk);
@@ -457,7 +457,7 @@ export class TransformStream {
           try {
             readableController.close();
           } catch {
-            // The transformer ended the stream itself.
+            // The transformer has already closed the stream.
           }
         },
         abort: (reason) => readableController.error(reason),

@@ -1,5 +1,5 @@
-// Web addresses; the parsing is native.
-import { perform } from "pi:operations";
+// URL and URLSearchParams. Parsing is native.
+import { callSync } from "pi:operations";
 
 function decodeForm(text) {
   const spaced = text.replace(/\+/g, " ");
@@ -51,7 +51,7 @@ export class URLSearchParams {
       });
   }
 
-  // Ties the parameters to an address.
+  // Connects the parameters to a URL.
   static _attach(text, changed) {
     const params = new URLSearchParams(text);
     params.#changed = changed;
@@ -125,7 +125,7 @@ export class URLSearchParams {
 
 function parse(href, base) {
   try {
-    return perform("url", "parse", base === undefined ? { href } : { href, base });
+    return callSync("url", "parse", base === undefined ? { href } : { href, base });
   } catch (error) {
     throw Object.assign(new TypeError("Invalid URL"), { code: "ERR_INVALID_URL", input: href, ...(base === undefined ? {} : { base }), cause: error.code === "ERR_INVALID_URL" ? undefined : error });
   }
@@ -157,14 +157,14 @@ export class URL {
   }
 
   static createObjectURL() {
-    throw new Error("URL.createObjectURL is not available to extensions in this program");
+    throw new Error("URL.createObjectURL is not available to extensions");
   }
 
   static revokeObjectURL() {}
 
   static _set(url, property, value) {
     if (property === "href") url.#parts = parse(String(value));
-    else url.#parts = perform("url", "set", { href: url.#parts.href, property, value: String(value) });
+    else url.#parts = callSync("url", "set", { href: url.#parts.href, property, value: String(value) });
     if (property === "href" || property === "search") url.#params?._replace(url.#parts.search);
   }
 
@@ -174,7 +174,7 @@ export class URL {
 
   get searchParams() {
     this.#params ??= URLSearchParams._attach(this.#parts.search, (text) => {
-      this.#parts = perform("url", "set", { href: this.#parts.href, property: "search", value: text });
+      this.#parts = callSync("url", "set", { href: this.#parts.href, property: "search", value: text });
     });
     return this.#params;
   }

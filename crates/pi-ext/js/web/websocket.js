@@ -84,17 +84,17 @@ export class WebSocket extends EventTarget {
       if (message === undefined) continue;
       if (message instanceof Uint8Array) {
         const bytes = message.buffer;
-        this.#heard(this.binaryType === "arraybuffer" ? bytes : new Blob([bytes]));
+        this.#receive(this.binaryType === "arraybuffer" ? bytes : new Blob([bytes]));
       } else if (message.text !== undefined) {
-        this.#heard(message.text);
+        this.#receive(message.text);
       } else {
         this.#closed(message.code, message.reason, message.code !== 1006);
       }
     }
   }
 
-  #heard(data) {
-    // A message that arrives after close() was called is nobody's.
+  #receive(data) {
+    // Ignore messages that arrive after close().
     if (this.#state === STATES.OPEN) this.dispatchEvent(new MessageEvent("message", { data, origin: new URL(this.url).origin }));
   }
 
@@ -113,7 +113,7 @@ export class WebSocket extends EventTarget {
   send(data) {
     if (this.#state === STATES.CONNECTING) throw new DOMException("Sent before connected.", "InvalidStateError");
     if (this.#state !== STATES.OPEN) return;
-    // In order, whatever the kind of data.
+    // Queued, to preserve the order of text and binary data.
     this.#last = this.#last
       .then(async () => {
         if (typeof data === "string") return start("websocket", "send", { id: this.#id, text: data.toWellFormed() });

@@ -1,12 +1,11 @@
-//! The native functions our JavaScript stands on: the module `pi:native`.
+//! The module `pi:native`: native functions for the embedded JavaScript.
 //!
-//! There are few of them. What Node's modules need goes through `call` and `begin`, which take
-//! the name of an operation and JSON and leave the rest to `node`; JavaScript keeps the
-//! callbacks and Rust only ids.
+//! Node's modules go through `call` and `begin`, which take an operation name and JSON and
+//! dispatch to `node`. JavaScript holds the callbacks; Rust holds only IDs.
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands a native function its arguments by value"
+    reason = "rquickjs passes the arguments of native functions by value"
 )]
 
 use std::path::Path;
@@ -37,10 +36,10 @@ const EXPORTS: [&str; 21] = [
     "builtinNames",
     "call",
     "compile",
-    "cycle",
+    "findCycle",
     "decodeUtf8",
     "encodeUtf8",
-    "finish",
+    "markEvaluated",
     "hostCall",
     "mapPosition",
     "now",
@@ -59,7 +58,7 @@ const EXPORTS: [&str; 21] = [
 pub(crate) struct NativeModule;
 
 impl NativeModule {
-    /// What our JavaScript imports it as.
+    /// Specifier used by the embedded JavaScript.
     pub(crate) const NAME: &str = "pi:native";
 }
 
@@ -81,10 +80,10 @@ impl ModuleDef for NativeModule {
             )?
             .export("call", Func::from(call))?
             .export("compile", Func::from(compile))?
-            .export("cycle", Func::from(cycle))?
+            .export("findCycle", Func::from(find_cycle))?
             .export("decodeUtf8", Func::from(decode_utf8))?
             .export("encodeUtf8", Func::from(encode_utf8))?
-            .export("finish", Func::from(finish))?
+            .export("markEvaluated", Func::from(mark_evaluated))?
             .export("hostCall", Func::from(host_call))?
             .export("mapPosition", Func::from(map_position))?
             .export("now", Func::from(now))?
@@ -101,7 +100,7 @@ impl ModuleDef for NativeModule {
     }
 }
 
-/// Performs an operation at once.
+/// Runs an operation synchronously.
 fn call<'js>(
     ctx: Ctx<'js>,
     module: String,
@@ -117,7 +116,7 @@ fn call<'js>(
     }
 }
 
-/// Begins an operation; `complete` is called with the id when it is done.
+/// Starts an operation. The `complete` entry point is called with the ID when it finishes.
 fn begin<'js>(
     ctx: Ctx<'js>,
     id: u64,
@@ -134,15 +133,15 @@ fn begin<'js>(
     let task = realm.resources.spawn(async move {
         let result = work.await;
         if let Some(realm) = weak.upgrade() {
-            realm.resources.forget_operation(id);
+            realm.resources.untrack_operation(id);
             realm.complete(owner, id, result);
         }
     });
-    realm.resources.remember_operation(id, task);
+    realm.resources.track_operation(id, task);
     Ok(())
 }
 
-/// Drops an operation that was begun; nothing is called for it any more.
+/// Cancels a running operation. Its `complete` callback is not called.
 fn abort(id: u64) -> Result<()> {
     Realm::current()?.resources.abort_operation(id);
     Ok(())
@@ -153,10 +152,10 @@ fn request<'js>(
     operation: String,
     arguments: Opt<Value<'js>>,
     bytes: Opt<Value<'js>>,
-) -> Result<node::Request> {
+) -> Result<node::NativeRequest> {
     let arguments = argument_to_json(ctx, arguments)?;
     let bytes = bytes.0.as_ref().and_then(bytes_of);
-    Ok(node::Request {
+    Ok(node::NativeRequest {
         operation,
         arguments,
         bytes,
@@ -166,12 +165,12 @@ fn request<'js>(
 fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
     let realm = Realm::current()?;
     let arguments = argument_to_json(&ctx, arguments)?;
-    let answer = realm
+    let result = realm
         .options
         .host
         .0
         .call(realm.owner().as_deref(), &method, arguments);
-    match answer {
+    match result {
         Ok(value) => json_to_value(&ctx, &value),
         Err(error) => Err(node::NativeError::from(error).throw(&ctx)),
     }
@@ -181,15 +180,16 @@ fn register<'js>(ctx: Ctx<'js>, entry_points: Object<'js>) -> Result<()> {
     Realm::current()?.set_entry_points(&ctx, &entry_points)
 }
 
-/// Ends a call from Rust with what its promise became.
+/// Completes a call from Rust with the outcome of its promise.
 fn settle<'js>(ctx: Ctx<'js>, id: u64, is_fulfilled: bool, value: Value<'js>) -> Result<()> {
     let realm = Realm::current()?;
     if !is_fulfilled {
-        realm.settle_thrown(id, values::thrown_from_value(&value));
+        realm.settle_exception(id, values::exception_from_value(&value));
         return Ok(());
     }
-    let result = value_to_json(&ctx, value)
-        .map_err(|error| EngineError::Value(values::take_thrown(&ctx, &error).to_string()));
+    let result = value_to_json(&ctx, value).map_err(|error| {
+        EngineError::InvalidValue(values::take_exception(&ctx, &error).to_string())
+    });
     realm.settle(id, result);
     Ok(())
 }
@@ -220,7 +220,7 @@ fn print(level: String, text: String) -> Result<()> {
     Ok(())
 }
 
-/// Returns milliseconds since the first question; only differences mean something.
+/// Returns monotonic milliseconds since the first call.
 fn now() -> f64 {
     thread_local! {
         static START: Instant = Instant::now();
@@ -232,7 +232,7 @@ fn encode_utf8<'js>(ctx: Ctx<'js>, text: rquickjs::String<'js>) -> Result<Value<
     bytes_to_value(&ctx, text.to_string()?.as_bytes())
 }
 
-/// Decodes UTF-8; `undefined` where it is not valid and the caller wants to know.
+/// Decodes UTF-8. Returns `undefined` for invalid input if `fatal` is set.
 fn decode_utf8<'js>(ctx: Ctx<'js>, bytes: Value<'js>, fatal: bool) -> Result<Value<'js>> {
     let bytes = bytes_of(&bytes)
         .ok_or_else(|| Exception::throw_type(&ctx, "expected a Uint8Array or an ArrayBuffer"))?;
@@ -246,7 +246,7 @@ fn decode_utf8<'js>(ctx: Ctx<'js>, bytes: Value<'js>, fatal: bool) -> Result<Val
     }
 }
 
-/// Returns the author's `[line, column]`, or `undefined` where the file ran as it is.
+/// Returns the original `[line, column]`, or `undefined` if the file has no source map.
 fn map_position(file: String, line: u32, column: u32) -> Result<Option<Vec<u32>>> {
     let realm = Realm::current()?;
     let maps = realm.modules.maps.borrow();
@@ -258,7 +258,7 @@ fn map_position(file: String, line: u32, column: u32) -> Result<Option<Vec<u32>>
         .map(|(line, column)| vec![line, column]))
 }
 
-/// Reads a file for `require`: its format and code.
+/// Prepares a file for `require` and returns its format and code.
 fn prepare(ctx: Ctx<'_>, path: String) -> Result<Object<'_>> {
     let realm = Realm::current()?;
     let prepared = realm
@@ -274,7 +274,7 @@ fn prepare(ctx: Ctx<'_>, path: String) -> Result<Object<'_>> {
     Ok(object)
 }
 
-/// Compiles a function expression as a script of its own name.
+/// Compiles a function expression as a script with the given file name.
 fn compile(ctx: Ctx<'_>, code: String, filename: String) -> Result<Function<'_>> {
     let mut options = EvalOptions::default();
     options.strict = false;
@@ -300,18 +300,18 @@ fn require_module(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
         return Ok(known);
     }
     let namespace = embedded::namespace(&ctx, &name)?;
-    realm.keep_namespace(&ctx, name, &namespace);
+    realm.cache_namespace(&ctx, name, &namespace);
     Ok(namespace)
 }
 
-/// Returns the file that stands in the way of `require` of an ES module.
-fn cycle(name: String, stack: String) -> Result<Option<String>> {
-    Ok(Realm::current()?.modules.cycle(&name, &stack))
+/// Returns the file that prevents `require` of an ES module because it is still running.
+fn find_cycle(name: String, stack: String) -> Result<Option<String>> {
+    Ok(Realm::current()?.modules.find_cycle(&name, &stack))
 }
 
-/// Notes that the files of a load have run.
-fn finish() -> Result<()> {
-    Realm::current()?.modules.finish();
+/// Marks all files prepared so far as evaluated.
+fn mark_evaluated() -> Result<()> {
+    Realm::current()?.modules.mark_evaluated();
     Ok(())
 }
 
@@ -320,7 +320,7 @@ fn process_info(ctx: Ctx<'_>) -> Result<Value<'_>> {
     json_to_value(&ctx, &node::process_info(&realm.options.process))
 }
 
-/// Fills `import.meta` of a file.
+/// Sets the properties of `import.meta` for a file.
 pub(crate) fn set_import_meta<'js>(
     ctx: &Ctx<'js>,
     module: &Module<'js>,
@@ -332,8 +332,8 @@ pub(crate) fn set_import_meta<'js>(
         meta.set("url", url.as_str())?;
     }
     meta.set("filename", name.as_str())?;
-    if let Some(folder) = path.parent() {
-        meta.set("dirname", folder.to_string_lossy().as_ref())?;
+    if let Some(directory) = path.parent() {
+        meta.set("dirname", directory.to_string_lossy().as_ref())?;
     }
     let importer = name.clone();
     meta.set(
@@ -349,7 +349,7 @@ pub(crate) fn set_import_meta<'js>(
             Ok::<_, rquickjs::Error>(address.map_or(found, |address| address.to_string()))
         })?,
     )?;
-    // Evaluated when the code asks, since nothing may run while modules are linked.
+    // A getter, since no code may run while modules are being linked.
     let getter = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
         let commonjs = embedded::namespace(&ctx, "pi:commonjs")?;
         commonjs

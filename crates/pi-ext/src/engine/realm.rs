@@ -1,8 +1,8 @@
-//! The JavaScript world of one engine thread: its context, what it waits for, who runs now.
+//! The JavaScript realm of an engine thread: context, pending calls and the running extension.
 //!
-//! Everything enters JavaScript through [`Realm::enter`], which arms the watchdog, names the
-//! extension on whose behalf the code runs, drains the promise jobs and reports what nobody
-//! handles. JavaScript never runs while a Rust future is polled, so nothing here is re-entered.
+//! All JavaScript runs through [`Realm::enter`], which arms the watchdog, records the extension
+//! that owns the code, drains promise jobs and reports unhandled rejections. JavaScript never runs
+//! while a Rust future is polled, so nothing here is re-entered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,46 +13,45 @@ use std::time::Duration;
 use rquickjs::{Array, Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
-use super::values::{self, Reply};
-use super::watchdog::{Budgets, Effort, Pulse, Watchdog};
+use super::values::{self, NativeReply};
+use super::watchdog::{CpuTimer, EngineLimits, Heartbeat, Watchdog};
 use super::{EngineOptions, timers::Timers};
 use crate::embedded;
-use crate::error::{EngineError, Thrown};
-use crate::host::{ConsoleLevel, ConsoleLine, Fault, FaultKind};
+use crate::error::{EngineError, JsException};
+use crate::host::{ConsoleLevel, ConsoleLine, ExtensionFault, FaultKind};
 use crate::loader::{ExtensionLoader, ExtensionResolver, ModuleTable};
-use crate::node::{NativeError, Resources};
-use crate::terminal_kit::Parts;
+use crate::node::{NativeError, RealmResources};
+use crate::tui_toolkit::WidgetTable;
 
-/// Bytes on the heap before garbage is first looked for. Loading makes hardly any, and a look costs more
-/// the more has been loaded.
-const FIRST_COLLECTION: usize = 16 * 1024 * 1024;
+/// Heap size in bytes that triggers the first garbage collection. Loading modules creates little
+/// garbage, and a collection gets more expensive the more is loaded.
+const GC_THRESHOLD: usize = 16 * 1024 * 1024;
 
 thread_local! {
-    /// The realm of this thread; native functions find it here.
+    /// The realm of this thread, for native functions.
     static CURRENT: RefCell<Weak<Realm>> = const { RefCell::new(Weak::new()) };
 }
 
-/// The extension on whose behalf code runs.
+/// The extension that owns the running code.
 pub(crate) type Owner = Option<Arc<str>>;
 
-/// What a call gives back.
-pub(crate) type CallResult = Result<serde_json::Value, EngineError>;
+pub(crate) type InvokeResult = Result<serde_json::Value, EngineError>;
 
-/// The functions of ours, in JavaScript, that Rust calls.
+/// JavaScript functions that Rust calls.
 pub(crate) struct EntryPoints {
     complete: Persistent<Function<'static>>,
     fire: Persistent<Function<'static>>,
     invoke: Persistent<Function<'static>>,
 }
 
-struct PendingCall {
+struct PendingInvocation {
     owner: Owner,
-    reply: oneshot::Sender<CallResult>,
+    reply: oneshot::Sender<InvokeResult>,
 }
 
-struct Rejection {
+struct PendingRejection {
     promise: Persistent<Value<'static>>,
-    reason: Thrown,
+    reason: JsException,
     owner: Owner,
 }
 
@@ -67,23 +66,24 @@ pub(crate) struct Invocation {
     pub(crate) slice: Duration,
 }
 
-/// The JavaScript world of one thread.
+/// The JavaScript realm of one engine thread.
 pub(crate) struct Realm {
     entry_points: RefCell<Option<EntryPoints>>,
-    /// Modules that were asked for by name while something ran. Each question makes a module of its own, which stays.
+    /// Namespaces of modules loaded by `require`, by name. Cached because each lookup creates a
+    /// bridge module that is never freed.
     namespaces: RefCell<HashMap<String, Persistent<Object<'static>>>>,
-    rejections: RefCell<Vec<Rejection>>,
-    calls: RefCell<HashMap<u64, PendingCall>>,
+    rejections: RefCell<Vec<PendingRejection>>,
+    calls: RefCell<HashMap<u64, PendingInvocation>>,
     owner: RefCell<Owner>,
     flooding: Cell<bool>,
     pub(crate) timers: Timers,
-    pub(crate) resources: Resources,
-    pub(crate) parts: RefCell<Parts>,
+    pub(crate) resources: RealmResources,
+    pub(crate) widgets: RefCell<WidgetTable>,
     pub(crate) modules: Rc<ModuleTable>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) watchdog: Rc<Watchdog>,
-    pulse: Arc<Pulse>,
-    // Last: what the fields above keep belongs to it.
+    heartbeat: Arc<Heartbeat>,
+    // Last, since the fields above hold values that belong to it.
     context: Context,
     runtime: Runtime,
 }
@@ -91,17 +91,17 @@ pub(crate) struct Realm {
 impl Realm {
     pub(crate) fn new(
         options: Arc<EngineOptions>,
-        pulse: Arc<Pulse>,
+        heartbeat: Arc<Heartbeat>,
     ) -> Result<Rc<Self>, EngineError> {
         let start = |error: Error| EngineError::Start(error.to_string());
-        if let Some(kit) = &options.terminal_kit {
-            kit.0.begin();
+        if let Some(toolkit) = &options.tui_toolkit {
+            toolkit.0.engine_started();
         }
         let runtime = Runtime::new().map_err(start)?;
-        runtime.set_memory_limit(options.budgets.memory);
-        runtime.set_max_stack_size(options.budgets.stack);
-        runtime.set_gc_threshold(FIRST_COLLECTION);
-        let watchdog = Watchdog::new(Arc::clone(&pulse));
+        runtime.set_memory_limit(options.limits.memory);
+        runtime.set_max_stack_size(options.limits.stack);
+        runtime.set_gc_threshold(GC_THRESHOLD);
+        let watchdog = Watchdog::new(Arc::clone(&heartbeat));
         let guard = Rc::clone(&watchdog);
         runtime.set_interrupt_handler(Some(Box::new(move || guard.should_interrupt())));
         let modules = Rc::new(ModuleTable::new(&options, Rc::clone(&watchdog)));
@@ -119,36 +119,35 @@ impl Realm {
             owner: RefCell::default(),
             flooding: Cell::new(false),
             timers: Timers::default(),
-            resources: Resources::default(),
-            parts: RefCell::default(),
+            resources: RealmResources::default(),
+            widgets: RefCell::default(),
             modules,
             options,
             watchdog,
-            pulse,
+            heartbeat,
             context,
             runtime,
         });
         CURRENT.with(|current| *current.borrow_mut() = Rc::downgrade(&realm));
         realm
-            .enter(None, realm.budgets().slice, |ctx| {
+            .enter(None, realm.limits().slice, |ctx| {
                 embedded::evaluate(ctx, "pi:bootstrap")
             })
             .map_err(|error| EngineError::Start(error.to_string()))?;
         Ok(realm)
     }
 
-    /// Returns the realm of this thread.
     pub(crate) fn current() -> Result<Rc<Self>, Error> {
         CURRENT
             .with(|current| current.borrow().upgrade())
             .ok_or(Error::Unknown)
     }
 
-    pub(crate) fn budgets(&self) -> Budgets {
-        self.options.budgets
+    pub(crate) fn limits(&self) -> EngineLimits {
+        self.options.limits
     }
 
-    /// Returns the extension on whose behalf code runs now.
+    /// Returns the extension that owns the code running now.
     pub(crate) fn owner(&self) -> Owner {
         self.owner.borrow().clone()
     }
@@ -170,7 +169,7 @@ impl Realm {
         Ok(())
     }
 
-    /// Returns the namespace of a module that was asked for before.
+    /// Returns the cached namespace of a module.
     pub(crate) fn namespace<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -180,17 +179,17 @@ impl Realm {
         known.map(|known| known.restore(ctx)).transpose()
     }
 
-    pub(crate) fn keep_namespace<'js>(
+    pub(crate) fn cache_namespace<'js>(
         &self,
         ctx: &Ctx<'js>,
         name: String,
         namespace: &Object<'js>,
     ) {
-        let kept = Persistent::save(ctx, namespace.clone());
-        self.namespaces.borrow_mut().insert(name, kept);
+        let saved = Persistent::save(ctx, namespace.clone());
+        self.namespaces.borrow_mut().insert(name, saved);
     }
 
-    /// Runs something in JavaScript, then all jobs it made.
+    /// Runs `work` in the JavaScript context, then all promise jobs it scheduled.
     pub(crate) fn enter<T>(
         self: &Rc<Self>,
         owner: Owner,
@@ -200,10 +199,10 @@ impl Realm {
         *self.owner.borrow_mut() = owner;
         self.watchdog.arm(slice);
         let outcome = self.context.with(|ctx| {
-            work(&ctx).map_err(|error| self.classify(values::take_thrown(&ctx, &error), slice))
+            work(&ctx).map_err(|error| self.classify(values::take_exception(&ctx, &error), slice))
         });
         if outcome.is_ok() {
-            self.notice_swallowed_stop(slice);
+            self.report_swallowed_interrupt(slice);
         }
         self.run_jobs();
         self.report_rejections();
@@ -212,22 +211,22 @@ impl Realm {
         outcome
     }
 
-    /// Tells a plain exception from a stop by the watchdog and from a full heap.
-    fn classify(&self, thrown: Thrown, slice: Duration) -> EngineError {
+    /// Distinguishes ordinary exceptions from watchdog interrupts and out-of-memory errors.
+    fn classify(&self, thrown: JsException, slice: Duration) -> EngineError {
         if self.watchdog.has_fired() {
             EngineError::Runaway(slice)
-        } else if self.pulse.is_stopping() {
+        } else if self.heartbeat.is_stopping() {
             EngineError::Stopped
         } else if is_out_of_memory(&thrown) {
-            EngineError::OutOfMemory(self.budgets().memory / (1024 * 1024))
+            EngineError::OutOfMemory(self.limits().memory / (1024 * 1024))
         } else {
-            EngineError::Thrown(thrown)
+            EngineError::Exception(thrown)
         }
     }
 
-    /// Reports a stop that left no exception: the engine drops one inside of a dynamic import,
-    /// whose promise is then never settled.
-    fn notice_swallowed_stop(&self, slice: Duration) {
+    /// Reports an interrupt that left no exception. The engine swallows it inside a dynamic
+    /// import, whose promise then never settles.
+    fn report_swallowed_interrupt(&self, slice: Duration) {
         if self.watchdog.has_fired() {
             let error = EngineError::Runaway(slice);
             self.report(&error, FaultKind::Runaway);
@@ -235,56 +234,57 @@ impl Realm {
         }
     }
 
-    /// Runs promise jobs until there are none, or until they have had their share.
+    /// Runs promise jobs until the queue is empty or the time slice is used up.
     fn run_jobs(self: &Rc<Self>) {
-        let slice = self.budgets().slice;
+        let slice = self.limits().slice;
         let paused = self.watchdog.paused();
-        let mut effort = Effort::since(self.watchdog.arm(slice));
+        let mut timer = CpuTimer::start_at(self.watchdog.arm(slice));
         loop {
             match self.runtime.execute_pending_job() {
-                Ok(true) => self.notice_swallowed_stop(slice),
+                Ok(true) => self.report_swallowed_interrupt(slice),
                 Ok(false) => {
                     self.flooding.set(false);
                     return;
                 }
                 Err(failed) => {
-                    let error = failed
-                        .0
-                        .with(|ctx| self.classify(values::thrown_from_value(&ctx.catch()), slice));
+                    let error = failed.0.with(|ctx| {
+                        self.classify(values::exception_from_value(&ctx.catch()), slice)
+                    });
                     self.report(&error, FaultKind::Uncaught);
-                    // An async function that was stopped never settles its promise.
-                    if !matches!(error, EngineError::Thrown(_)) {
+                    // An interrupted async function never settles its promise.
+                    if !matches!(error, EngineError::Exception(_)) {
                         self.fail_calls(&error);
                     }
                 }
             }
-            if self.pulse.is_stopping() {
+            if self.heartbeat.is_stopping() {
                 return;
             }
             let now = self.watchdog.arm(slice);
-            let own_work = self.watchdog.paused().saturating_sub(paused);
-            if effort.exceeds(slice.saturating_add(own_work), now) {
-                self.continue_later();
+            let host_work = self.watchdog.paused().saturating_sub(paused);
+            if timer.exceeds(slice.saturating_add(host_work), now) {
+                self.defer_jobs();
                 return;
             }
         }
     }
 
-    /// Lets timers and commands in before the next jobs.
-    fn continue_later(self: &Rc<Self>) {
+    /// Yields to timers and commands before running further jobs.
+    fn defer_jobs(self: &Rc<Self>) {
         let owner = self.owner();
         if !self.flooding.replace(true) {
-            self.options.host.0.fault(Fault {
+            self.options.host.0.fault(ExtensionFault {
                 extension: owner.as_deref().map(str::to_owned),
                 kind: FaultKind::JobFlood,
-                message: "promise jobs keep making promise jobs without a pause".to_owned(),
+                message: "promise jobs keep scheduling more promise jobs without yielding"
+                    .to_owned(),
                 stack: None,
             });
         }
         let realm = Rc::clone(self);
         self.resources.spawn(async move {
             tokio::task::yield_now().await;
-            let slice = realm.budgets().slice;
+            let slice = realm.limits().slice;
             if let Err(error) = realm.enter(owner, slice, |_| Ok(())) {
                 realm.report(&error, FaultKind::Uncaught);
             }
@@ -293,17 +293,17 @@ impl Realm {
 
     fn report_rejections(&self) {
         let rejections = self.rejections.take();
-        for Rejection {
+        for PendingRejection {
             reason,
             owner,
             promise,
         } in rejections
         {
             drop(promise);
-            if self.pulse.is_stopping() {
+            if self.heartbeat.is_stopping() {
                 continue;
             }
-            self.options.host.0.fault(Fault {
+            self.options.host.0.fault(ExtensionFault {
                 extension: owner.as_deref().map(str::to_owned),
                 kind: FaultKind::UnhandledRejection,
                 message: reason.to_string(),
@@ -312,23 +312,23 @@ impl Realm {
         }
     }
 
-    /// Reports a failure nobody waits for.
-    pub(crate) fn report(&self, error: &EngineError, otherwise: FaultKind) {
-        if self.pulse.is_stopping() {
+    /// Reports a failure that no caller awaits.
+    pub(crate) fn report(&self, error: &EngineError, default_kind: FaultKind) {
+        if self.heartbeat.is_stopping() {
             return;
         }
         let (kind, stack) = match error {
             EngineError::Runaway(_) => (FaultKind::Runaway, None),
             EngineError::OutOfMemory(_) => (FaultKind::OutOfMemory, None),
-            EngineError::Thrown(thrown) => (otherwise, thrown.stack.clone()),
+            EngineError::Exception(thrown) => (default_kind, thrown.stack.clone()),
             EngineError::TimedOut(_)
             | EngineError::Stuck
             | EngineError::Stopped
             | EngineError::Start(_)
             | EngineError::Node(_)
-            | EngineError::Value(_) => (otherwise, None),
+            | EngineError::InvalidValue(_) => (default_kind, None),
         };
-        self.options.host.0.fault(Fault {
+        self.options.host.0.fault(ExtensionFault {
             extension: self.owner().as_deref().map(str::to_owned),
             kind,
             message: error.to_string(),
@@ -337,7 +337,7 @@ impl Realm {
     }
 
     pub(crate) fn print(&self, level: ConsoleLevel, text: String) {
-        if !self.pulse.is_stopping() {
+        if !self.heartbeat.is_stopping() {
             let extension = self.owner().as_deref().map(str::to_owned);
             self.options.host.0.console(ConsoleLine {
                 extension,
@@ -347,11 +347,11 @@ impl Realm {
         }
     }
 
-    /// Calls an exported function and sends its value, or what its promise becomes.
+    /// Calls an exported function and sends its result, after awaiting it if it is a promise.
     pub(crate) fn invoke(
         self: &Rc<Self>,
         invocation: Invocation,
-        reply: oneshot::Sender<CallResult>,
+        reply: oneshot::Sender<InvokeResult>,
     ) {
         let Invocation {
             id,
@@ -361,38 +361,38 @@ impl Realm {
             arguments,
             slice,
         } = invocation;
-        let pending = PendingCall {
+        let pending = PendingInvocation {
             owner: owner.clone(),
             reply,
         };
         self.calls.borrow_mut().insert(id, pending);
         let outcome = self.enter(owner, slice, |ctx| {
             let invoke = self.entry_point(ctx, |points| &points.invoke)?;
-            let given = Array::new(ctx.clone())?;
+            let js_arguments = Array::new(ctx.clone())?;
             for (index, argument) in arguments.iter().enumerate() {
-                given.set(index, values::json_to_value(ctx, argument)?)?;
+                js_arguments.set(index, values::json_to_value(ctx, argument)?)?;
             }
-            invoke.call::<_, ()>((id, module, export, given))
+            invoke.call::<_, ()>((id, module, export, js_arguments))
         });
         if let Err(error) = outcome {
             self.settle(id, Err(error));
         }
     }
 
-    /// Ends a call; a second end is ignored.
-    pub(crate) fn settle(&self, id: u64, result: CallResult) {
+    /// Completes a call. Later completions of the same call are ignored.
+    pub(crate) fn settle(&self, id: u64, result: InvokeResult) {
         if let Some(call) = self.calls.borrow_mut().remove(&id) {
-            // The caller may have given up; then nobody wants the result.
+            // Sending fails only if the caller has dropped its receiver.
             drop(call.reply.send(result));
         }
     }
 
-    pub(crate) fn settle_thrown(&self, id: u64, thrown: Thrown) {
-        let error = self.classify(thrown, self.budgets().slice);
+    pub(crate) fn settle_exception(&self, id: u64, thrown: JsException) {
+        let error = self.classify(thrown, self.limits().slice);
         self.settle(id, Err(error));
     }
 
-    /// Fails the open calls of the extension that runs now.
+    /// Fails the pending calls of the extension that is running now.
     fn fail_calls(&self, error: &EngineError) {
         let owner = self.owner();
         let mut calls = self.calls.borrow_mut();
@@ -408,14 +408,14 @@ impl Realm {
         }
     }
 
-    /// Hands the result of a native operation to JavaScript.
+    /// Passes the result of a native operation to JavaScript.
     pub(crate) fn complete(
         self: &Rc<Self>,
         owner: Owner,
         id: u64,
-        result: Result<Reply, NativeError>,
+        result: Result<NativeReply, NativeError>,
     ) {
-        let slice = self.budgets().slice;
+        let slice = self.limits().slice;
         let outcome = self.enter(owner.clone(), slice, |ctx| {
             let complete = self.entry_point(ctx, |points| &points.complete)?;
             match result {
@@ -428,7 +428,7 @@ impl Realm {
 
     /// Runs the callback of a timer.
     pub(crate) fn fire(self: &Rc<Self>, owner: Owner, id: u64) {
-        let slice = self.budgets().slice;
+        let slice = self.limits().slice;
         let outcome = self.enter(owner.clone(), slice, |ctx| {
             self.entry_point(ctx, |points| &points.fire)?
                 .call::<_, ()>((id,))
@@ -440,7 +440,7 @@ impl Realm {
         if let Err(error) = outcome {
             *self.owner.borrow_mut() = owner;
             self.report(&error, FaultKind::Uncaught);
-            if !matches!(error, EngineError::Thrown(_)) {
+            if !matches!(error, EngineError::Exception(_)) {
                 self.fail_calls(&error);
             }
             *self.owner.borrow_mut() = None;
@@ -457,24 +457,24 @@ impl Realm {
         choose(entry_points).clone().restore(ctx)
     }
 
-    /// Returns the bytes the JavaScript heap takes.
+    /// Runs garbage collection and returns the heap size in bytes.
     pub(crate) fn memory_used(&self) -> u64 {
         self.runtime.run_gc();
         u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default()
     }
 }
 
-fn is_out_of_memory(thrown: &Thrown) -> bool {
-    // There may be no memory left for the words.
+fn is_out_of_memory(thrown: &JsException) -> bool {
+    // The message is empty if there was no memory left for it.
     (thrown.name == "InternalError" && matches!(thrown.message.as_str(), "out of memory" | ""))
-        // With no memory left for the error itself, the engine throws `null`.
+        // If the error object itself cannot be allocated, the engine throws `null`.
         || (thrown.name.is_empty() && thrown.message == "null")
 }
 
-/// Remembers a rejected promise until the jobs are done; forgets it when somebody looks.
+/// Records a rejected promise until all jobs have run, unless a handler is attached first.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands its tracker the values"
+    reason = "rquickjs passes the values by value"
 )]
 fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_handled: bool) {
     let Ok(realm) = Realm::current() else {
@@ -490,9 +490,9 @@ fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, 
         });
         return;
     }
-    let rejection = Rejection {
+    let rejection = PendingRejection {
         promise: Persistent::save(&ctx, promise),
-        reason: values::thrown_from_value(&reason),
+        reason: values::exception_from_value(&reason),
         owner: realm.owner(),
     };
     realm.rejections.borrow_mut().push(rejection);

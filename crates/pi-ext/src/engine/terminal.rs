@@ -1,11 +1,11 @@
-//! The module `pi:terminal`: the program's terminal library, for our JavaScript components.
+//! The module `pi:terminal`: the embedder's TUI library, for JavaScript components.
 //!
-//! What is asked for in every frame crosses as plain values; the rest as JSON under a name. Parts
-//! are kept by the realm, under a number, until JavaScript is done with theirs.
+//! Functions used in every frame take plain values; all others are named queries with JSON.
+//! Native widgets are stored in the realm by ID until JavaScript drops them.
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands a native function its arguments by value"
+    reason = "rquickjs passes the arguments of native functions by value"
 )]
 
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use super::realm::Realm;
 use super::values::{argument_to_json, json_to_value, value_to_json};
 use crate::host::HostError;
 use crate::node::NativeError;
-use crate::terminal_kit::{self, NO_KIT, TerminalKit, columns};
+use crate::tui_toolkit::{self, NO_TOOLKIT, TuiToolkit, columns};
 
 const EXPORTS: [&str; 10] = [
-    "answer",
-    "callPart",
-    "dropPart",
+    "query",
+    "callWidget",
+    "dropWidget",
     "isKey",
     "keyName",
-    "makePart",
+    "createWidget",
     "sliceText",
     "truncateText",
     "widthOf",
     "wrapText",
 ];
 
-/// Text of JavaScript, where half of a surrogate pair may stand alone.
-struct Text(String);
+/// A JavaScript string, which may contain unpaired surrogates.
+struct JsText(String);
 
-impl<'js> FromJs<'js> for Text {
+impl<'js> FromJs<'js> for JsText {
     fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
         let Some(text) = value.as_string() else {
             let kind = value.type_name();
-            let message = format!("expected a text, not {kind}");
+            let message = format!("expected a string, got {kind}");
             return Err(Exception::throw_type(ctx, &message));
         };
         if let Ok(text) = text.to_string() {
@@ -58,7 +58,7 @@ impl<'js> FromJs<'js> for Text {
 pub(crate) struct TerminalModule;
 
 impl TerminalModule {
-    /// What our JavaScript imports it as.
+    /// Specifier used by the embedded JavaScript.
     pub(crate) const NAME: &str = "pi:terminal";
 }
 
@@ -72,12 +72,12 @@ impl ModuleDef for TerminalModule {
 
     fn evaluate<'js>(_: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         exports
-            .export("answer", Func::from(answer))?
-            .export("callPart", Func::from(call_part))?
-            .export("dropPart", Func::from(drop_part))?
+            .export("query", Func::from(query))?
+            .export("callWidget", Func::from(call_widget))?
+            .export("dropWidget", Func::from(drop_widget))?
             .export("isKey", Func::from(is_key))?
             .export("keyName", Func::from(key_name))?
-            .export("makePart", Func::from(make_part))?
+            .export("createWidget", Func::from(create_widget))?
             .export("sliceText", Func::from(slice_text))?
             .export("truncateText", Func::from(truncate_text))?
             .export("widthOf", Func::from(width_of))?
@@ -86,55 +86,57 @@ impl ModuleDef for TerminalModule {
     }
 }
 
-fn kit(ctx: &Ctx<'_>) -> Result<Arc<dyn TerminalKit>> {
+fn toolkit(ctx: &Ctx<'_>) -> Result<Arc<dyn TuiToolkit>> {
     let realm = Realm::current()?;
-    match &realm.options.terminal_kit {
-        Some(kit) => Ok(Arc::clone(&kit.0)),
-        None => Err(Exception::throw_message(ctx, NO_KIT)),
+    match &realm.options.tui_toolkit {
+        Some(toolkit) => Ok(Arc::clone(&toolkit.0)),
+        None => Err(Exception::throw_message(ctx, NO_TOOLKIT)),
     }
 }
 
-fn width_of(ctx: Ctx<'_>, text: Text) -> Result<u32> {
-    let width = kit(&ctx)?.width(&text.0);
+fn width_of(ctx: Ctx<'_>, text: JsText) -> Result<u32> {
+    let width = toolkit(&ctx)?.width(&text.0);
     Ok(u32::try_from(width).unwrap_or(u32::MAX))
 }
 
-fn truncate_text(ctx: Ctx<'_>, text: Text, width: f64, ellipsis: Text) -> Result<String> {
-    Ok(kit(&ctx)?.truncate(&text.0, columns(width), &ellipsis.0))
+fn truncate_text(ctx: Ctx<'_>, text: JsText, width: f64, ellipsis: JsText) -> Result<String> {
+    Ok(toolkit(&ctx)?.truncate(&text.0, columns(width), &ellipsis.0))
 }
 
-fn wrap_text(ctx: Ctx<'_>, text: Text, width: f64) -> Result<Vec<String>> {
-    Ok(kit(&ctx)?.wrap(&text.0, columns(width)))
+fn wrap_text(ctx: Ctx<'_>, text: JsText, width: f64) -> Result<Vec<String>> {
+    Ok(toolkit(&ctx)?.wrap(&text.0, columns(width)))
 }
 
-fn slice_text(ctx: Ctx<'_>, line: Text, start: f64, length: f64, strict: bool) -> Result<String> {
-    let kit = kit(&ctx)?;
-    Ok(terminal_kit::slice(&*kit, &line.0, start, length, strict))
+fn slice_text(ctx: Ctx<'_>, line: JsText, start: f64, length: f64, strict: bool) -> Result<String> {
+    let toolkit = toolkit(&ctx)?;
+    Ok(tui_toolkit::slice(
+        &*toolkit, &line.0, start, length, strict,
+    ))
 }
 
-fn key_name(ctx: Ctx<'_>, sequence: Text) -> Result<Option<String>> {
-    Ok(kit(&ctx)?.key_name(&sequence.0))
+fn key_name(ctx: Ctx<'_>, sequence: JsText) -> Result<Option<String>> {
+    Ok(toolkit(&ctx)?.key_name(&sequence.0))
 }
 
-fn is_key(ctx: Ctx<'_>, sequence: Text, key: Text) -> Result<bool> {
-    Ok(kit(&ctx)?.is_key(&sequence.0, &key.0))
+fn is_key(ctx: Ctx<'_>, sequence: JsText, key: JsText) -> Result<bool> {
+    Ok(toolkit(&ctx)?.is_key(&sequence.0, &key.0))
 }
 
-fn answer<'js>(ctx: Ctx<'js>, question: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
+fn query<'js>(ctx: Ctx<'js>, name: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
     let arguments = argument_to_json(&ctx, arguments)?;
-    let answer = kit(&ctx)?.answer(&question, arguments);
-    value_or_throw(&ctx, answer)
+    let result = toolkit(&ctx)?.query(&name, arguments);
+    value_or_throw(&ctx, result)
 }
 
-fn make_part<'js>(ctx: Ctx<'js>, kind: String, options: Opt<Value<'js>>) -> Result<u32> {
+fn create_widget<'js>(ctx: Ctx<'js>, kind: String, options: Opt<Value<'js>>) -> Result<u32> {
     let options = argument_to_json(&ctx, options)?;
-    match kit(&ctx)?.part(&kind, options) {
-        Ok(part) => Ok(Realm::current()?.parts.borrow_mut().keep(part)),
+    match toolkit(&ctx)?.create_widget(&kind, options) {
+        Ok(widget) => Ok(Realm::current()?.widgets.borrow_mut().insert(widget)),
         Err(error) => Err(NativeError::from(error).throw(&ctx)),
     }
 }
 
-fn call_part<'js>(
+fn call_widget<'js>(
     ctx: Ctx<'js>,
     id: u32,
     method: String,
@@ -142,20 +144,20 @@ fn call_part<'js>(
 ) -> Result<Value<'js>> {
     let arguments = argument_to_json(&ctx, arguments)?;
     let realm = Realm::current()?;
-    let answer = realm.parts.borrow_mut().call(id, &method, arguments);
-    value_or_throw(&ctx, answer)
+    let result = realm.widgets.borrow_mut().call(id, &method, arguments);
+    value_or_throw(&ctx, result)
 }
 
-fn drop_part(id: u32) -> Result<()> {
-    Realm::current()?.parts.borrow_mut().release(id);
+fn drop_widget(id: u32) -> Result<()> {
+    Realm::current()?.widgets.borrow_mut().remove(id);
     Ok(())
 }
 
 fn value_or_throw<'js>(
     ctx: &Ctx<'js>,
-    answer: std::result::Result<serde_json::Value, HostError>,
+    result: std::result::Result<serde_json::Value, HostError>,
 ) -> Result<Value<'js>> {
-    match answer {
+    match result {
         Ok(value) => json_to_value(ctx, &value),
         Err(error) => Err(NativeError::from(error).throw(ctx)),
     }

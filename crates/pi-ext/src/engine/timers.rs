@@ -1,4 +1,4 @@
-//! The timers of a realm: JavaScript keeps the callbacks, Rust the clock.
+//! Timers of a realm. JavaScript holds the callbacks, Rust the clock.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,10 +9,11 @@ use tokio::task::AbortHandle;
 
 use super::realm::Realm;
 
-/// Node's longest delay; longer ones fire at once there, which nobody means.
-const LONGEST: f64 = 2_147_483_647.0;
+/// Node's maximum delay in milliseconds. Node fires longer timers immediately; here they are
+/// clamped instead.
+const MAX_DELAY_MS: f64 = 2_147_483_647.0;
 
-/// Timers that have not fired, by id.
+/// Active timers, by ID.
 #[derive(Default)]
 pub(crate) struct Timers(RefCell<HashMap<u64, AbortHandle>>);
 
@@ -24,10 +25,10 @@ pub(crate) enum Repetition {
 }
 
 impl Timers {
-    /// Starts a timer on behalf of the extension that runs now.
+    /// Starts a timer owned by the extension that is running now.
     pub(crate) fn start(realm: &Rc<Realm>, id: u64, milliseconds: f64, repetition: Repetition) {
         let delay = if milliseconds.is_finite() {
-            milliseconds.clamp(1.0, LONGEST)
+            milliseconds.clamp(1.0, MAX_DELAY_MS)
         } else {
             1.0
         };
@@ -52,7 +53,6 @@ impl Timers {
         realm.timers.0.borrow_mut().insert(id, task);
     }
 
-    /// Stops a timer.
     pub(crate) fn stop(&self, id: u64) {
         if let Some(task) = self.0.borrow_mut().remove(&id) {
             task.abort();

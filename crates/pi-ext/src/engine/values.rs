@@ -1,38 +1,38 @@
-//! Values that cross the border between Rust and JavaScript.
+//! Conversion of values between Rust and JavaScript.
 //!
-//! Everything but bytes crosses as JSON text, which the engine parses and prints in native code.
-//! Bytes are copied; nothing on either side keeps a view into the other's memory.
+//! Everything except bytes is passed as JSON text, which the engine parses and serializes in
+//! native code. Bytes are copied; neither side keeps a view into the other's memory.
 
 use rquickjs::function::Opt;
 use rquickjs::{
     Array, ArrayBuffer, Ctx, Error, Exception, IntoJs as _, Object, Result, TypedArray, Value,
 };
 
-use crate::error::Thrown;
+use crate::error::JsException;
 
-/// What a native operation gives back.
+/// The result of a native operation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reply {
+pub(crate) enum NativeReply {
     Nothing,
     Json(serde_json::Value),
     Text(String),
     Bytes(Vec<u8>),
     /// An array of a JSON value and byte arrays.
-    Parts(serde_json::Value, Vec<Vec<u8>>),
+    JsonAndBytes(serde_json::Value, Vec<Vec<u8>>),
 }
 
-impl Reply {
+impl NativeReply {
     pub(crate) fn into_value<'js>(self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
         match self {
             Self::Nothing => Ok(Value::new_undefined(ctx.clone())),
             Self::Json(value) => json_to_value(ctx, &value),
             Self::Text(text) => text.into_js(ctx),
             Self::Bytes(bytes) => bytes_to_value(ctx, &bytes),
-            Self::Parts(json, parts) => {
+            Self::JsonAndBytes(json, buffers) => {
                 let array = Array::new(ctx.clone())?;
                 array.set(0, json_to_value(ctx, &json)?)?;
-                for (index, part) in parts.iter().enumerate() {
-                    array.set(index + 1, bytes_to_value(ctx, part)?)?;
+                for (index, buffer) in buffers.iter().enumerate() {
+                    array.set(index + 1, bytes_to_value(ctx, buffer)?)?;
                 }
                 Ok(array.into_value())
             }
@@ -47,30 +47,30 @@ pub(crate) fn json_to_value<'js>(ctx: &Ctx<'js>, json: &serde_json::Value) -> Re
         serde_json::Value::Bool(value) => value.into_js(ctx),
         serde_json::Value::String(text) => text.as_str().into_js(ctx),
         other => match other.as_i64() {
-            Some(whole) => whole.into_js(ctx),
+            Some(integer) => integer.into_js(ctx),
             None => ctx.json_parse(other.to_string()),
         },
     }
 }
 
-/// Converts a JavaScript value into JSON; what JSON cannot say (`undefined`) becomes `null`.
+/// Converts a JavaScript value into JSON. `undefined` becomes `null`.
 pub(crate) fn value_to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<serde_json::Value> {
     if value.is_undefined() || value.is_null() {
         return Ok(serde_json::Value::Null);
     }
-    // Text alone needs no spelling, which is most of what a drawing component gives back.
+    // Fast path: most results of rendering components are plain strings.
     if let Some(text) = value.as_string()
         && let Ok(text) = text.to_string()
     {
         return Ok(serde_json::Value::String(text));
     }
     match ctx.json_stringify(value)? {
-        Some(text) => parse_json(ctx, &text.to_string()?),
+        Some(text) => parse_lenient_json(ctx, &text.to_string()?),
         None => Ok(serde_json::Value::Null),
     }
 }
 
-/// Converts an argument that may be missing into JSON.
+/// Converts an optional argument into JSON.
 pub(crate) fn argument_to_json<'js>(
     ctx: &Ctx<'js>,
     argument: Opt<Value<'js>>,
@@ -81,14 +81,14 @@ pub(crate) fn argument_to_json<'js>(
     }
 }
 
-/// Parses JSON text that JavaScript wrote, where half of a surrogate pair may stand alone.
-pub(crate) fn parse_json(ctx: &Ctx<'_>, text: &str) -> Result<serde_json::Value> {
+/// Parses JSON text from JavaScript, which may contain unpaired surrogates.
+pub(crate) fn parse_lenient_json(ctx: &Ctx<'_>, text: &str) -> Result<serde_json::Value> {
     serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(&replace_lone_surrogates(text)))
-        .map_err(|error| Exception::throw_type(ctx, &format!("not JSON: {error}")))
+        .map_err(|error| Exception::throw_type(ctx, &format!("invalid JSON: {error}")))
 }
 
-/// Replaces `\ud83d` without its other half by the replacement character.
+/// Replaces unpaired surrogate escapes such as `\ud83d` with the replacement character.
 fn replace_lone_surrogates(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -122,21 +122,18 @@ fn surrogate(escape: &str) -> Option<u32> {
     (0xD800..0xE000).contains(&unit).then_some(unit)
 }
 
-/// Copies bytes into a new `Uint8Array`, whose memory counts against the limit.
+/// Copies bytes into a new `Uint8Array`. Its memory counts toward the memory limit.
 pub(crate) fn bytes_to_value<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<Value<'js>> {
     let buffer = ArrayBuffer::new_copy(ctx.clone(), bytes)?;
     Ok(TypedArray::<u8>::from_arraybuffer(buffer)?.into_value())
 }
 
 /// Copies the bytes of a `Uint8Array` (or `Buffer`) or an `ArrayBuffer`.
-#[expect(
-    unsafe_code,
-    reason = "the engine offers no safe view of a buffer's bytes"
-)]
+#[expect(unsafe_code, reason = "rquickjs has no safe view of a buffer's bytes")]
 pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     if let Ok(array) = TypedArray::<u8>::from_value(value.clone()) {
-        // SAFETY: the bytes are copied before any JavaScript runs that could detach or change
-        // them; this thread is the only one that runs any.
+        // SAFETY: the bytes are copied before any JavaScript can detach or modify them; only this
+        // thread runs JavaScript of this context.
         return unsafe { array.as_bytes() }.map(<[u8]>::to_vec);
     }
     let buffer = ArrayBuffer::from_value(value.clone())?;
@@ -144,25 +141,25 @@ pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec)
 }
 
-/// Describes what was thrown.
-pub(crate) fn thrown_from_value(value: &Value<'_>) -> Thrown {
+/// Converts a thrown value.
+pub(crate) fn exception_from_value(value: &Value<'_>) -> JsException {
     let Some(object) = value.as_object() else {
         let message = match value.as_string().map(rquickjs::String::to_string) {
             Some(Ok(text)) => text,
             _ => describe_primitive(value),
         };
-        return Thrown {
+        return JsException {
             message,
-            ..Thrown::default()
+            ..JsException::default()
         };
     };
     let message = text_property(object, "message").unwrap_or_else(|| {
         value_to_json(object.ctx(), value.clone()).map_or_else(
-            |_| "an object was thrown".to_owned(),
+            |_| "an object that is not an error was thrown".to_owned(),
             |json| json.to_string(),
         )
     });
-    Thrown {
+    JsException {
         name: text_property(object, "name").unwrap_or_default(),
         message,
         code: text_property(object, "code"),
@@ -180,7 +177,7 @@ fn describe_primitive(value: &Value<'_>) -> String {
     }
 }
 
-/// Reads a string property; getters that throw count as absent.
+/// Reads a string property. Returns `None` if a getter throws.
 fn text_property(object: &Object<'_>, name: &str) -> Option<String> {
     match object.get::<_, Option<Value<'_>>>(name) {
         Ok(value) => value?.as_string()?.to_string().ok(),
@@ -191,14 +188,14 @@ fn text_property(object: &Object<'_>, name: &str) -> Option<String> {
     }
 }
 
-/// Takes the pending exception of a failed operation and describes it.
-pub(crate) fn take_thrown(ctx: &Ctx<'_>, error: &Error) -> Thrown {
+/// Takes the pending exception of a failed operation.
+pub(crate) fn take_exception(ctx: &Ctx<'_>, error: &Error) -> JsException {
     if matches!(error, Error::Exception) || ctx.has_exception() {
-        thrown_from_value(&ctx.catch())
+        exception_from_value(&ctx.catch())
     } else {
-        Thrown {
+        JsException {
             message: error.to_string(),
-            ..Thrown::default()
+            ..JsException::default()
         }
     }
 }
@@ -208,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_pair_is_replaced_and_whole_ones_stay() {
+    fn unpaired_surrogates_are_replaced() {
         assert_eq!(
             replace_lone_surrogates(r#""\ud83d\ude00\\ud83d""#),
             r#""\ud83d\ude00\\ud83d""#

@@ -1,9 +1,9 @@
-//! Deadlines of the JavaScript thread.
+//! Time limits of the JavaScript thread.
 //!
-//! [`Watchdog`] lives on the thread and answers the engine's question "may this go on?". It counts the time the
-//! thread computes: one that merely waits for a processor, on a machine with more to do, is not to blame.
-//! [`Pulse`] is the same thread's pulse as seen from outside, by which a caller knows a thread that hangs in native
-//! code, where that question is never asked.
+//! [`Watchdog`] runs on the thread and decides, in the engine's interrupt handler, whether code may
+//! continue. It measures CPU time, so a thread that waits for a busy machine is not interrupted.
+//! [`Heartbeat`] is visible to other threads: it reveals a thread that is blocked in native code, where
+//! the interrupt handler never runs.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,29 +13,29 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// After a stop the engine still builds the error and its stack; that code is ours and short.
-const UNWINDING: Duration = Duration::from_millis(250);
+/// CPU time allowed after an interrupt, to build the error and its stack in embedded code.
+const UNWIND_LIMIT: Duration = Duration::from_millis(250);
 
-/// What is over sooner is not measured: the time of a thread is known to the kernel alone, and asking it costs
-/// more than a short run.
-const UNMEASURED: Duration = Duration::from_millis(1);
+/// Shorter runs are not measured: reading the thread's CPU time is a system call that costs more
+/// than a short run.
+const MIN_MEASURED: Duration = Duration::from_millis(1);
 
-/// Limits of what extensions may use.
+/// Resource limits for extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budgets {
-    /// How long code may compute without giving the thread back.
+pub struct EngineLimits {
+    /// CPU time that code may use without yielding.
     pub slice: Duration,
-    /// How long a call may take in all, waiting included; `None` waits for ever.
+    /// Total duration of a call, including time spent waiting. `None` means no limit.
     pub call: Option<Duration>,
-    /// How long, beyond `slice`, a thread may give no sign of life before it counts as stuck.
+    /// Time beyond `slice` without a heartbeat after which the thread is considered stuck.
     pub grace: Duration,
-    /// Bytes the JavaScript heap may take.
+    /// Maximum size of the JavaScript heap in bytes.
     pub memory: usize,
-    /// Bytes of stack JavaScript may take.
+    /// Maximum size of the JavaScript stack in bytes.
     pub stack: usize,
 }
 
-impl Default for Budgets {
+impl Default for EngineLimits {
     fn default() -> Self {
         Self {
             slice: Duration::from_secs(5),
@@ -47,18 +47,19 @@ impl Default for Budgets {
     }
 }
 
-/// The pulse of a JavaScript thread, readable from everywhere.
+/// Heartbeat of a JavaScript thread, readable from any thread.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub(crate) struct Heartbeat {
     epoch: Instant,
-    /// Milliseconds since `epoch` plus one at the last sign of life of the current run; 0 while idle.
+    /// Time of the last heartbeat of the current run, in milliseconds since `epoch` plus one. 0
+    /// while idle.
     last_beat: AtomicU64,
     stopping: AtomicBool,
-    /// Wakes the thread when it is to stop while idle.
+    /// Wakes an idle thread when it should stop.
     wake: CancellationToken,
 }
 
-impl Pulse {
+impl Heartbeat {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             epoch: Instant::now(),
@@ -82,7 +83,7 @@ impl Pulse {
         self.last_beat.store(0, Ordering::Relaxed);
     }
 
-    /// Returns for how long a run of JavaScript has given no sign of life; nothing while none is under way.
+    /// Returns the time since the last heartbeat of the current run, or zero while idle.
     pub(crate) fn silent_for(&self) -> Duration {
         match self.last_beat.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
@@ -93,13 +94,13 @@ impl Pulse {
         }
     }
 
-    /// Asks the thread to end; running code is interrupted.
+    /// Requests the thread to stop. Running code is interrupted.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.wake.cancel();
     }
 
-    /// Waits until the thread is asked to end.
+    /// Completes when a stop is requested.
     pub(crate) async fn stopped(&self) {
         self.wake.cancelled().await;
     }
@@ -109,138 +110,141 @@ impl Pulse {
     }
 }
 
-/// How long this thread has computed since a moment.
+/// Measures the CPU time that this thread has used since a point in time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Effort {
-    began: Instant,
-    /// The time of the thread when it was first measured.
+pub(crate) struct CpuTimer {
+    started: Instant,
+    /// CPU time of the thread at the first measurement.
     first: Option<Duration>,
 }
 
-impl Effort {
-    pub(crate) fn since(began: Instant) -> Self {
-        Self { began, first: None }
+impl CpuTimer {
+    pub(crate) fn start_at(started: Instant) -> Self {
+        Self {
+            started,
+            first: None,
+        }
     }
 
-    /// Returns whether it is more than a limit, as measured from the first question that is not asked at once.
+    /// Returns whether the CPU time exceeds `limit`. Measuring starts with the first check after
+    /// [`MIN_MEASURED`].
     pub(crate) fn exceeds(&mut self, limit: Duration, now: Instant) -> bool {
-        if now.saturating_duration_since(self.began) < UNMEASURED {
+        if now.saturating_duration_since(self.started) < MIN_MEASURED {
             return false;
         }
-        let spent = thread_time();
+        let spent = thread_cpu_time();
         let first = *self.first.get_or_insert(spent);
         spent.saturating_sub(first) > limit
     }
 
-    /// Leaves out what was computed for another purpose.
-    fn forgive(&mut self, time: Duration) {
+    /// Excludes CPU time from the measurement.
+    fn exclude(&mut self, time: Duration) {
         if let Some(first) = &mut self.first {
             *first = first.saturating_add(time);
         }
     }
 }
 
-/// Returns how long this thread has computed in its life.
+/// Returns the total CPU time of this thread.
 #[cfg(unix)]
-fn thread_time() -> Duration {
+fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Returns how long this thread has lived, about: here nobody tells how much of it was spent computing.
+/// Approximates CPU time by elapsed time, since this platform has no portable per-thread clock.
 #[cfg(not(unix))]
-fn thread_time() -> Duration {
+fn thread_cpu_time() -> Duration {
     thread_local! {
         static START: Instant = Instant::now();
     }
     START.with(Instant::elapsed)
 }
 
-/// What runs now, and how long it may.
+/// The run in progress and its limit.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    effort: Effort,
+struct ActiveRun {
+    timer: CpuTimer,
     limit: Duration,
 }
 
-/// Watches over what runs now.
+/// Interrupts code that exceeds its time slice.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    pulse: Arc<Pulse>,
-    run: Cell<Option<Run>>,
+    heartbeat: Arc<Heartbeat>,
+    run: Cell<Option<ActiveRun>>,
     fired: Cell<bool>,
-    /// How long runs have computed on our own account so far.
+    /// Total CPU time spent in [`Watchdog::pause`].
     paused: Cell<Duration>,
 }
 
 impl Watchdog {
-    pub(crate) fn new(pulse: Arc<Pulse>) -> Rc<Self> {
+    pub(crate) fn new(heartbeat: Arc<Heartbeat>) -> Rc<Self> {
         Rc::new(Self {
-            pulse,
+            heartbeat,
             run: Cell::new(None),
             fired: Cell::new(false),
             paused: Cell::default(),
         })
     }
 
-    /// Begins a run, or its next part, and returns when that was.
+    /// Starts a run, or its next step, and returns the start time.
     pub(crate) fn arm(&self, limit: Duration) -> Instant {
         let now = Instant::now();
-        self.pulse.beat(now);
+        self.heartbeat.beat(now);
         self.fired.set(false);
-        let effort = Effort::since(now);
-        self.run.set(Some(Run { effort, limit }));
+        let timer = CpuTimer::start_at(now);
+        self.run.set(Some(ActiveRun { timer, limit }));
         now
     }
 
-    /// Ends a run.
     pub(crate) fn disarm(&self) {
         self.run.set(None);
-        self.pulse.end();
+        self.heartbeat.end();
     }
 
-    /// Runs something that waits on purpose, such as a child process in its synchronous form, or
-    /// that is our own work, such as the preparation of a source: the time does not count.
-    pub(crate) fn pause<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let began = thread_time();
-        self.pulse.end();
-        let result = wait();
-        self.pulse.beat(Instant::now());
-        let spent = thread_time().saturating_sub(began);
+    /// Runs a closure whose time is not charged to the extension: a deliberate wait, such as
+    /// `spawnSync`, or work of the host, such as transpiling a source.
+    pub(crate) fn pause<T>(&self, work: impl FnOnce() -> T) -> T {
+        let started = thread_cpu_time();
+        self.heartbeat.end();
+        let result = work();
+        self.heartbeat.beat(Instant::now());
+        let spent = thread_cpu_time().saturating_sub(started);
         self.paused.set(self.paused.get().saturating_add(spent));
         if let Some(mut run) = self.run.get() {
-            run.effort.forgive(spent);
+            run.timer.exclude(spent);
             self.run.set(Some(run));
         }
         result
     }
 
-    /// Returns how long runs have computed on our own account so far.
+    /// Returns the total CPU time spent in [`Watchdog::pause`].
     pub(crate) fn paused(&self) -> Duration {
         self.paused.get()
     }
 
-    /// Returns whether the current run was stopped for its length.
+    /// Returns whether the current run exceeded its limit.
     pub(crate) fn has_fired(&self) -> bool {
         self.fired.get()
     }
 
-    /// Answers the engine: `true` stops the code with an error it cannot catch.
+    /// The engine's interrupt handler. `true` stops the code with an uncatchable error.
     pub(crate) fn should_interrupt(&self) -> bool {
-        if self.pulse.is_stopping() {
+        if self.heartbeat.is_stopping() {
             return true;
         }
         let Some(mut run) = self.run.get() else {
             return false;
         };
         let now = Instant::now();
-        self.pulse.beat(now);
-        let is_over = run.effort.exceeds(run.limit, now);
+        self.heartbeat.beat(now);
+        let is_over = run.timer.exceeds(run.limit, now);
         if is_over {
             self.fired.set(true);
-            run = Run {
-                effort: Effort::since(now),
-                limit: UNWINDING,
+            run = ActiveRun {
+                timer: CpuTimer::start_at(now),
+                limit: UNWIND_LIMIT,
             };
         }
         self.run.set(Some(run));
@@ -254,24 +258,24 @@ mod tests {
 
     use super::*;
 
-    /// Lets time pass as for a thread that no processor has time for.
+    /// Blocks without using CPU time.
     fn wait(time: Duration) {
-        let (_nobody, gate) = channel::<()>();
+        let (_sender, gate) = channel::<()>();
         gate.recv_timeout(time).unwrap_err();
     }
 
-    fn compute_until(is_enough: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !is_enough() {
-            assert!(began.elapsed() < Duration::from_mins(1), "it goes on");
+    fn compute_until(is_done: impl Fn() -> bool) {
+        let started = Instant::now();
+        while !is_done() {
+            assert!(started.elapsed() < Duration::from_mins(1), "never stopped");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn only_what_is_computed_counts() {
+    fn only_cpu_time_counts() {
         let slice = Duration::from_millis(20);
-        let watchdog = Watchdog::new(Pulse::new());
+        let watchdog = Watchdog::new(Heartbeat::new());
         watchdog.arm(slice);
         for _ in 0..3 {
             wait(2 * slice);
@@ -279,34 +283,34 @@ mod tests {
         }
         compute_until(|| watchdog.should_interrupt());
         assert!(watchdog.has_fired());
-        assert!(!watchdog.should_interrupt(), "the stack is still unwound");
+        assert!(!watchdog.should_interrupt(), "unwinding was interrupted");
     }
 
     #[cfg(unix)]
     #[test]
-    fn our_own_work_does_not_count() {
+    fn paused_time_does_not_count() {
         let slice = Duration::from_millis(20);
-        let watchdog = Watchdog::new(Pulse::new());
+        let watchdog = Watchdog::new(Heartbeat::new());
         watchdog.arm(slice);
-        wait(2 * UNMEASURED);
+        wait(2 * MIN_MEASURED);
         assert!(!watchdog.should_interrupt());
-        let began = thread_time();
-        watchdog.pause(|| compute_until(|| thread_time().saturating_sub(began) > 2 * slice));
+        let started = thread_cpu_time();
+        watchdog.pause(|| compute_until(|| thread_cpu_time().saturating_sub(started) > 2 * slice));
         assert!(!watchdog.should_interrupt());
         assert!(watchdog.paused() >= 2 * slice);
     }
 
     #[test]
-    fn a_question_is_a_sign_of_life() {
-        let pulse = Pulse::new();
-        let watchdog = Watchdog::new(Arc::clone(&pulse));
-        assert_eq!(pulse.silent_for(), Duration::ZERO);
+    fn an_interrupt_check_is_a_heartbeat() {
+        let heartbeat = Heartbeat::new();
+        let watchdog = Watchdog::new(Arc::clone(&heartbeat));
+        assert_eq!(heartbeat.silent_for(), Duration::ZERO);
         watchdog.arm(Duration::from_mins(1));
         let silence = Duration::from_millis(40);
-        compute_until(|| pulse.silent_for() >= silence);
+        compute_until(|| heartbeat.silent_for() >= silence);
         watchdog.should_interrupt();
-        assert!(pulse.silent_for() < silence);
+        assert!(heartbeat.silent_for() < silence);
         watchdog.disarm();
-        assert_eq!(pulse.silent_for(), Duration::ZERO);
+        assert_eq!(heartbeat.silent_for(), Duration::ZERO);
     }
 }

@@ -1,33 +1,35 @@
-//! Packages of ours, as far as an extension asks for them.
+//! Partial loading of embedded packages.
 //!
-//! `@earendil-works/pi-coding-agent` has hundreds of names, and most extensions use two or three. An import that
-//! names what it wants gets a module that takes each name from where it is made; nothing else is loaded.
+//! `@earendil-works/pi-coding-agent` has hundreds of exports, and most extensions use two or three.
+//! A named import gets a generated module that re-exports each name from the module that defines
+//! it, so that nothing else is loaded.
 
 use super::{append, quoted};
 use crate::embedded;
-use crate::typescript::EVERYTHING;
+use crate::typescript::ALL_EXPORTS;
 
-/// A module with this prefix has some names of a package of ours.
+/// Prefix of modules that export a subset of an embedded package.
 pub(super) const PREFIX: &str = "package:";
 
-/// Returns the name of a module with what is asked of a package of ours; all of it where no names are known.
-pub(super) fn part(module: &str, mut asked: Vec<String>) -> String {
-    asked.sort_unstable();
-    asked.dedup();
+/// Returns the name of a module that exports the requested names of a package, or the entire
+/// package if the names are not known.
+pub(super) fn module_name(module: &str, mut names: Vec<String>) -> String {
+    names.sort_unstable();
+    names.dedup();
     let is_plain = |name: &str| {
         name.chars()
             .all(|it| it.is_alphanumeric() || "_$".contains(it))
     };
-    let needs_all = asked
+    let needs_all = names
         .iter()
-        .any(|name| name == EVERYTHING || name == "default" || !is_plain(name));
-    if asked.is_empty() || needs_all {
+        .any(|name| name == ALL_EXPORTS || name == "default" || !is_plain(name));
+    if names.is_empty() || needs_all {
         return format!("{PREFIX}{module}");
     }
-    format!("{PREFIX}{module}?{}", asked.join(","))
+    format!("{PREFIX}{module}?{}", names.join(","))
 }
 
-/// A module that takes every name from where it is made, so that nothing else of the package is loaded.
+/// Returns the source of a module that re-exports each name from the module that defines it.
 pub(super) fn source(rest: &str) -> String {
     let Some((module, names)) = rest.split_once('?') else {
         return format!(
@@ -38,9 +40,9 @@ pub(super) fn source(rest: &str) -> String {
     let mut source = String::new();
     for (index, name) in names.split(',').enumerate() {
         match origin(module, name) {
-            Some((origin, there)) => append(
+            Some((origin, original)) => append(
                 &mut source,
-                format_args!("export {{ {there} as {name} }} from \"{origin}\";\n"),
+                format_args!("export {{ {original} as {name} }} from \"{origin}\";\n"),
             ),
             None if embedded::find(module).is_some_and(|it| it.exports.contains(&name)) => {
                 let package = quoted(module.trim_start_matches("pi:modules/"));
@@ -54,28 +56,28 @@ pub(super) fn source(rest: &str) -> String {
                     ),
                 );
             }
-            // A type, or a name the real package has not either.
+            // A type, or a name that the real package does not export either.
             None => {}
         }
     }
     source
 }
 
-/// Finds the module in which a name of a package is made, and its name there.
+/// Finds the module that defines an export of a package, and its name in that module.
 fn origin(module: &str, name: &str) -> Option<(String, String)> {
-    let mut place = (module.to_owned(), name.to_owned());
-    // Packages pass on names of each other; more steps than packages would be a circle.
+    let mut location = (module.to_owned(), name.to_owned());
+    // Packages re-export from each other; more steps than packages would be a cycle.
     for _ in 0..8 {
-        let (module, name) = &place;
+        let (module, name) = &location;
         let own = format!("{module}/own");
         if embedded::find(&own).is_some_and(|it| it.exports.contains(&name.as_str())) {
             return Some((own, name.clone()));
         }
         let mut origins = embedded::find(module)?.origins.iter();
-        let (_, origin, there) = origins.find(|(here, _, _)| here == name)?;
-        place = ((*origin).to_owned(), (*there).to_owned());
+        let (_, origin, original) = origins.find(|(exported, _, _)| exported == name)?;
+        location = ((*origin).to_owned(), (*original).to_owned());
         if !origin.starts_with("pi:modules/") {
-            return Some(place);
+            return Some(location);
         }
     }
     None

@@ -1,7 +1,7 @@
-//! Child processes: the Rust half of `child_process` and of `process.kill`.
+//! Child processes: native half of `child_process` and `process.kill`.
 
 mod signals;
-mod to_end;
+mod spawn_sync;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::Mutex;
 
 use super::files::OpenFiles;
-use super::{NativeError, NativeFuture, Request};
-use crate::engine::{Realm, Reply};
+use super::{NativeError, NativeFuture, NativeRequest};
+use crate::engine::{NativeReply, Realm};
 
-/// Bytes of output that are handed to JavaScript at a time.
+/// Maximum size of an output chunk passed to JavaScript.
 const CHUNK: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Stream {
+enum StdioKind {
     #[default]
     Pipe,
     Ignore,
     Inherit,
-    /// A file that JavaScript has open.
+    /// A file descriptor opened by JavaScript.
     File(i32),
 }
 
-impl Stream {
+impl StdioKind {
     fn to_stdio(self, files: &OpenFiles) -> Result<Stdio, NativeError> {
         Ok(match self {
             Self::Pipe => Stdio::piped(),
@@ -50,13 +50,13 @@ impl Stream {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Spawn {
+struct SpawnArguments {
     file: String,
     arguments: Vec<String>,
     cwd: PathBuf,
     env: HashMap<String, String>,
     #[serde(default)]
-    streams: [Stream; 3],
+    streams: [StdioKind; 3],
     #[serde(default)]
     detached: bool,
     #[serde(default)]
@@ -69,23 +69,25 @@ struct Spawn {
     gid: Option<u32>,
 }
 
-/// A running child; each part is taken by the operation that uses it.
-struct Running {
+/// A running child process. Each stream is locked by the operation that uses it.
+struct RunningChild {
     child: Mutex<Child>,
     stdin: Mutex<Option<ChildStdin>>,
     stdout: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
     stderr: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
 }
 
-/// Performs what has a synchronous form.
-pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, NativeError> {
+/// Runs a synchronous operation.
+pub(super) fn call(realm: &Rc<Realm>, request: &NativeRequest) -> Result<NativeReply, NativeError> {
     match request.operation.as_str() {
         "spawn" => spawn(realm, &request.read()?),
         "spawnSync" => {
-            let spawn: Spawn = request.read()?;
+            let spawn: SpawnArguments = request.read()?;
             let input = request.bytes.clone();
             let files = &realm.resources.files;
-            realm.watchdog.pause(|| to_end::run(&spawn, files, input))
+            realm
+                .watchdog
+                .pause(|| spawn_sync::run(&spawn, files, input))
         }
         "kill" => {
             let pid = request
@@ -102,23 +104,23 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
         }
         "release" => {
             realm.resources.release(request.number("id"));
-            Ok(Reply::Nothing)
+            Ok(NativeReply::Nothing)
         }
         _ => Err(request.unknown("child")),
     }
 }
 
-/// Begins what waits.
-pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
-    let Some(running) = realm.resources.get::<Running>(request.number("id")) else {
-        return Box::pin(async { Ok(Reply::Nothing) });
+/// Starts an asynchronous operation on a running child.
+pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
+    let Some(running) = realm.resources.get::<RunningChild>(request.number("id")) else {
+        return Box::pin(async { Ok(NativeReply::Nothing) });
     };
     Box::pin(async move {
         match request.operation.as_str() {
             "wait" => {
                 let status = running.child.lock().await.wait().await;
                 let status = status.map_err(|error| NativeError::from_io(&error, "wait", None))?;
-                Ok(Reply::Json(signals::describe(status)))
+                Ok(NativeReply::Json(signals::describe(status)))
             }
             "readStdout" => read(&running.stdout).await,
             "readStderr" => read(&running.stderr).await,
@@ -133,38 +135,40 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                         .await
                         .map_err(|error| NativeError::from_io(&error, "write", None))?;
                 }
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             "closeStdin" => {
                 drop(running.stdin.lock().await.take());
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             _ => Err(request.unknown("child")),
         }
     })
 }
 
-/// Reads what there is; nothing at the end.
-async fn read(source: &Mutex<Option<Box<dyn AsyncRead + Unpin>>>) -> Result<Reply, NativeError> {
+/// Reads available bytes. Returns nothing at the end of the stream.
+async fn read(
+    source: &Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
+) -> Result<NativeReply, NativeError> {
     let mut source = source.lock().await;
     let Some(stream) = source.as_mut() else {
-        return Ok(Reply::Nothing);
+        return Ok(NativeReply::Nothing);
     };
     let mut buffer = vec![0; CHUNK];
     match stream.read(&mut buffer).await {
         Ok(0) => {
             *source = None;
-            Ok(Reply::Nothing)
+            Ok(NativeReply::Nothing)
         }
         Ok(count) => {
             buffer.truncate(count);
-            Ok(Reply::Bytes(buffer))
+            Ok(NativeReply::Bytes(buffer))
         }
         Err(error) => Err(NativeError::from_io(&error, "read", None)),
     }
 }
 
-fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
+fn spawn(realm: &Rc<Realm>, spawn: &SpawnArguments) -> Result<NativeReply, NativeError> {
     let mut command = Command::from(command(spawn, &realm.resources.files)?);
     let mut child = command
         .spawn()
@@ -172,17 +176,20 @@ fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
     let pid = child.id();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
-    let running = Running {
+    let running = RunningChild {
         stdin: Mutex::new(child.stdin.take()),
         stdout: Mutex::new(stdout.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
         stderr: Mutex::new(stderr.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
         child: Mutex::new(child),
     };
-    let id = realm.resources.keep(running);
-    Ok(Reply::Json(json!({ "id": id, "pid": pid })))
+    let id = realm.resources.insert(running);
+    Ok(NativeReply::Json(json!({ "id": id, "pid": pid })))
 }
 
-fn command(spawn: &Spawn, files: &OpenFiles) -> Result<std::process::Command, NativeError> {
+fn command(
+    spawn: &SpawnArguments,
+    files: &OpenFiles,
+) -> Result<std::process::Command, NativeError> {
     let mut command = std::process::Command::new(&spawn.file);
     let [stdin, stdout, stderr] = spawn.streams;
     command
@@ -211,6 +218,6 @@ fn command(spawn: &Spawn, files: &OpenFiles) -> Result<std::process::Command, Na
     Ok(command)
 }
 
-fn spawn_error(error: &std::io::Error, spawn: &Spawn) -> NativeError {
+fn spawn_error(error: &std::io::Error, spawn: &SpawnArguments) -> NativeError {
     NativeError::from_io(error, &format!("spawn {}", spawn.file), None)
 }

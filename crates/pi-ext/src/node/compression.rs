@@ -1,28 +1,27 @@
-//! Compression: the Rust half of `zlib`.
+//! Compression: native half of `zlib`.
 
 use std::io::{self, Read as _, Write as _};
 
 use flate2::Compression;
 use serde::Deserialize;
 
-use super::{NativeError, Request};
-use crate::engine::Reply;
+use super::{NativeError, NativeRequest};
+use crate::engine::NativeReply;
 
-/// Most bytes an archive may unfold to, whatever it claims.
-const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
+/// Maximum size of decompressed data, in bytes.
+const MAX_OUTPUT: u64 = 256 * 1024 * 1024;
 
-/// How gzip data begins.
+/// Magic number of gzip data.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments {
+struct ZlibArguments {
     level: Option<u32>,
 }
 
-/// Performs an operation.
-pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
-    let arguments: Arguments = request.read()?;
+pub(super) fn run(request: &NativeRequest) -> Result<NativeReply, NativeError> {
+    let arguments: ZlibArguments = request.read()?;
     let level = Compression::new(arguments.level.unwrap_or(6).min(9));
     let bytes = request.bytes.as_deref().unwrap_or_default();
     let outcome = match request.operation.as_str() {
@@ -43,26 +42,28 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             let parameters = brotli::enc::BrotliEncoderParams::default();
             brotli::BrotliCompress(&mut &*bytes, &mut output, &parameters).map(|_| output)
         }
-        "inflateRaw" => unfold(flate2::read::DeflateDecoder::new(bytes)),
+        "inflateRaw" => decompress(flate2::read::DeflateDecoder::new(bytes)),
         operation
             if operation == "gunzip" || (operation == "unzip" && bytes.starts_with(&GZIP)) =>
         {
-            unfold(flate2::read::MultiGzDecoder::new(bytes))
+            decompress(flate2::read::MultiGzDecoder::new(bytes))
         }
-        "inflate" | "unzip" => unfold(flate2::read::ZlibDecoder::new(bytes)),
-        "brotliDecompress" => unfold(brotli::Decompressor::new(bytes, 4096)),
+        "inflate" | "unzip" => decompress(flate2::read::ZlibDecoder::new(bytes)),
+        "brotliDecompress" => decompress(brotli::Decompressor::new(bytes, 4096)),
         _ => return Err(request.unknown("zlib")),
     };
-    outcome.map(Reply::Bytes).map_err(|error| {
+    outcome.map(NativeReply::Bytes).map_err(|error| {
         NativeError::new(format!("{}: {error}", request.operation)).with_code("Z_DATA_ERROR")
     })
 }
 
-fn unfold(reader: impl io::Read) -> io::Result<Vec<u8>> {
+fn decompress(reader: impl io::Read) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
-    reader.take(MOST_OUTPUT + 1).read_to_end(&mut output)?;
-    if output.len() as u64 > MOST_OUTPUT {
-        return Err(io::Error::other("the data unfolds to more than 256 MiB"));
+    reader.take(MAX_OUTPUT + 1).read_to_end(&mut output)?;
+    if output.len() as u64 > MAX_OUTPUT {
+        return Err(io::Error::other(
+            "the decompressed data is larger than 256 MiB",
+        ));
     }
     Ok(output)
 }

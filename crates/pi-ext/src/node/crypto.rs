@@ -1,4 +1,4 @@
-//! Hashes, keyed hashes, key derivation and randomness, and the way to ciphers and signatures: the Rust
+//! Hashes, HMAC, key derivation and random bytes, with ciphers and signatures in submodules: native
 //! half of `crypto`.
 
 mod cipher;
@@ -12,28 +12,28 @@ use aws_lc_rs::{digest, hkdf, hmac, pbkdf2};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{NativeError, Request};
-use crate::engine::Reply;
+use super::{NativeError, NativeRequest};
+use crate::engine::NativeReply;
 
-/// Most random bytes one call gives, as in Web Crypto's spirit of a sane limit.
-const MOST_RANDOM: usize = 64 * 1024 * 1024;
+/// Maximum number of random or derived bytes per call.
+const MAX_RANDOM: usize = 64 * 1024 * 1024;
 
-/// Most memory one derivation of a key may take.
-const MOST_DERIVATION_MEMORY: usize = 512 * 1024 * 1024;
+/// Maximum memory of a key derivation, in bytes.
+const MAX_DERIVATION_MEMORY: usize = 512 * 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Arguments {
+struct CryptoArguments {
     algorithm: String,
     length: usize,
-    /// Where the key ends in the bytes, the rest being the message.
+    /// Length of the key at the start of the bytes. The rest is the message.
     key_length: usize,
     iterations: u32,
-    /// How long the parts are that the bytes are made of; what is left is the last one.
+    /// Lengths of the concatenated inputs, except the last, which takes the remaining bytes.
     parts: Vec<usize>,
     decrypts: bool,
     has_no_padding: bool,
-    is_probabilistic: bool,
+    is_pss: bool,
     is_fixed: bool,
     kind: String,
     curve: String,
@@ -43,100 +43,101 @@ struct Arguments {
     memory: usize,
 }
 
-/// Performs an operation.
-pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
-    let arguments: Arguments = request.read()?;
+pub(super) fn run(request: &NativeRequest) -> Result<NativeReply, NativeError> {
+    let arguments: CryptoArguments = request.read()?;
     let bytes = request.bytes.as_deref().unwrap_or_default();
     let algorithm = arguments.algorithm.to_ascii_lowercase().replace('-', "");
     match request.operation.as_str() {
-        "hash" => hash(&algorithm, bytes).map(Reply::Bytes),
+        "hash" => hash(&algorithm, bytes).map(NativeReply::Bytes),
         "hmac" => {
             let (key, message) = split(bytes, arguments.key_length)?;
-            keyed_hash(&algorithm, key, message).map(Reply::Bytes)
+            hmac_digest(&algorithm, key, message).map(NativeReply::Bytes)
         }
         "pbkdf2" => {
             let (password, salt) = split(bytes, arguments.key_length)?;
-            derive(&algorithm, password, salt, &arguments).map(Reply::Bytes)
+            derive(&algorithm, password, salt, &arguments).map(NativeReply::Bytes)
         }
-        "random" => random(arguments.length).map(Reply::Bytes),
-        "ciphers" => Ok(Reply::Json(json!(cipher::NAMES))),
+        "random" => random(arguments.length).map(NativeReply::Bytes),
+        "ciphers" => Ok(NativeReply::Json(json!(cipher::NAMES))),
         "cipher" | "scrypt" | "hkdf" | "sign" | "verify" | "keyKind" | "publicKey"
-        | "generateKey" => with_keys(request, &arguments, &algorithm, bytes),
-        "hashes" => Ok(Reply::Json(json!([
+        | "generateKey" => run_with_inputs(request, &arguments, &algorithm, bytes),
+        "hashes" => Ok(NativeReply::Json(json!([
             "md5", "sha1", "sha224", "sha256", "sha384", "sha512"
         ]))),
         _ => Err(request.unknown("crypto")),
     }
 }
 
-/// Performs an operation whose bytes are of several parts.
-fn with_keys(
-    request: &Request,
-    arguments: &Arguments,
+/// Runs an operation whose bytes are several concatenated inputs.
+fn run_with_inputs(
+    request: &NativeRequest,
+    arguments: &CryptoArguments,
     algorithm: &str,
     bytes: &[u8],
-) -> Result<Reply, NativeError> {
-    let scheme = signature::Scheme {
+) -> Result<NativeReply, NativeError> {
+    let scheme = signature::SignatureScheme {
         digest: algorithm,
-        is_probabilistic: arguments.is_probabilistic,
+        is_pss: arguments.is_pss,
         is_fixed: arguments.is_fixed,
     };
     match request.operation.as_str() {
         "cipher" => {
-            let [key, vector, additional, message] = parts(bytes, &arguments.parts)?;
-            let job = cipher::Job {
+            let [key, iv, aad, message] = split_inputs(bytes, &arguments.parts)?;
+            let input = cipher::CipherInput {
                 direction: if arguments.decrypts {
-                    cipher::Direction::Decrypt
+                    cipher::CipherDirection::Decrypt
                 } else {
-                    cipher::Direction::Encrypt
+                    cipher::CipherDirection::Encrypt
                 },
                 padding: if arguments.has_no_padding {
-                    cipher::Padding::None
+                    cipher::CipherPadding::None
                 } else {
-                    cipher::Padding::Pkcs7
+                    cipher::CipherPadding::Pkcs7
                 },
                 key,
-                vector,
-                additional,
+                iv,
+                aad,
                 message,
             };
-            cipher::run(&arguments.algorithm, &job).map(Reply::Bytes)
+            cipher::run(&arguments.algorithm, &input).map(NativeReply::Bytes)
         }
         "scrypt" => {
-            let [password, salt] = parts(bytes, &arguments.parts)?;
-            let cost = scrypt::Cost {
+            let [password, salt] = split_inputs(bytes, &arguments.parts)?;
+            let cost = scrypt::ScryptParams {
                 rounds: arguments.cost,
                 block_size: arguments.block_size,
                 parallelization: arguments.parallelization,
-                memory: arguments.memory.min(MOST_DERIVATION_MEMORY),
+                memory: arguments.memory.min(MAX_DERIVATION_MEMORY),
             };
-            let length = arguments.length.min(MOST_RANDOM);
-            scrypt::derive(password, salt, cost, length).map(Reply::Bytes)
+            let length = arguments.length.min(MAX_RANDOM);
+            scrypt::derive(password, salt, cost, length).map(NativeReply::Bytes)
         }
         "hkdf" => {
-            let [secret, salt, info] = parts(bytes, &arguments.parts)?;
-            expand(algorithm, secret, salt, info, arguments.length).map(Reply::Bytes)
+            let [secret, salt, info] = split_inputs(bytes, &arguments.parts)?;
+            expand(algorithm, secret, salt, info, arguments.length).map(NativeReply::Bytes)
         }
         "sign" => {
-            let [key, message] = parts(bytes, &arguments.parts)?;
-            signature::sign(key, &scheme, message).map(Reply::Bytes)
+            let [key, message] = split_inputs(bytes, &arguments.parts)?;
+            signature::sign(key, &scheme, message).map(NativeReply::Bytes)
         }
         "verify" => {
-            let [key, signature, message] = parts(bytes, &arguments.parts)?;
+            let [key, signature, message] = split_inputs(bytes, &arguments.parts)?;
             let is_valid = signature::verify(key, &scheme, message, signature)?;
-            Ok(Reply::Json(json!(is_valid)))
+            Ok(NativeReply::Json(json!(is_valid)))
         }
-        "keyKind" => Ok(Reply::Json(json!(signature::Kind::of(bytes).names()))),
-        "publicKey" => signature::public_half(bytes).map(Reply::Bytes),
+        "keyKind" => Ok(NativeReply::Json(json!(
+            signature::KeyKind::of(bytes).names()
+        ))),
+        "publicKey" => signature::public_key_of(bytes).map(NativeReply::Bytes),
         _ => {
-            let Arguments { kind, curve, .. } = arguments;
-            signature::generate(kind, curve, arguments.length).map(Reply::Bytes)
+            let CryptoArguments { kind, curve, .. } = arguments;
+            signature::generate(kind, curve, arguments.length).map(NativeReply::Bytes)
         }
     }
 }
 
-/// Takes the bytes apart; the lengths are of all parts but the last.
-fn parts<'bytes, const COUNT: usize>(
+/// Splits the bytes into `COUNT` inputs. The last one takes the bytes beyond `lengths`.
+fn split_inputs<'bytes, const COUNT: usize>(
     bytes: &'bytes [u8],
     lengths: &[usize],
 ) -> Result<[&'bytes [u8]; COUNT], NativeError> {
@@ -173,7 +174,7 @@ fn expand(
     let too_long = |_unspecified| {
         NativeError::new("Invalid key length").with_code("ERR_CRYPTO_INVALID_KEYLEN")
     };
-    let mut key = vec![0; length.min(MOST_RANDOM)];
+    let mut key = vec![0; length.min(MAX_RANDOM)];
     hkdf::Salt::new(algorithm, salt)
         .extract(secret)
         .expand(&[info], Length(key.len()))
@@ -185,7 +186,7 @@ fn expand(
 fn split(bytes: &[u8], position: usize) -> Result<(&[u8], &[u8]), NativeError> {
     bytes
         .split_at_checked(position)
-        .ok_or_else(|| NativeError::new("the key is cut short"))
+        .ok_or_else(|| NativeError::new("the input is too short"))
 }
 
 fn unsupported(algorithm: &str) -> NativeError {
@@ -210,7 +211,7 @@ fn hash(algorithm: &str, bytes: &[u8]) -> Result<Vec<u8>, NativeError> {
     Ok(digest::digest(algorithm, bytes).as_ref().to_vec())
 }
 
-fn keyed_hash(algorithm: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, NativeError> {
+fn hmac_digest(algorithm: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, NativeError> {
     let algorithm = match algorithm {
         "sha1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         "sha224" => hmac::HMAC_SHA224,
@@ -228,7 +229,7 @@ fn derive(
     algorithm: &str,
     password: &[u8],
     salt: &[u8],
-    arguments: &Arguments,
+    arguments: &CryptoArguments,
 ) -> Result<Vec<u8>, NativeError> {
     let algorithm = match algorithm {
         "sha1" => pbkdf2::PBKDF2_HMAC_SHA1,
@@ -238,22 +239,22 @@ fn derive(
         other => return Err(unsupported(other)),
     };
     let iterations = NonZeroU32::new(arguments.iterations)
-        .ok_or_else(|| NativeError::new("the number of iterations must be at least 1"))?;
-    let mut key = vec![0; arguments.length.min(MOST_RANDOM)];
+        .ok_or_else(|| NativeError::new("iterations must be at least 1"))?;
+    let mut key = vec![0; arguments.length.min(MAX_RANDOM)];
     pbkdf2::derive(algorithm, iterations, salt, password, &mut key);
     Ok(key)
 }
 
 fn random(length: usize) -> Result<Vec<u8>, NativeError> {
-    if length > MOST_RANDOM {
-        return Err(
-            NativeError::new(format!("at most {MOST_RANDOM} random bytes at a time"))
-                .with_code("ERR_OUT_OF_RANGE"),
-        );
+    if length > MAX_RANDOM {
+        return Err(NativeError::new(format!(
+            "cannot generate more than {MAX_RANDOM} random bytes per call"
+        ))
+        .with_code("ERR_OUT_OF_RANGE"));
     }
     let mut bytes = vec![0; length];
     aws_lc_rs::rand::fill(&mut bytes)
-        .map_err(|_unspecified| NativeError::new("the system gave no random bytes"))?;
+        .map_err(|_unspecified| NativeError::new("cannot get random bytes from the system"))?;
     Ok(bytes)
 }
 
@@ -298,9 +299,9 @@ mod tests {
     }
 
     #[test]
-    fn keyed_hashes_match_the_published_vectors() {
+    fn hmacs_match_the_published_vectors() {
         let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
-        let tag = keyed_hash("sha256", b"Jefe", b"what do ya want for nothing?").unwrap();
+        let tag = hmac_digest("sha256", b"Jefe", b"what do ya want for nothing?").unwrap();
         assert_eq!(hex(&tag), expected);
     }
 }

@@ -1,7 +1,7 @@
-//! Watching files for change, by looking.
+//! File watching by polling.
 //!
-//! `fs.watch` and `fs.watchFile` both end here: the files are looked at again and again, which
-//! works on every file system and needs no descriptors.
+//! Implements both `fs.watch` and `fs.watchFile`. Polling works on every file system and needs no
+//! file descriptors.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,85 +13,86 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{NativeError, NativeFuture, Request};
-use crate::engine::{Realm, Reply};
+use super::{NativeError, NativeFuture, NativeRequest};
+use crate::engine::{NativeReply, Realm};
 
-/// Most files of a tree that are looked at.
-const MOST_FILES: usize = 10_000;
+/// Maximum number of files scanned per watcher.
+const MAX_FILES: usize = 10_000;
 
-/// Milliseconds between two looks, where nobody says otherwise.
-const USUAL_INTERVAL: u64 = 250;
+/// Default polling interval in milliseconds.
+const DEFAULT_INTERVAL: u64 = 250;
 
-/// Milliseconds between two looks, whoever says otherwise.
-const SHORTEST_INTERVAL: u64 = 50;
+/// Minimum polling interval in milliseconds.
+const MIN_INTERVAL: u64 = 50;
 
-/// What a file looked like.
-type Look = (Option<SystemTime>, u64);
+/// Modification time and size of a file.
+type FileState = (Option<SystemTime>, u64);
 
-/// What the files of a watcher looked like last.
-type Files = RefCell<BTreeMap<PathBuf, Look>>;
+/// State of a watcher's files at the last scan.
+type WatchedFiles = RefCell<BTreeMap<PathBuf, FileState>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Arguments {
+struct WatchArguments {
     path: PathBuf,
     recursive: bool,
     interval: Option<u64>,
     watcher: u32,
 }
 
-/// Begins an operation: `open` gives a number, `next` waits for the next changes below its path and gives
-/// `[kind, name]` each, and ends with nothing after `close`.
-pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
+/// Starts an operation. `open` returns a watcher ID; `next` waits for changes below the path and
+/// returns a list of `[kind, name]`, or nothing after `close`.
+pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
     let weak = Rc::downgrade(realm);
     Box::pin(async move {
-        let arguments: Arguments = request.read()?;
+        let arguments: WatchArguments = request.read()?;
         let realm = || weak.upgrade().ok_or_else(|| NativeError::new("stopped"));
         match request.operation.as_str() {
             "open" => {
-                let files = look(&arguments).await.map_err(|error| {
+                let files = scan(&arguments).await.map_err(|error| {
                     NativeError::from_io(&error, "watch", arguments.path.to_str())
                 })?;
-                let watcher = realm()?.resources.keep(RefCell::new(files));
-                Ok(Reply::Json(json!(watcher)))
+                let watcher = realm()?.resources.insert(RefCell::new(files));
+                Ok(NativeReply::Json(json!(watcher)))
             }
             "next" => {
-                let interval = arguments.interval.unwrap_or(USUAL_INTERVAL);
-                let interval = Duration::from_millis(interval.max(SHORTEST_INTERVAL));
+                let interval = arguments.interval.unwrap_or(DEFAULT_INTERVAL);
+                let interval = Duration::from_millis(interval.max(MIN_INTERVAL));
                 loop {
                     tokio::time::sleep(interval).await;
-                    let after = look(&arguments).await.unwrap_or_default();
-                    let Some(before) = realm()?.resources.get::<Files>(arguments.watcher) else {
-                        return Ok(Reply::Nothing);
+                    let after = scan(&arguments).await.unwrap_or_default();
+                    let Some(before) = realm()?.resources.get::<WatchedFiles>(arguments.watcher)
+                    else {
+                        return Ok(NativeReply::Nothing);
                     };
                     let changes = changes(&arguments.path, &before.borrow(), &after);
                     *before.borrow_mut() = after;
                     if !changes.is_empty() {
-                        return Ok(Reply::Json(json!(changes)));
+                        return Ok(NativeReply::Json(json!(changes)));
                     }
                 }
             }
             "close" => {
                 realm()?.resources.release(arguments.watcher);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             _ => Err(request.unknown("watch")),
         }
     })
 }
 
-/// Looks at the files: those of one folder at once, those of a tree off the thread of JavaScript, for there may
-/// be thousands. A thread for every watch, with memory of its own, would be more than most of them are worth.
-async fn look(arguments: &Arguments) -> std::io::Result<BTreeMap<PathBuf, Look>> {
+/// Scans the watched files. A single directory is scanned on this thread; a recursive scan may
+/// cover thousands of files and runs on the blocking pool.
+async fn scan(arguments: &WatchArguments) -> std::io::Result<BTreeMap<PathBuf, FileState>> {
     if !arguments.recursive {
-        return look_at(&arguments.path, false);
+        return scan_path(&arguments.path, false);
     }
     let path = arguments.path.clone();
-    let looked = tokio::task::spawn_blocking(move || look_at(&path, true));
-    looked.await.map_err(std::io::Error::other)?
+    let scanned = tokio::task::spawn_blocking(move || scan_path(&path, true));
+    scanned.await.map_err(std::io::Error::other)?
 }
 
-fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Look>> {
+fn scan_path(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, FileState>> {
     let mut files = BTreeMap::new();
     let metadata = fs::metadata(path)?;
     if !metadata.is_dir() {
@@ -101,9 +102,9 @@ fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Lo
         );
         return Ok(files);
     }
-    let mut folders = vec![path.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else {
+    let mut directories = vec![path.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else {
             continue;
         };
         for entry in entries.flatten() {
@@ -111,10 +112,10 @@ fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Lo
                 continue;
             };
             if recursive && metadata.is_dir() {
-                folders.push(entry.path());
+                directories.push(entry.path());
             }
             files.insert(entry.path(), (metadata.modified().ok(), metadata.len()));
-            if files.len() >= MOST_FILES {
+            if files.len() >= MAX_FILES {
                 return Ok(files);
             }
         }
@@ -122,11 +123,11 @@ fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Lo
     Ok(files)
 }
 
-/// Compares two looks: Node says `rename` for what came or went and `change` for the rest.
+/// Compares two scans. As in Node, added and removed files are `rename` and all others `change`.
 fn changes(
     root: &Path,
-    before: &BTreeMap<PathBuf, Look>,
-    after: &BTreeMap<PathBuf, Look>,
+    before: &BTreeMap<PathBuf, FileState>,
+    after: &BTreeMap<PathBuf, FileState>,
 ) -> Vec<(&'static str, String)> {
     let name = |path: &Path| match path.strip_prefix(root) {
         Ok(inner) if inner.as_os_str().is_empty() => path
@@ -137,12 +138,12 @@ fn changes(
         Ok(inner) => inner.to_string_lossy().into_owned(),
         Err(_) => path.to_string_lossy().into_owned(),
     };
-    let gone = before.keys().filter(|path| !after.contains_key(*path));
-    let came = after.keys().filter(|path| !before.contains_key(*path));
-    let renamed = gone.chain(came).map(|path| ("rename", name(path)));
+    let removed = before.keys().filter(|path| !after.contains_key(*path));
+    let added = after.keys().filter(|path| !before.contains_key(*path));
+    let renamed = removed.chain(added).map(|path| ("rename", name(path)));
     let changed = after
         .iter()
-        .filter(|(path, look)| before.get(*path).is_some_and(|known| known != *look))
+        .filter(|(path, state)| before.get(*path).is_some_and(|known| known != *state))
         .map(|(path, _)| ("change", name(path)));
     renamed.chain(changed).collect()
 }

@@ -1,11 +1,11 @@
-//! File operations: the Rust half of `fs`.
+//! File operations: native half of `fs`.
 //!
-//! Paths arrive absolute: the JavaScript half resolves them against `process.cwd()`, which is
-//! not the directory of this process.
+//! Paths are absolute: the JavaScript half resolves them against `process.cwd()`, which may differ
+//! from the working directory of this process.
 
 mod descriptors;
+mod directories;
 mod metadata;
-mod trees;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,15 +17,15 @@ use serde_json::json;
 
 pub(crate) use descriptors::OpenFiles;
 
-use super::{NativeError, Request};
-use crate::engine::Reply;
+use super::{NativeError, NativeRequest};
+use crate::engine::NativeReply;
 
-/// The largest file that is read in one piece; larger ones are read by stream or descriptor.
-const LARGEST_READ: u64 = 512 * 1024 * 1024;
+/// Maximum size for `readFile`, in bytes. Larger files must be read through a stream or descriptor.
+const MAX_READ: u64 = 512 * 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Arguments {
+struct FsArguments {
     path: String,
     destination: String,
     flag: String,
@@ -44,9 +44,8 @@ struct Arguments {
     exclusive: bool,
 }
 
-/// Performs a file operation.
-pub(super) fn run(files: &OpenFiles, request: &Request) -> Result<Reply, NativeError> {
-    let arguments: Arguments = request.read()?;
+pub(super) fn run(files: &OpenFiles, request: &NativeRequest) -> Result<NativeReply, NativeError> {
+    let arguments: FsArguments = request.read()?;
     let path = Path::new(&arguments.path);
     let failed = |system_call: &'static str| {
         let path = arguments.path.clone();
@@ -64,11 +63,11 @@ pub(super) fn run(files: &OpenFiles, request: &Request) -> Result<Reply, NativeE
             descriptors::open_with(path, flag, arguments.mode)
                 .and_then(|mut file| file.write_all(bytes))
                 .map_err(failed("open"))?;
-            Ok(Reply::Nothing)
+            Ok(NativeReply::Nothing)
         }
-        "exists" => Ok(Reply::Json(json!(path.exists()))),
+        "exists" => Ok(NativeReply::Json(json!(path.exists()))),
         "access" => metadata::access(path, arguments.mode.unwrap_or(0))
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("access")),
         "stat" => fs::metadata(path)
             .map(|it| metadata::describe(&it))
@@ -76,50 +75,54 @@ pub(super) fn run(files: &OpenFiles, request: &Request) -> Result<Reply, NativeE
         "lstat" => fs::symlink_metadata(path)
             .map(|it| metadata::describe(&it))
             .map_err(failed("lstat")),
-        "readdir" => trees::list(path, arguments.recursive).map_err(failed("scandir")),
-        "mkdir" => trees::make(path, arguments.recursive, arguments.mode).map_err(failed("mkdir")),
-        "mkdtemp" => trees::make_temporary(&arguments.prefix)
+        "readdir" => directories::list(path, arguments.recursive).map_err(failed("scandir")),
+        "mkdir" => {
+            directories::create(path, arguments.recursive, arguments.mode).map_err(failed("mkdir"))
+        }
+        "mkdtemp" => directories::create_temporary(&arguments.prefix)
             .map_err(|error| NativeError::from_io(&error, "mkdtemp", Some(&arguments.prefix))),
-        "rm" => trees::remove(path, arguments.recursive, arguments.force).map_err(failed("rm")),
+        "rm" => {
+            directories::remove(path, arguments.recursive, arguments.force).map_err(failed("rm"))
+        }
         "rmdir" => fs::remove_dir(path)
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("rmdir")),
         "unlink" => fs::remove_file(path)
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("unlink")),
         "realpath" => fs::canonicalize(path)
-            .map(|found| Reply::Text(found.to_string_lossy().into_owned()))
+            .map(|found| NativeReply::Text(found.to_string_lossy().into_owned()))
             .map_err(failed("realpath")),
         "readlink" => fs::read_link(path)
-            .map(|found| Reply::Text(found.to_string_lossy().into_owned()))
+            .map(|found| NativeReply::Text(found.to_string_lossy().into_owned()))
             .map_err(failed("readlink")),
         "chmod" => metadata::set_mode(path, arguments.mode.unwrap_or(0o666))
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("chmod")),
         "chown" => metadata::set_owner(path, arguments.user, arguments.group, arguments.follow)
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("chown")),
         "utimes" => set_times(path, arguments.accessed, arguments.modified)
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("utime")),
         "truncate" => fs::OpenOptions::new()
             .write(true)
             .open(path)
             .and_then(|file| file.set_len(arguments.length))
-            .map(|()| Reply::Nothing)
+            .map(|()| NativeReply::Nothing)
             .map_err(failed("open")),
-        operation => run_on_two(operation, &arguments, path)
+        operation => run_with_destination(operation, &arguments, path)
             .or_else(|| descriptors::run(files, request, &arguments))
             .unwrap_or_else(|| Err(request.unknown("fs"))),
     }
 }
 
-/// Performs an operation with a source and a destination.
-fn run_on_two(
+/// Runs an operation with a source and a destination.
+fn run_with_destination(
     operation: &str,
-    arguments: &Arguments,
+    arguments: &FsArguments,
     path: &Path,
-) -> Option<Result<Reply, NativeError>> {
+) -> Option<Result<NativeReply, NativeError>> {
     let destination = Path::new(&arguments.destination);
     let (system_call, outcome) = match operation {
         "rename" => ("rename", fs::rename(path, destination)),
@@ -129,34 +132,36 @@ fn run_on_two(
         ),
         "cp" => (
             "cp",
-            trees::copy(path, destination, arguments.recursive, arguments.force),
+            directories::copy(path, destination, arguments.recursive, arguments.force),
         ),
         "link" => ("link", fs::hard_link(path, destination)),
-        "symlink" => ("symlink", metadata::make_link(path, destination)),
+        "symlink" => ("symlink", metadata::create_symlink(path, destination)),
         _ => return None,
     };
-    Some(outcome.map(|()| Reply::Nothing).map_err(|error| {
-        NativeError::from_io(&error, system_call, Some(&arguments.path)).to(&arguments.destination)
+    Some(outcome.map(|()| NativeReply::Nothing).map_err(|error| {
+        NativeError::from_io(&error, system_call, Some(&arguments.path))
+            .with_destination(&arguments.destination)
     }))
 }
 
-fn read_file(path: &Path) -> std::io::Result<Reply> {
+fn read_file(path: &Path) -> std::io::Result<NativeReply> {
     let file = fs::File::open(path)?;
-    let size = file.metadata()?.len().min(LARGEST_READ);
+    let size = file.metadata()?.len().min(MAX_READ);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    // Some files are longer than they say, such as devices.
-    file.take(LARGEST_READ + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_READ {
+    // Some files, such as devices, are longer than their metadata reports.
+    file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_READ {
         return Err(std::io::Error::other(
-            "the file is too large to be read in one piece",
+            "the file is too large for readFile; use a stream",
         ));
     }
-    Ok(Reply::Bytes(bytes))
+    Ok(NativeReply::Bytes(bytes))
 }
 
 fn copy_file(path: &Path, destination: &Path, exclusive: bool) -> std::io::Result<()> {
     if exclusive {
-        // Made here, since a look and a copy after it would let another in between. Without a source nothing is made.
+        // Create the destination atomically, since checking first would race with other processes.
+        // The metadata call prevents creating it if the source does not exist.
         fs::metadata(path)?;
         descriptors::open_with(destination, "wx", None)?;
     }

@@ -1,7 +1,7 @@
-//! HTTP requests: the Rust half of `fetch` and of `http`'s client.
+//! HTTP requests: native half of `fetch` and the `http` client.
 //!
-//! Requests of extensions are theirs: they follow redirects as `fetch` does and carry what the
-//! extension says. The client is built with the first request.
+//! Redirects follow the `fetch` standard, and the extension controls the headers. Clients
+//! are created on first use.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -12,38 +12,38 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{NativeError, NativeFuture, Request};
-use crate::engine::{Realm, Reply};
+use super::{NativeError, NativeFuture, NativeRequest};
+use crate::engine::{NativeReply, Realm};
 
-/// As many redirects as the `fetch` standard follows.
-const MOST_REDIRECTS: usize = 20;
+/// Redirect limit of the `fetch` standard.
+const MAX_REDIRECTS: usize = 20;
 
 #[derive(Debug, Deserialize)]
-struct Fetch {
+struct FetchArguments {
     url: String,
     method: String,
     headers: Vec<(String, String)>,
     redirect: String,
 }
 
-type Chunks = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>>>>;
+type BodyChunks = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>>>>;
 
-/// A body that is being read.
-struct Body(RefCell<Option<Chunks>>);
+/// A response body that is being read.
+struct ResponseBody(RefCell<Option<BodyChunks>>);
 
-/// The clients of a realm, by how they treat redirects.
+/// HTTP clients of a realm, by redirect policy.
 #[derive(Default)]
-struct Clients {
+struct HttpClients {
     following: RefCell<Option<reqwest::Client>>,
-    staying: RefCell<Option<reqwest::Client>>,
+    not_following: RefCell<Option<reqwest::Client>>,
 }
 
 thread_local! {
-    static CLIENTS: Clients = Clients::default();
+    static CLIENTS: HttpClients = HttpClients::default();
 }
 
-/// Begins an operation.
-pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
+/// Starts an operation.
+pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
     let id = request.number("id");
     let realm = Rc::clone(realm);
     Box::pin(async move {
@@ -52,7 +52,7 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
             "read" => read(&realm, id).await,
             "cancel" => {
                 realm.resources.release(id);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             _ => Err(request.unknown("http")),
         }
@@ -61,9 +61,9 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
 
 async fn fetch(
     realm: &Rc<Realm>,
-    fetch: Fetch,
+    fetch: FetchArguments,
     body: Option<Vec<u8>>,
-) -> Result<Reply, NativeError> {
+) -> Result<NativeReply, NativeError> {
     let client = client(realm, &fetch.redirect)?;
     let method = reqwest::Method::from_bytes(fetch.method.as_bytes())
         .map_err(|error| NativeError::new(error.to_string()))?;
@@ -73,7 +73,7 @@ async fn fetch(
             .ok()
             .zip(HeaderValue::from_str(value).ok());
         let (name, value) =
-            header.ok_or_else(|| NativeError::new(format!("the header {name} is not valid")))?;
+            header.ok_or_else(|| NativeError::new(format!("invalid header: {name}")))?;
         headers.append(name, value);
     }
     let mut builder = client.request(method, &fetch.url).headers(headers);
@@ -85,7 +85,7 @@ async fn fetch(
         .await
         .map_err(|error| network_error(&error))?;
     if fetch.redirect == "error" && response.status().is_redirection() {
-        return Err(NativeError::new("the server answered with a redirect"));
+        return Err(NativeError::new("unexpected redirect"));
     }
     let headers: Vec<(String, String)> = response
         .headers()
@@ -104,8 +104,8 @@ async fn fetch(
         .map(|chunk| chunk.map(|bytes| bytes.to_vec()));
     let body = realm
         .resources
-        .keep(Body(RefCell::new(Some(Box::pin(chunks)))));
-    Ok(Reply::Json(json!({
+        .insert(ResponseBody(RefCell::new(Some(Box::pin(chunks)))));
+    Ok(NativeReply::Json(json!({
         "status": status.as_u16(),
         "statusText": status.canonical_reason().unwrap_or_default(),
         "headers": headers,
@@ -119,9 +119,9 @@ fn client(realm: &Realm, redirect: &str) -> Result<reqwest::Client, NativeError>
         let (slot, policy) = match redirect {
             "follow" => (
                 &clients.following,
-                reqwest::redirect::Policy::limited(MOST_REDIRECTS),
+                reqwest::redirect::Policy::limited(MAX_REDIRECTS),
             ),
-            _ => (&clients.staying, reqwest::redirect::Policy::none()),
+            _ => (&clients.not_following, reqwest::redirect::Policy::none()),
         };
         if let Some(client) = &*slot.borrow() {
             return Ok(client.clone());
@@ -130,9 +130,9 @@ fn client(realm: &Realm, redirect: &str) -> Result<reqwest::Client, NativeError>
             .redirect(policy)
             .referer(false)
             .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")));
-        // The environment wins over the setting, as for the program's own requests.
+        // Environment variables override the setting, as for the program's own requests.
         if let Some(proxy) = &realm.options.proxy
-            && !names_a_proxy(&realm.options.process.environment)
+            && !has_proxy(&realm.options.process.environment)
         {
             let exceptions = reqwest::NoProxy::from_env();
             let proxy = reqwest::Proxy::all(proxy).map_err(|error| network_error(&error))?;
@@ -144,35 +144,35 @@ fn client(realm: &Realm, redirect: &str) -> Result<reqwest::Client, NativeError>
     })
 }
 
-fn names_a_proxy(environment: &[(String, String)]) -> bool {
+fn has_proxy(environment: &[(String, String)]) -> bool {
     let names = ["http_proxy", "https_proxy", "all_proxy"];
     environment.iter().any(|(name, value)| {
         !value.is_empty() && names.iter().any(|it| it.eq_ignore_ascii_case(name))
     })
 }
 
-async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
-    let Some(body) = realm.resources.get::<Body>(id) else {
-        return Ok(Reply::Nothing);
+async fn read(realm: &Rc<Realm>, id: u32) -> Result<NativeReply, NativeError> {
+    let Some(body) = realm.resources.get::<ResponseBody>(id) else {
+        return Ok(NativeReply::Nothing);
     };
-    // Taken while it is read, so that a second reader finds the end and not a lock.
+    // Taken during the read, so that a concurrent reader sees the end instead of a borrow error.
     let Some(mut chunks) = body.0.borrow_mut().take() else {
-        return Ok(Reply::Nothing);
+        return Ok(NativeReply::Nothing);
     };
     match chunks.next().await {
         Some(Ok(bytes)) => {
             *body.0.borrow_mut() = Some(chunks);
-            Ok(Reply::Bytes(bytes))
+            Ok(NativeReply::Bytes(bytes))
         }
         Some(Err(error)) => Err(network_error(&error)),
         None => {
             realm.resources.release(id);
-            Ok(Reply::Nothing)
+            Ok(NativeReply::Nothing)
         }
     }
 }
 
-/// Describes a failure by its deepest cause, with Node's code where there is one.
+/// Converts an error to its root cause, with Node's error code if there is one.
 fn network_error(error: &reqwest::Error) -> NativeError {
     let mut message = error.to_string();
     let mut code = None;

@@ -1,16 +1,16 @@
-//! Errors with the properties Node's errors have.
+//! Errors with the properties of Node's system errors.
 
 use rquickjs::{Ctx, Error, Exception, IntoJs as _, Result, Value};
 
 use crate::host::HostError;
 
-/// An error on its way to JavaScript.
+/// An error to throw in JavaScript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct NativeError(Box<Details>);
+pub(crate) struct NativeError(Box<ErrorDetails>);
 
-/// Boxed, since every operation returns a place for it.
+/// Boxed to keep the `Result` of operations small.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Details {
+struct ErrorDetails {
     message: String,
     code: Option<String>,
     errno: Option<i32>,
@@ -21,9 +21,9 @@ struct Details {
 
 impl NativeError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(Box::new(Details {
+        Self(Box::new(ErrorDetails {
             message: message.into(),
-            ..Details::default()
+            ..ErrorDetails::default()
         }))
     }
 
@@ -32,12 +32,12 @@ impl NativeError {
         self
     }
 
-    /// Describes a failed system call as Node does: `ENOENT: no such file or directory, open 'x'`.
+    /// Formats a failed system call like Node: `ENOENT: no such file or directory, open 'x'`.
     pub(crate) fn from_io(error: &std::io::Error, system_call: &str, path: Option<&str>) -> Self {
         let (code, text) = describe(error);
-        let place = path.map(|path| format!(" '{path}'")).unwrap_or_default();
-        Self(Box::new(Details {
-            message: format!("{code}: {text}, {system_call}{place}"),
+        let location = path.map(|path| format!(" '{path}'")).unwrap_or_default();
+        Self(Box::new(ErrorDetails {
+            message: format!("{code}: {text}, {system_call}{location}"),
             code: Some(code),
             errno: error.raw_os_error().map(|number| -number),
             system_call: Some(system_call.to_owned()),
@@ -46,7 +46,7 @@ impl NativeError {
         }))
     }
 
-    pub(crate) fn to(mut self, destination: &str) -> Self {
+    pub(crate) fn with_destination(mut self, destination: &str) -> Self {
         self.0.message = format!("{} -> '{destination}'", self.0.message);
         self.0.destination = Some(destination.to_owned());
         self
@@ -74,7 +74,7 @@ impl NativeError {
         exception.into_js(ctx)
     }
 
-    /// Throws it into JavaScript.
+    /// Throws the error in JavaScript.
     pub(crate) fn throw(self, ctx: &Ctx<'_>) -> Error {
         match self.into_value(ctx) {
             Ok(value) => ctx.throw(value),
@@ -85,15 +85,15 @@ impl NativeError {
 
 impl From<HostError> for NativeError {
     fn from(error: HostError) -> Self {
-        Self(Box::new(Details {
+        Self(Box::new(ErrorDetails {
             message: error.message,
             code: error.code,
-            ..Details::default()
+            ..ErrorDetails::default()
         }))
     }
 }
 
-/// Returns the code of a system error and what it means in a few words.
+/// Returns the code and description of a system error.
 fn describe(error: &std::io::Error) -> (String, String) {
     use std::io::ErrorKind;
     let (code, text) = match error.kind() {

@@ -1,4 +1,4 @@
-//! Sockets: the Rust half of `net`, client and server, over TCP and Unix sockets.
+//! Sockets: native half of `net` and `tls`, client and server, over TCP and Unix sockets.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,101 +10,103 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio_rustls::TlsStream;
 
-use super::{NativeError, NativeFuture, Request, secure};
-use crate::engine::{Realm, Reply};
+use super::{NativeError, NativeFuture, NativeRequest, tls};
+use crate::engine::{NativeReply, Realm};
 
-/// Bytes that are handed to JavaScript at a time.
+/// Maximum size of a chunk passed to JavaScript.
 const CHUNK: usize = 64 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments {
+struct NetArguments {
     id: u32,
     host: String,
     port: u16,
     path: Option<String>,
-    /// Speaks TLS with a server of this name.
+    /// Server name for TLS. `None` means plain TCP.
     secure: Option<String>,
-    /// What TLS offers to speak.
+    /// ALPN protocols.
     protocols: Vec<String>,
-    /// Certificates (PEM) to trust in place of the platform's.
+    /// PEM certificates to trust instead of the platform's.
     authorities: String,
-    /// What a server proves itself with.
+    /// ID of the server's certificate and key.
     identity: u32,
     certificate: String,
     key: String,
 }
 
-type Reader = Box<dyn AsyncRead + Unpin>;
-type Writer = Box<dyn AsyncWrite + Unpin>;
+type SocketReader = Box<dyn AsyncRead + Unpin>;
+type SocketWriter = Box<dyn AsyncWrite + Unpin>;
 
-struct Socket {
-    reader: Mutex<Option<Reader>>,
-    writer: Mutex<Option<Writer>>,
+struct NetSocket {
+    reader: Mutex<Option<SocketReader>>,
+    writer: Mutex<Option<SocketWriter>>,
     closed: tokio_util::sync::CancellationToken,
 }
 
-enum Listener {
+enum NetListener {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(tokio::net::UnixListener),
 }
 
-struct Server {
-    listener: Listener,
+struct NetServer {
+    listener: NetListener,
     closed: tokio_util::sync::CancellationToken,
     path: RefCell<Option<String>>,
 }
 
-/// Begins an operation.
-pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
+/// Starts an operation.
+pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
     let realm = Rc::clone(realm);
     Box::pin(async move {
-        let arguments: Arguments = request.read()?;
+        let arguments: NetArguments = request.read()?;
         match request.operation.as_str() {
             "connect" => connect(&realm, &arguments).await,
             "listen" => listen(&realm, &arguments).await,
             "accept" => accept(&realm, arguments.id).await,
             "closeServer" => {
-                if let Some(server) = realm.resources.get::<Server>(arguments.id) {
+                if let Some(server) = realm.resources.get::<NetServer>(arguments.id) {
                     server.closed.cancel();
                     if let Some(path) = server.path.borrow_mut().take() {
-                        // Gone already is as good.
+                        // The socket file may already have been removed.
                         drop(std::fs::remove_file(path));
                     }
                 }
                 realm.resources.release(arguments.id);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
-            "secure" => secure(&realm, &arguments).await,
+            "secure" => connect_tls(&realm, &arguments).await,
             "identity" => {
-                let Arguments {
+                let NetArguments {
                     certificate,
                     key,
                     protocols,
                     ..
                 } = &arguments;
-                let identity = secure::identity(certificate, key, protocols)?;
-                Ok(Reply::Json(json!({ "id": realm.resources.keep(identity) })))
+                let identity = tls::identity(certificate, key, protocols)?;
+                Ok(NativeReply::Json(
+                    json!({ "id": realm.resources.insert(identity) }),
+                ))
             }
-            "secureAccepted" => secure_accepted(&realm, &arguments).await,
+            "secureAccepted" => accept_tls(&realm, &arguments).await,
             "read" => read(&realm, arguments.id).await,
             "write" => write(&realm, arguments.id, request.bytes.unwrap_or_default()).await,
             "end" => {
-                if let Some(socket) = realm.resources.get::<Socket>(arguments.id)
+                if let Some(socket) = realm.resources.get::<NetSocket>(arguments.id)
                     && let Some(mut writer) = socket.writer.lock().await.take()
                 {
-                    // The other side may have gone first.
+                    // The peer may already have disconnected.
                     drop(writer.shutdown().await);
                 }
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             "destroy" => {
-                if let Some(socket) = realm.resources.get::<Socket>(arguments.id) {
+                if let Some(socket) = realm.resources.get::<NetSocket>(arguments.id) {
                     socket.closed.cancel();
                 }
                 realm.resources.release(arguments.id);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             "lookup" => lookup(&arguments.host).await,
             _ => Err(request.unknown("net")),
@@ -112,15 +114,15 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
     })
 }
 
-fn keep(realm: &Rc<Realm>, reader: Reader, writer: Writer) -> u32 {
-    realm.resources.keep(Socket {
+fn add_socket(realm: &Rc<Realm>, reader: SocketReader, writer: SocketWriter) -> u32 {
+    realm.resources.insert(NetSocket {
         reader: Mutex::new(Some(reader)),
         writer: Mutex::new(Some(writer)),
         closed: tokio_util::sync::CancellationToken::new(),
     })
 }
 
-fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
+fn add_tcp_socket(realm: &Rc<Realm>, stream: TcpStream) -> Value {
     let address = |address: std::io::Result<std::net::SocketAddr>| {
         address
             .ok()
@@ -129,16 +131,16 @@ fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
     let local = address(stream.local_addr());
     let remote = address(stream.peer_addr());
     let (reader, writer) = stream.into_split();
-    let id = keep(realm, Box::new(reader), Box::new(writer));
+    let id = add_socket(realm, Box::new(reader), Box::new(writer));
     json!({ "id": id, "local": local, "remote": remote })
 }
 
-/// Keeps a connection whose hands are shaken.
-fn keep_secure<Stream: AsyncRead + AsyncWrite + Unpin + 'static>(
+/// Adds a TLS connection after its handshake.
+fn add_tls_socket<Stream: AsyncRead + AsyncWrite + Unpin + 'static>(
     realm: &Rc<Realm>,
     stream: TlsStream<Stream>,
     remote: Option<&(String, u16)>,
-) -> Reply {
+) -> NativeReply {
     let (_, session) = stream.get_ref();
     let protocol = session
         .alpn_protocol()
@@ -148,14 +150,19 @@ fn keep_secure<Stream: AsyncRead + AsyncWrite + Unpin + 'static>(
         _ => "TLSv1.2",
     };
     let (reader, writer) = tokio::io::split(stream);
-    let id = keep(realm, Box::new(reader), Box::new(writer));
-    Reply::Json(json!({ "id": id, "remote": remote, "protocol": protocol, "version": version }))
+    let id = add_socket(realm, Box::new(reader), Box::new(writer));
+    NativeReply::Json(
+        json!({ "id": id, "remote": remote, "protocol": protocol, "version": version }),
+    )
 }
 
-/// Takes the connection out of a socket, for another protocol over it; a read that is under way ends.
-async fn take(realm: &Rc<Realm>, id: u32) -> Result<Join<Reader, Writer>, NativeError> {
-    let gone = || NativeError::new("the socket has been closed").with_code("ERR_SOCKET_CLOSED");
-    let socket = realm.resources.get::<Socket>(id).ok_or_else(gone)?;
+/// Takes the connection out of a socket, to layer TLS on top. Cancels a pending read.
+async fn take_connection(
+    realm: &Rc<Realm>,
+    id: u32,
+) -> Result<Join<SocketReader, SocketWriter>, NativeError> {
+    let closed = || NativeError::new("the socket has been closed").with_code("ERR_SOCKET_CLOSED");
+    let socket = realm.resources.get::<NetSocket>(id).ok_or_else(closed)?;
     socket.closed.cancel();
     let reader = socket.reader.lock().await.take();
     let writer = socket.writer.lock().await.take();
@@ -163,131 +170,137 @@ async fn take(realm: &Rc<Realm>, id: u32) -> Result<Join<Reader, Writer>, Native
     reader
         .zip(writer)
         .map(|(reader, writer)| tokio::io::join(reader, writer))
-        .ok_or_else(gone)
+        .ok_or_else(closed)
 }
 
-fn peer<'a>(arguments: &'a Arguments, server: &'a str) -> secure::Peer<'a> {
-    secure::Peer {
+fn tls_peer<'a>(arguments: &'a NetArguments, server: &'a str) -> tls::TlsPeer<'a> {
+    tls::TlsPeer {
         server,
         protocols: &arguments.protocols,
         authorities: &arguments.authorities,
     }
 }
 
-/// Shakes hands with the server at the other end of a socket.
-async fn secure(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+/// Performs a TLS handshake as client on an existing socket.
+async fn connect_tls(
+    realm: &Rc<Realm>,
+    arguments: &NetArguments,
+) -> Result<NativeReply, NativeError> {
     let server = arguments.secure.as_deref().unwrap_or("localhost");
-    let stream = take(realm, arguments.id).await?;
-    let stream = secure::handshake(stream, &peer(arguments, server)).await?;
-    Ok(keep_secure(realm, stream.into(), None))
+    let stream = take_connection(realm, arguments.id).await?;
+    let stream = tls::handshake(stream, &tls_peer(arguments, server)).await?;
+    Ok(add_tls_socket(realm, stream.into(), None))
 }
 
-/// Shakes hands with the client at the other end of a socket.
-async fn secure_accepted(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+/// Performs a TLS handshake as server on an accepted socket.
+async fn accept_tls(
+    realm: &Rc<Realm>,
+    arguments: &NetArguments,
+) -> Result<NativeReply, NativeError> {
     let identity = realm
         .resources
-        .get::<secure::Identity>(arguments.identity)
+        .get::<tls::ServerIdentity>(arguments.identity)
         .ok_or_else(|| NativeError::new("the server has no certificate"))?;
-    let stream = take(realm, arguments.id).await?;
-    let stream = secure::accept(stream, &identity).await?;
-    Ok(keep_secure(realm, stream.into(), None))
+    let stream = take_connection(realm, arguments.id).await?;
+    let stream = tls::accept(stream, &identity).await?;
+    Ok(add_tls_socket(realm, stream.into(), None))
 }
 
 #[cfg(unix)]
-fn keep_unix(realm: &Rc<Realm>, stream: tokio::net::UnixStream) -> Value {
+fn add_unix_socket(realm: &Rc<Realm>, stream: tokio::net::UnixStream) -> Value {
     let (reader, writer) = stream.into_split();
-    json!({ "id": keep(realm, Box::new(reader), Box::new(writer)) })
+    json!({ "id": add_socket(realm, Box::new(reader), Box::new(writer)) })
 }
 
-async fn connect(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+async fn connect(realm: &Rc<Realm>, arguments: &NetArguments) -> Result<NativeReply, NativeError> {
     #[cfg(unix)]
     if let Some(path) = &arguments.path {
         let stream = tokio::net::UnixStream::connect(path)
             .await
             .map_err(|error| NativeError::from_io(&error, "connect", Some(path)))?;
-        return Ok(Reply::Json(keep_unix(realm, stream)));
+        return Ok(NativeReply::Json(add_unix_socket(realm, stream)));
     }
     let stream = TcpStream::connect((arguments.host.as_str(), arguments.port)).await;
     let stream = stream.map_err(|error| {
-        let place = format!("{}:{}", arguments.host, arguments.port);
-        NativeError::from_io(&error, "connect", Some(&place))
+        let address_text = format!("{}:{}", arguments.host, arguments.port);
+        NativeError::from_io(&error, "connect", Some(&address_text))
     })?;
     if let Some(server) = &arguments.secure {
         let address = stream.peer_addr().ok();
         let remote = address.map(|address| (address.ip().to_string(), address.port()));
-        let stream = secure::handshake(stream, &peer(arguments, server)).await?;
-        return Ok(keep_secure(realm, stream.into(), remote.as_ref()));
+        let stream = tls::handshake(stream, &tls_peer(arguments, server)).await?;
+        return Ok(add_tls_socket(realm, stream.into(), remote.as_ref()));
     }
-    Ok(Reply::Json(keep_tcp(realm, stream)))
+    Ok(NativeReply::Json(add_tcp_socket(realm, stream)))
 }
 
-async fn listen(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+async fn listen(realm: &Rc<Realm>, arguments: &NetArguments) -> Result<NativeReply, NativeError> {
     let closed = tokio_util::sync::CancellationToken::new();
     #[cfg(unix)]
     if let Some(path) = &arguments.path {
         let listener = tokio::net::UnixListener::bind(path)
             .map_err(|error| NativeError::from_io(&error, "listen", Some(path)))?;
         let path = RefCell::new(Some(path.clone()));
-        let id = realm.resources.keep(Server {
-            listener: Listener::Unix(listener),
+        let id = realm.resources.insert(NetServer {
+            listener: NetListener::Unix(listener),
             closed,
             path,
         });
-        return Ok(Reply::Json(json!({ "id": id })));
+        return Ok(NativeReply::Json(json!({ "id": id })));
     }
     let failed = |error: std::io::Error| {
-        let place = format!("{}:{}", arguments.host, arguments.port);
-        NativeError::from_io(&error, "listen", Some(&place))
+        let address_text = format!("{}:{}", arguments.host, arguments.port);
+        NativeError::from_io(&error, "listen", Some(&address_text))
     };
     let listener = TcpListener::bind((arguments.host.as_str(), arguments.port))
         .await
         .map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let server = Server {
-        listener: Listener::Tcp(listener),
+    let server = NetServer {
+        listener: NetListener::Tcp(listener),
         closed,
         path: RefCell::new(None),
     };
-    let id = realm.resources.keep(server);
+    let id = realm.resources.insert(server);
     let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
-    Ok(Reply::Json(json!({
+    Ok(NativeReply::Json(json!({
         "id": id, "address": address.ip().to_string(), "port": address.port(), "family": family,
     })))
 }
 
-/// Waits for a connection; nothing when the server was closed.
-async fn accept(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
-    let Some(server) = realm.resources.get::<Server>(id) else {
-        return Ok(Reply::Nothing);
+/// Waits for a connection. Returns nothing once the server is closed.
+async fn accept(realm: &Rc<Realm>, id: u32) -> Result<NativeReply, NativeError> {
+    let Some(server) = realm.resources.get::<NetServer>(id) else {
+        return Ok(NativeReply::Nothing);
     };
     let accepted = async {
         match &server.listener {
-            Listener::Tcp(listener) => listener
+            NetListener::Tcp(listener) => listener
                 .accept()
                 .await
-                .map(|(stream, _)| keep_tcp(realm, stream)),
+                .map(|(stream, _)| add_tcp_socket(realm, stream)),
             #[cfg(unix)]
-            Listener::Unix(listener) => listener
+            NetListener::Unix(listener) => listener
                 .accept()
                 .await
-                .map(|(stream, _)| keep_unix(realm, stream)),
+                .map(|(stream, _)| add_unix_socket(realm, stream)),
         }
     };
     match server.closed.run_until_cancelled(accepted).await {
-        Some(Ok(socket)) => Ok(Reply::Json(socket)),
+        Some(Ok(socket)) => Ok(NativeReply::Json(socket)),
         Some(Err(error)) => Err(NativeError::from_io(&error, "accept", None)),
-        None => Ok(Reply::Nothing),
+        None => Ok(NativeReply::Nothing),
     }
 }
 
-/// Reads what there is; nothing at the end.
-async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
-    let Some(socket) = realm.resources.get::<Socket>(id) else {
-        return Ok(Reply::Nothing);
+/// Reads available bytes. Returns nothing at the end of the stream.
+async fn read(realm: &Rc<Realm>, id: u32) -> Result<NativeReply, NativeError> {
+    let Some(socket) = realm.resources.get::<NetSocket>(id) else {
+        return Ok(NativeReply::Nothing);
     };
     let mut reader = socket.reader.lock().await;
     let Some(reader) = reader.as_mut() else {
-        return Ok(Reply::Nothing);
+        return Ok(NativeReply::Nothing);
     };
     let mut buffer = vec![0; CHUNK];
     match socket
@@ -295,17 +308,17 @@ async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
         .run_until_cancelled(reader.read(&mut buffer))
         .await
     {
-        None | Some(Ok(0)) => Ok(Reply::Nothing),
+        None | Some(Ok(0)) => Ok(NativeReply::Nothing),
         Some(Ok(count)) => {
             buffer.truncate(count);
-            Ok(Reply::Bytes(buffer))
+            Ok(NativeReply::Bytes(buffer))
         }
         Some(Err(error)) => Err(NativeError::from_io(&error, "read", None)),
     }
 }
 
-async fn write(realm: &Rc<Realm>, id: u32, bytes: Vec<u8>) -> Result<Reply, NativeError> {
-    let Some(socket) = realm.resources.get::<Socket>(id) else {
+async fn write(realm: &Rc<Realm>, id: u32, bytes: Vec<u8>) -> Result<NativeReply, NativeError> {
+    let Some(socket) = realm.resources.get::<NetSocket>(id) else {
         return Err(NativeError::new("the socket has been closed").with_code("ERR_SOCKET_CLOSED"));
     };
     let mut writer = socket.writer.lock().await;
@@ -318,11 +331,11 @@ async fn write(realm: &Rc<Realm>, id: u32, bytes: Vec<u8>) -> Result<Reply, Nati
     };
     match socket.closed.run_until_cancelled(written).await {
         Some(Err(error)) => Err(NativeError::from_io(&error, "write", None)),
-        Some(Ok(())) | None => Ok(Reply::Nothing),
+        Some(Ok(())) | None => Ok(NativeReply::Nothing),
     }
 }
 
-async fn lookup(host: &str) -> Result<Reply, NativeError> {
+async fn lookup(host: &str) -> Result<NativeReply, NativeError> {
     let found = tokio::net::lookup_host((host, 0)).await.map_err(|_why| {
         NativeError::new(format!("getaddrinfo ENOTFOUND {host}")).with_code("ENOTFOUND")
     })?;
@@ -334,5 +347,5 @@ async fn lookup(host: &str) -> Result<Reply, NativeError> {
             addresses.push(entry);
         }
     }
-    Ok(Reply::Json(Value::Array(addresses)))
+    Ok(NativeReply::Json(Value::Array(addresses)))
 }

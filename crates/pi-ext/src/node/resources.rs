@@ -1,4 +1,4 @@
-//! What a realm has open: tasks, files, children, bodies, sockets.
+//! Open resources of a realm: tasks, files, child processes, response bodies, sockets.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -11,30 +11,30 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::files::OpenFiles;
 
-/// What a realm has open; closed with it.
+/// Open resources of a realm, closed together with it.
 #[derive(Default)]
-pub(crate) struct Resources {
+pub(crate) struct RealmResources {
     tasks: RefCell<JoinSet<()>>,
     operations: RefCell<HashMap<u64, AbortHandle>>,
-    things: RefCell<HashMap<u32, Rc<dyn Any>>>,
-    next: Cell<u32>,
+    entries: RefCell<HashMap<u32, Rc<dyn Any>>>,
+    last_id: Cell<u32>,
     pub(crate) files: Arc<OpenFiles>,
 }
 
-impl Resources {
-    /// Runs a future on the thread of the realm.
+impl RealmResources {
+    /// Spawns a future on the realm's thread.
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + 'static) -> AbortHandle {
         let mut tasks = self.tasks.borrow_mut();
-        // Ended tasks would stay in the set otherwise.
+        // Remove finished tasks, which otherwise stay in the set.
         while tasks.try_join_next().is_some() {}
         tasks.spawn_local(future)
     }
 
-    pub(crate) fn remember_operation(&self, id: u64, task: AbortHandle) {
+    pub(crate) fn track_operation(&self, id: u64, task: AbortHandle) {
         self.operations.borrow_mut().insert(id, task);
     }
 
-    pub(crate) fn forget_operation(&self, id: u64) {
+    pub(crate) fn untrack_operation(&self, id: u64) {
         self.operations.borrow_mut().remove(&id);
     }
 
@@ -44,29 +44,28 @@ impl Resources {
         }
     }
 
-    /// Keeps something JavaScript refers to by number.
-    pub(crate) fn keep<T: 'static>(&self, thing: T) -> u32 {
-        let id = self.next.get() + 1;
-        self.next.set(id);
-        self.things.borrow_mut().insert(id, Rc::new(thing));
+    /// Stores a value that JavaScript refers to by ID.
+    pub(crate) fn insert<T: 'static>(&self, value: T) -> u32 {
+        let id = self.last_id.get() + 1;
+        self.last_id.set(id);
+        self.entries.borrow_mut().insert(id, Rc::new(value));
         id
     }
 
-    /// Returns what a number stands for.
+    /// Returns the value with this ID, if it has type `T`.
     pub(crate) fn get<T: 'static>(&self, id: u32) -> Option<Rc<T>> {
-        let thing = self.things.borrow().get(&id).cloned()?;
-        thing.downcast().ok()
+        let value = self.entries.borrow().get(&id).cloned()?;
+        value.downcast().ok()
     }
 
-    /// Forgets what a number stands for.
     pub(crate) fn release(&self, id: u32) {
-        drop(self.things.borrow_mut().remove(&id));
+        drop(self.entries.borrow_mut().remove(&id));
     }
 
-    /// Ends everything.
+    /// Aborts all tasks and drops all values.
     pub(crate) fn close(&self) {
         self.tasks.borrow_mut().abort_all();
         self.operations.borrow_mut().clear();
-        self.things.borrow_mut().clear();
+        self.entries.borrow_mut().clear();
     }
 }

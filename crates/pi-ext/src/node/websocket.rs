@@ -1,4 +1,4 @@
-//! The Rust half of the global `WebSocket`.
+//! Native half of the global `WebSocket`.
 
 use std::rc::Rc;
 
@@ -16,15 +16,15 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::{NativeError, NativeFuture, Request, secure};
-use crate::engine::{Realm, Reply};
+use super::{NativeError, NativeFuture, NativeRequest, tls};
+use crate::engine::{NativeReply, Realm};
 
-/// The largest message that is collected.
-const LARGEST_MESSAGE: usize = 64 * 1024 * 1024;
+/// Maximum size of an incoming message, in bytes.
+const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments {
+struct WebSocketArguments {
     id: u32,
     url: String,
     protocols: Vec<String>,
@@ -34,26 +34,26 @@ struct Arguments {
     reason: String,
 }
 
-trait Duplex: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+trait AsyncDuplex: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncDuplex for T {}
 
-type Stream = WebSocketStream<Box<dyn Duplex>>;
+type WebSocketIo = WebSocketStream<Box<dyn AsyncDuplex>>;
 
-struct Socket {
-    sink: Mutex<SplitSink<Stream, Message>>,
-    stream: Mutex<SplitStream<Stream>>,
+struct WebSocketConnection {
+    sink: Mutex<SplitSink<WebSocketIo, Message>>,
+    stream: Mutex<SplitStream<WebSocketIo>>,
 }
 
-/// Begins an operation.
-pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
+/// Starts an operation.
+pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
     let realm = Rc::clone(realm);
     Box::pin(async move {
-        let arguments: Arguments = request.read()?;
+        let arguments: WebSocketArguments = request.read()?;
         if request.operation == "connect" {
             return connect(&realm, arguments).await;
         }
-        let Some(socket) = realm.resources.get::<Socket>(arguments.id) else {
-            return Ok(Reply::Nothing);
+        let Some(socket) = realm.resources.get::<WebSocketConnection>(arguments.id) else {
+            return Ok(NativeReply::Nothing);
         };
         match request.operation.as_str() {
             "read" => {
@@ -61,7 +61,7 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                 if matches!(next, None | Some(Err(_) | Ok(Message::Close(_)))) {
                     realm.resources.release(arguments.id);
                 }
-                incoming(next)
+                message_to_reply(next)
             }
             "send" => {
                 let message = match (arguments.text, request.bytes) {
@@ -69,8 +69,8 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                     (None, bytes) => Message::binary(bytes.unwrap_or_default()),
                 };
                 let sent = socket.sink.lock().await.send(message).await;
-                sent.map_err(|error| failure(&error))?;
-                Ok(Reply::Nothing)
+                sent.map_err(|error| websocket_error(&error))?;
+                Ok(NativeReply::Nothing)
             }
             "close" => {
                 let frame = arguments.code.map(|code| CloseFrame {
@@ -78,86 +78,93 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                     reason: arguments.reason.into(),
                 });
                 let mut sink = socket.sink.lock().await;
-                // The other side may have gone first.
+                // The peer may already have disconnected.
                 drop(sink.send(Message::Close(frame)).await);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             "drop" => {
                 realm.resources.release(arguments.id);
-                Ok(Reply::Nothing)
+                Ok(NativeReply::Nothing)
             }
             _ => Err(request.unknown("websocket")),
         }
     })
 }
 
-async fn connect(realm: &Rc<Realm>, arguments: Arguments) -> Result<Reply, NativeError> {
-    let invalid = |what: &str| NativeError::new(format!("{what} is not valid for a WebSocket"));
-    let address = url::Url::parse(&arguments.url).map_err(|_invalid| invalid("the address"))?;
-    let host = address.host_str().ok_or_else(|| invalid("the address"))?;
+async fn connect(
+    realm: &Rc<Realm>,
+    arguments: WebSocketArguments,
+) -> Result<NativeReply, NativeError> {
+    let invalid = |what: &str| NativeError::new(format!("invalid WebSocket {what}"));
+    let address = url::Url::parse(&arguments.url).map_err(|_invalid| invalid("URL"))?;
+    let host = address.host_str().ok_or_else(|| invalid("URL"))?;
     let port = address.port_or_known_default().unwrap_or(80);
     let mut request = arguments
         .url
         .as_str()
         .into_client_request()
-        .map_err(|error| failure(&error))?;
+        .map_err(|error| websocket_error(&error))?;
     let mut headers = arguments.headers;
     if !arguments.protocols.is_empty() {
         let protocols = arguments.protocols.join(", ");
         headers.push(("sec-websocket-protocol".to_owned(), protocols));
     }
     for (name, value) in &headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_bad| invalid("a header"))?;
-        let value = HeaderValue::from_str(value).map_err(|_bad| invalid("a header"))?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_bad| invalid("header"))?;
+        let value = HeaderValue::from_str(value).map_err(|_bad| invalid("header"))?;
         request.headers_mut().insert(name, value);
     }
-    // An address of version 6 stands in brackets.
+    // IPv6 addresses are enclosed in brackets.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let stream = TcpStream::connect((bare, port)).await.map_err(|error| {
         NativeError::from_io(&error, "connect", Some(&format!("{host}:{port}")))
     })?;
-    let peer = secure::Peer {
+    let peer = tls::TlsPeer {
         server: bare,
         protocols: &[],
         authorities: "",
     };
-    let stream: Box<dyn Duplex> = match address.scheme() {
-        "wss" | "https" => Box::new(secure::handshake(stream, &peer).await?),
+    let stream: Box<dyn AsyncDuplex> = match address.scheme() {
+        "wss" | "https" => Box::new(tls::handshake(stream, &peer).await?),
         _ => Box::new(stream),
     };
-    let limits = WebSocketConfig::default().max_message_size(Some(LARGEST_MESSAGE));
+    let limits = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE));
     let connected =
         tokio_tungstenite::client_async_with_config(request, stream, Some(limits)).await;
-    let (stream, response) = connected.map_err(|error| failure(&error))?;
+    let (stream, response) = connected.map_err(|error| websocket_error(&error))?;
     let protocol = response.headers().get("sec-websocket-protocol");
     let protocol = protocol.and_then(|it| it.to_str().ok()).unwrap_or_default();
     let protocol = protocol.to_owned();
     let (sink, stream) = stream.split();
-    let id = realm.resources.keep(Socket {
+    let id = realm.resources.insert(WebSocketConnection {
         sink: Mutex::new(sink),
         stream: Mutex::new(stream),
     });
-    Ok(Reply::Json(json!({ "id": id, "protocol": protocol })))
+    Ok(NativeReply::Json(json!({ "id": id, "protocol": protocol })))
 }
 
-/// What JavaScript hears: text, bytes, how it was closed, or nothing for what is not its concern.
-fn incoming(next: Option<tungstenite::Result<Message>>) -> Result<Reply, NativeError> {
+/// Converts a message for JavaScript: text, bytes, or the close code. Control frames become nothing.
+fn message_to_reply(
+    next: Option<tungstenite::Result<Message>>,
+) -> Result<NativeReply, NativeError> {
     match next {
-        Some(Ok(Message::Text(text))) => Ok(Reply::Json(json!({ "text": text.as_str() }))),
-        Some(Ok(Message::Binary(bytes))) => Ok(Reply::Bytes(bytes.to_vec())),
+        Some(Ok(Message::Text(text))) => Ok(NativeReply::Json(json!({ "text": text.as_str() }))),
+        Some(Ok(Message::Binary(bytes))) => Ok(NativeReply::Bytes(bytes.to_vec())),
         Some(Ok(Message::Close(frame))) => {
             let (code, reason) = frame.map_or((1005, String::new()), |frame| {
                 (u16::from(frame.code), frame.reason.as_str().to_owned())
             });
-            Ok(Reply::Json(json!({ "code": code, "reason": reason })))
+            Ok(NativeReply::Json(json!({ "code": code, "reason": reason })))
         }
-        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(Reply::Nothing),
-        Some(Err(error)) => Err(failure(&error)),
-        None => Ok(Reply::Json(json!({ "code": 1006, "reason": "" }))),
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+            Ok(NativeReply::Nothing)
+        }
+        Some(Err(error)) => Err(websocket_error(&error)),
+        None => Ok(NativeReply::Json(json!({ "code": 1006, "reason": "" }))),
     }
 }
 
-fn failure(error: &tungstenite::Error) -> NativeError {
+fn websocket_error(error: &tungstenite::Error) -> NativeError {
     match error {
         tungstenite::Error::Io(error) => NativeError::from_io(error, "websocket", None),
         tungstenite::Error::Http(response) => {

@@ -1,18 +1,18 @@
-//! What the program and the script on Node say to each other: one JSON object to a line.
+//! The protocol between this program and the script on Node: one JSON object per line.
 //!
-//! A line of the script begins with a record separator; whatever else stands on its standard output was written
-//! by somebody else, such as a program that an extension started.
+//! Frames from the script start with a record separator. Anything else on its stdout was written by
+//! other code, such as a child process of an extension.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::Thrown;
+use crate::error::JsException;
 use crate::host::{ConsoleLevel, FaultKind, HostError};
 
-/// What every line of the script begins with.
-const RECORD: char = '\u{1e}';
+/// ASCII record separator; starts every frame from the script.
+const RECORD_SEPARATOR: char = '\u{1e}';
 
-/// What the program says.
+/// Frames sent to the script.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub(super) enum ToNode<'a> {
@@ -24,82 +24,81 @@ pub(super) enum ToNode<'a> {
         arguments: &'a [Value],
         extension: Option<&'a str>,
     },
-    Answer {
+    Response {
         id: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<Refusal>,
+        error: Option<FrameError>,
     },
-    /// Asks for a sign of life.
     Ping,
 }
 
-/// An error for the script.
+/// An error sent to the script.
 #[derive(Debug, Serialize)]
-pub(super) struct Refusal {
+pub(super) struct FrameError {
     message: String,
     code: Option<String>,
 }
 
 impl ToNode<'_> {
-    pub(super) fn answer(id: u64, answer: Result<Value, HostError>) -> Self {
-        match answer {
-            Ok(value) => Self::Answer {
+    pub(super) fn response(id: u64, response: Result<Value, HostError>) -> Self {
+        match response {
+            Ok(value) => Self::Response {
                 id,
                 value: Some(value),
                 error: None,
             },
-            Err(HostError { message, code }) => Self::Answer {
+            Err(HostError { message, code }) => Self::Response {
                 id,
                 value: None,
-                error: Some(Refusal { message, code }),
+                error: Some(FrameError { message, code }),
             },
         }
     }
 }
 
-/// What the script says.
+/// Frames received from the script.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub(super) enum FromNode {
-    /// It can be asked.
+    /// The script accepts calls.
     Ready,
-    /// Its Node cannot do what it needs.
-    Unfit {
+    /// This version of Node lacks required features.
+    Unsupported {
         version: String,
     },
-    /// Asks something and stands still until it has the answer.
-    Call(Question),
-    /// Asks something that takes time.
-    Request(Question),
-    /// Does not want the answer any more.
-    Abandon {
+    /// A synchronous call; the script blocks until it is answered.
+    Call(HostCall),
+    /// An asynchronous call.
+    Request(HostCall),
+    /// Cancels an asynchronous call.
+    Cancel {
         id: u64,
     },
-    /// A call has its value.
+    /// A call returned a value.
     Settled {
         id: u64,
         #[serde(default)]
         value: Value,
     },
-    /// A call has failed.
+    /// A call threw.
     Failed {
         id: u64,
-        error: Failure,
+        error: ScriptError,
     },
-    /// The value of a call has no JSON form.
-    Unspeakable {
+    /// The result of a call cannot be serialized to JSON.
+    Unserializable {
         id: u64,
         message: String,
     },
-    /// An extension has printed something.
+    /// Console output of an extension.
     Print {
         level: String,
         text: String,
         extension: Option<String>,
     },
-    /// Something failed that nobody waits for.
+    /// A failure outside any call.
     Fault {
         fault: String,
         message: String,
@@ -109,37 +108,37 @@ pub(super) enum FromNode {
     Pong,
 }
 
-/// A question of the script.
+/// A call from the script.
 #[derive(Debug, Deserialize)]
-pub(super) struct Question {
+pub(super) struct HostCall {
     pub(super) id: u64,
-    pub(super) area: Area,
+    pub(super) target: CallTarget,
     pub(super) method: String,
     pub(super) arguments: Value,
     pub(super) extension: Option<String>,
 }
 
-/// Who answers.
+/// The service that handles a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Area {
-    /// The program around us.
+pub(super) enum CallTarget {
+    /// The embedding program.
     Host,
     Modules,
     Terminal,
 }
 
-/// What was thrown.
+/// An error thrown in the script.
 #[derive(Debug, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct ScriptError {
     name: String,
     message: String,
     code: Option<String>,
     stack: Option<String>,
 }
 
-impl From<Failure> for Thrown {
-    fn from(failure: Failure) -> Self {
+impl From<ScriptError> for JsException {
+    fn from(failure: ScriptError) -> Self {
         Self {
             name: failure.name,
             message: failure.message,
@@ -149,9 +148,9 @@ impl From<Failure> for Thrown {
     }
 }
 
-/// Takes a line of Node's standard output apart: what somebody else wrote, and what the script says.
-pub(super) fn read(line: &str) -> (&str, Option<FromNode>) {
-    let Some((before, record)) = line.split_once(RECORD) else {
+/// Splits a line of Node's stdout into text written by other code and a frame of the script.
+pub(super) fn parse_line(line: &str) -> (&str, Option<FromNode>) {
+    let Some((before, record)) = line.split_once(RECORD_SEPARATOR) else {
         return (line, None);
     };
     match serde_json::from_str(record) {
@@ -160,15 +159,13 @@ pub(super) fn read(line: &str) -> (&str, Option<FromNode>) {
     }
 }
 
-/// Returns how loud a line of an extension is.
-pub(super) fn level(name: &str) -> ConsoleLevel {
+pub(super) fn console_level(name: &str) -> ConsoleLevel {
     match name {
         "error" => ConsoleLevel::Error,
         _ => ConsoleLevel::Info,
     }
 }
 
-/// Returns what kind of failure the script means.
 pub(super) fn fault_kind(name: &str) -> FaultKind {
     match name {
         "rejection" => FaultKind::UnhandledRejection,
@@ -181,8 +178,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_script_is_told_from_what_others_write() {
-        let (before, frame) = read("npm notice\u{1e}{\"kind\":\"pong\"}");
+    fn frames_are_distinguished_from_other_output() {
+        let (before, frame) = parse_line("npm notice\u{1e}{\"kind\":\"pong\"}");
         assert_eq!(before, "npm notice");
         assert!(matches!(frame, Some(FromNode::Pong)));
         for line in [
@@ -191,7 +188,7 @@ mod tests {
             "\u{1e}{",
             "\u{1e}{\"kind\":\"new\"}",
         ] {
-            let (text, frame) = read(line);
+            let (text, frame) = parse_line(line);
             assert_eq!(text, line);
             assert!(frame.is_none(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! What a package says about its entry points.
+//! Entry points of a package, from its `package.json`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct PackageJson {
 }
 
 impl PackageJson {
-    /// Reads a manifest; one that is absent or not JSON is none.
+    /// Reads a manifest. Returns `None` if it does not exist or is not a JSON object.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(path).ok()?;
         let Value::Object(mut fields) = serde_json::from_str(&text).ok()? else {
@@ -45,7 +45,7 @@ impl PackageJson {
         self.exports.is_some()
     }
 
-    /// Returns where `exports` leads a subpath (`.` or `./…`).
+    /// Returns the `exports` target of a subpath (`.` or `./…`).
     pub(super) fn export_target(&self, subpath: &str, conditions: &[&str]) -> Option<String> {
         match self.exports.as_ref()? {
             Value::Object(map) if map.keys().any(|key| key.starts_with('.')) => {
@@ -56,13 +56,13 @@ impl PackageJson {
         }
     }
 
-    /// Returns where `imports` leads a `#name`.
+    /// Returns the `imports` target of a `#name`.
     pub(super) fn import_target(&self, specifier: &str, conditions: &[&str]) -> Option<String> {
         find(self.imports.as_ref()?, specifier, conditions)
     }
 }
 
-/// Finds a key, or the pattern with the longest text before its `*`.
+/// Finds an exact key, or the pattern with the longest prefix before its `*`.
 fn find(map: &Map<String, Value>, key: &str, conditions: &[&str]) -> Option<String> {
     if let Some(target) = map.get(key).filter(|_| !key.contains('*')) {
         return pick(target, None, conditions);
@@ -72,7 +72,7 @@ fn find(map: &Map<String, Value>, key: &str, conditions: &[&str]) -> Option<Stri
         .filter_map(|(pattern, target)| {
             let (before, after) = match pattern.split_once('*') {
                 Some(parts) => parts,
-                // A folder mapping, from before patterns.
+                // A deprecated directory mapping (`"./lib/"`).
                 None => (pattern.strip_suffix('/').map(|_| pattern.as_str())?, ""),
             };
             let matched = key.strip_prefix(before)?.strip_suffix(after)?;

@@ -1,4 +1,4 @@
-//! Cases of resolution over real folders.
+//! Resolution tests on a temporary directory tree.
 
 use std::fs;
 
@@ -9,21 +9,21 @@ use super::ImportKind::{Import, Require};
 use super::*;
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (name, content) in files {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::io::Write::write_all(&mut fs::File::create(path).unwrap(), content.as_bytes())
             .unwrap();
     }
-    folder
+    directory
 }
 
-fn found(folder: &TempDir, specifier: &str, kind: ImportKind) -> String {
-    let root = fs::canonicalize(folder.path()).unwrap();
+fn resolve(directory: &TempDir, specifier: &str, kind: ImportKind) -> String {
+    let root = fs::canonicalize(directory.path()).unwrap();
     let importer = root.join("ext/main.ts");
-    match Resolver::default().resolve(specifier, importer.to_str().unwrap(), kind) {
-        Ok(Target::File(path)) => path
+    match ModuleResolver::default().resolve(specifier, importer.to_str().unwrap(), kind) {
+        Ok(ResolvedModule::File(path)) => path
             .strip_prefix(&root)
             .unwrap()
             .to_str()
@@ -36,7 +36,7 @@ fn found(folder: &TempDir, specifier: &str, kind: ImportKind) -> String {
 
 #[test]
 fn files_are_found_with_and_without_extension() {
-    let folder = tree(&[
+    let directory = tree(&[
         ("ext/main.ts", ""),
         ("ext/a.ts", ""),
         ("ext/b.js", ""),
@@ -59,7 +59,7 @@ fn files_are_found_with_and_without_extension() {
         ),
     ] {
         assert_eq!(
-            found(&folder, specifier, ImportKind::Import),
+            resolve(&directory, specifier, ImportKind::Import),
             expected,
             "{specifier}"
         );
@@ -68,7 +68,7 @@ fn files_are_found_with_and_without_extension() {
 
 #[test]
 fn packages_follow_their_manifest() {
-    let folder = tree(&[
+    let directory = tree(&[
         ("node_modules/plain/package.json", r#"{"main":"lib"}"#),
         ("node_modules/plain/lib/index.js", ""),
         ("node_modules/plain/extra.js", ""),
@@ -113,11 +113,15 @@ fn packages_follow_their_manifest() {
         ),
         ("near", Import, "ext/node_modules/near/index.js"),
     ] {
-        assert_eq!(found(&folder, specifier, kind), expected, "{specifier}");
+        assert_eq!(
+            resolve(&directory, specifier, kind),
+            expected,
+            "{specifier}"
+        );
     }
-    let inside = folder.path().join("node_modules/@s/map/files/one.js");
+    let inside = directory.path().join("node_modules/@s/map/files/one.js");
     let inside = fs::canonicalize(inside).unwrap();
-    let resolver = Resolver::default();
+    let resolver = ModuleResolver::default();
     for (specifier, expected) in [
         ("#in", "map/esm.mjs"),
         ("#dep", "plain/lib/index.js"),
@@ -126,7 +130,7 @@ fn packages_follow_their_manifest() {
         let target = resolver
             .resolve(specifier, inside.to_str().unwrap(), Import)
             .unwrap();
-        let Target::File(path) = target else {
+        let ResolvedModule::File(path) = target else {
             panic!("{target:?}")
         };
         assert!(path.ends_with(expected), "{specifier}: {}", path.display());
@@ -141,20 +145,20 @@ fn packages_follow_their_manifest() {
 }
 
 #[test]
-fn builtins_virtual_modules_and_addresses() {
-    let resolver = Resolver::new(["typebox".to_owned()]);
+fn builtins_virtual_modules_and_urls() {
+    let resolver = ModuleResolver::new(["typebox".to_owned()]);
     let resolve = |specifier| resolver.resolve(specifier, "/x/main.ts", ImportKind::Import);
     assert_eq!(
         resolve("fs").unwrap(),
-        Target::Builtin("node:fs".to_owned())
+        ResolvedModule::Builtin("node:fs".to_owned())
     );
     assert_eq!(
         resolve("node:sqlite").unwrap(),
-        Target::Builtin("node:sqlite".to_owned())
+        ResolvedModule::Builtin("node:sqlite".to_owned())
     );
     assert_eq!(
         resolve("typebox").unwrap(),
-        Target::Virtual("typebox".to_owned())
+        ResolvedModule::Virtual("typebox".to_owned())
     );
     assert!(matches!(
         resolve("sqlite"),

@@ -1,4 +1,4 @@
-//! Cases of preparing a source.
+//! Tests for preparing sources.
 
 use pretty_assertions::assert_eq;
 
@@ -10,7 +10,7 @@ fn module(name: &str, source: &str) -> PreparedSource {
 }
 
 #[test]
-fn types_and_unused_imports_go() {
+fn types_and_unused_imports_are_removed() {
     let source = "import type { A } from 'a';\nimport { B, type C } from 'b';\nimport { D } from 'd';\n\
                   export function f(x: A): D { return B(x as C)!; }\n";
     assert_eq!(
@@ -33,7 +33,7 @@ fn enums_parameter_properties_and_namespaces_become_javascript() {
 }
 
 #[test]
-fn commonjs_names_are_bound_only_when_nothing_declares_them() {
+fn commonjs_variables_are_bound_unless_declared() {
     let used = module("a.ts", "export const d = __dirname;\n").code;
     assert!(
         used.starts_with("const { __dirname } = import.meta.commonjs; export"),
@@ -44,7 +44,7 @@ fn commonjs_names_are_bound_only_when_nothing_declares_them() {
 }
 
 #[test]
-fn the_format_follows_the_text_then_the_package() {
+fn the_format_follows_the_syntax_then_the_package() {
     let format = |name: &str, source: &str, preferred| {
         prepare(Path::new(name), source, preferred).unwrap().format
     };
@@ -95,7 +95,7 @@ fn requested_names_are_listed() {
 }
 
 #[test]
-fn an_error_names_file_line_and_column() {
+fn an_error_includes_file_line_and_column() {
     let error = prepare(
         Path::new("/e/bad.ts"),
         "let a = 1;\nlet ä = ;\n",
@@ -107,7 +107,7 @@ fn an_error_names_file_line_and_column() {
 }
 
 #[test]
-fn code_may_be_nested_as_deep_as_it_likes() {
+fn deeply_nested_code_is_accepted() {
     const LEVELS: usize = 10_000;
     for (before, opening, middle, closing) in [
         ("", "(", "1", ")"),

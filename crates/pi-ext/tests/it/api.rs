@@ -1,69 +1,71 @@
-//! Extensions through their API: what they register, what events become, what they import.
+//! Extensions through the extension API: registrations, event results and package imports.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pi_ext::{ConsoleLine, EngineOptions, Extensions, Fault, Host, HostError, HostFuture};
+use pi_ext::{
+    ConsoleLine, EngineHost, EngineOptions, ExtensionFault, ExtensionManager, HostError, HostFuture,
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A host that answers little and keeps what it is told.
+/// A host that records all calls and implements only a few methods.
 #[derive(Default)]
-struct Program {
-    told: Mutex<Vec<(String, Value)>>,
+struct RecordingHost {
+    calls: Mutex<Vec<(String, Value)>>,
 }
 
-impl Program {
-    fn told(&self, method: &str) -> Vec<Value> {
-        let told = self.told.lock().unwrap();
-        let same = told.iter().filter(|(known, _)| known == method);
-        same.map(|(_, arguments)| arguments.clone()).collect()
+impl RecordingHost {
+    fn calls(&self, method: &str) -> Vec<Value> {
+        let calls = self.calls.lock().unwrap();
+        let matching = calls.iter().filter(|(known, _)| known == method);
+        matching.map(|(_, arguments)| arguments.clone()).collect()
     }
 }
 
-impl Host for Program {
+impl EngineHost for RecordingHost {
     fn console(&self, _line: ConsoleLine) {}
 
-    fn fault(&self, fault: Fault) {
-        let told = ("fault".to_owned(), json!(fault.message));
-        self.told.lock().unwrap().push(told);
+    fn fault(&self, fault: ExtensionFault) {
+        let call = ("fault".to_owned(), json!(fault.message));
+        self.calls.lock().unwrap().push(call);
     }
 
     fn call(&self, _: Option<&str>, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let told = (method.to_owned(), arguments);
-        self.told.lock().unwrap().push(told);
+        let call = (method.to_owned(), arguments);
+        self.calls.lock().unwrap().push(call);
         match method {
             "context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
-            "tools.active" => Err(HostError::new("the session is gone")),
+            "tools.active" => Err(HostError::new("stale context")),
             _ => Ok(Value::Null),
         }
     }
 
     fn request(&self, owner: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        let answer = self.call(owner, method, arguments);
-        Box::pin(std::future::ready(answer))
+        let response = self.call(owner, method, arguments);
+        Box::pin(std::future::ready(response))
     }
 }
 
-struct World {
-    folder: TempDir,
-    host: Arc<Program>,
-    extensions: Extensions,
+struct ManagerEnv {
+    directory: TempDir,
+    host: Arc<RecordingHost>,
+    extensions: ExtensionManager,
 }
 
-impl World {
+impl ManagerEnv {
     fn new() -> Self {
-        let host = Arc::new(Program::default());
+        let host = Arc::new(RecordingHost::default());
         Self {
-            folder: tempfile::tempdir().unwrap(),
-            extensions: Extensions::new(EngineOptions::new(Arc::clone(&host) as _)),
+            directory: tempfile::tempdir().unwrap(),
+            extensions: ExtensionManager::new(EngineOptions::new(Arc::clone(&host) as _)),
             host,
         }
     }
 
     async fn load(&self, name: &str, source: &str) -> Result<Value, pi_ext::EngineError> {
-        let path = self.folder.path().canonicalize().unwrap().join(name);
+        let path = self.directory.path().canonicalize().unwrap().join(name);
         crate::support::write(&path, source);
         self.extensions.load(&path).await
     }
@@ -75,8 +77,8 @@ impl World {
 
 #[tokio::test]
 async fn an_extension_registers_tools_commands_flags_and_providers() {
-    let world = World::new();
-    let registered = world
+    let env = ManagerEnv::new();
+    let registered = env
         .load(
             "all.ts",
             r#"
@@ -112,65 +114,65 @@ async fn an_extension_registers_tools_commands_flags_and_providers() {
 }
 
 #[tokio::test]
-async fn an_extension_that_fails_to_load_leaves_nothing_behind() {
-    let world = World::new();
+async fn a_failed_load_registers_nothing() {
+    let env = ManagerEnv::new();
     let failing = "export default (pi) => { pi.on('input', () => ({ action: 'handled' })); throw new Error('no'); }";
-    let error = world.load("fails.js", failing).await.unwrap_err();
+    let error = env.load("fails.js", failing).await.unwrap_err();
     assert!(error.to_string().contains("no"), "{error}");
-    let error = world.load("empty.js", "export const x = 1;").await;
+    let error = env.load("empty.js", "export const x = 1;").await;
     assert!(error.unwrap_err().to_string().contains("default export"));
-    let result = world.emit(json!({"type": "input", "text": "x"})).await;
+    let result = env.emit(json!({"type": "input", "text": "x"})).await;
     assert_eq!(result, Value::Null);
 }
 
 #[tokio::test]
-async fn results_chain_and_a_failing_handler_is_reported_and_passed_over() {
-    let world = World::new();
+async fn results_chain_and_failing_handlers_are_reported_and_skipped() {
+    let env = ManagerEnv::new();
     let first = "export default (pi) => { pi.on('input', () => { throw new Error('broken'); }); }";
     let second = "export default (pi) => { pi.on('input', (e) => ({ action: 'transform', text: e.text + '!' })); }";
-    world.load("first.js", first).await.unwrap();
-    world.load("second.js", second).await.unwrap();
-    world.load("third.js", second).await.unwrap();
-    let result = world.emit(json!({"type": "input", "text": "x"})).await;
+    env.load("first.js", first).await.unwrap();
+    env.load("second.js", second).await.unwrap();
+    env.load("third.js", second).await.unwrap();
+    let result = env.emit(json!({"type": "input", "text": "x"})).await;
     assert_eq!(result, json!({"action": "transform", "text": "x!!"}));
-    let errors = world.host.told("error");
+    let errors = env.host.calls("error");
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0]["error"], "broken");
     assert_eq!(errors[0]["event"], "input");
 }
 
 #[tokio::test]
-async fn the_first_block_and_a_throw_stop_a_tool_call() {
-    let world = World::new();
+async fn a_block_or_an_exception_stops_a_tool_call() {
+    let env = ManagerEnv::new();
     let source = "export default (pi) => { pi.on('tool_call', (e) => {
         if (e.input.command === 'no') return { block: true, reason: 'not here' };
         if (e.input.command === 'throw') throw new Error('hook failed');
         e.input.command = 'changed';
     }); }";
-    world.load("gate.js", source).await.unwrap();
+    env.load("gate.js", source).await.unwrap();
     let call = |command: &str| json!({"type": "tool_call", "input": {"command": command}});
-    let blocked = world.emit(call("no")).await;
+    let blocked = env.emit(call("no")).await;
     assert_eq!(blocked, json!({"block": true, "reason": "not here"}));
     assert_eq!(
-        world.emit(call("throw")).await,
+        env.emit(call("throw")).await,
         json!({"failure": "hook failed"})
     );
-    let run = world.emit(call("x")).await;
+    let run = env.emit(call("x")).await;
     assert_eq!(run, json!({"input": {"command": "changed"}}));
 }
 
 #[tokio::test]
-async fn what_the_host_refuses_is_thrown_where_it_is_used() {
-    let world = World::new();
+async fn host_errors_are_thrown_at_the_call_site() {
+    let env = ManagerEnv::new();
     let source = "export default (pi) => { pi.on('turn_start', () => { pi.getActiveTools(); }); }";
-    world.load("stale.js", source).await.unwrap();
-    world.emit(json!({"type": "turn_start"})).await;
-    assert_eq!(world.host.told("error")[0]["error"], "the session is gone");
+    env.load("stale.js", source).await.unwrap();
+    env.emit(json!({"type": "turn_start"})).await;
+    assert_eq!(env.host.calls("error")[0]["error"], "stale context");
 }
 
 #[tokio::test]
-async fn every_name_the_packages_export_can_be_imported_from_both_scopes() {
-    let world = World::new();
+async fn all_package_exports_can_be_imported_from_both_scopes() {
+    let env = ManagerEnv::new();
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/exports");
     let mut packages = Vec::new();
     for (list, names) in [
@@ -228,16 +230,16 @@ async fn every_name_the_packages_export_can_be_imported_from_both_scopes() {
             imports.join(", "),
             used.join(", "),
         );
-        let loaded = world.load(&format!("names{number}.js"), &source).await;
+        let loaded = env.load(&format!("names{number}.js"), &source).await;
         assert!(loaded.is_ok(), "{package}: {}", loaded.unwrap_err());
     }
 }
 
 #[tokio::test]
-async fn what_is_not_there_says_its_name_when_used() {
-    let world = World::new();
+async fn a_missing_export_throws_an_error_with_its_name() {
+    let env = ManagerEnv::new();
     let source = "import { runPrintMode } from '@earendil-works/pi-coding-agent';\nexport default () => { runPrintMode(); }";
-    let error = world.load("uses.js", source).await.unwrap_err();
+    let error = env.load("uses.js", source).await.unwrap_err();
     assert!(
         error.to_string().contains("pi-coding-agent.runPrintMode"),
         "{error}"
@@ -245,30 +247,30 @@ async fn what_is_not_there_says_its_name_when_used() {
 }
 
 #[tokio::test]
-async fn a_name_is_the_same_however_it_is_asked_for() {
-    let world = World::new();
+async fn an_export_is_identical_for_all_import_forms() {
+    let env = ManagerEnv::new();
     let one = "import { Text } from '@earendil-works/pi-tui';\n\
         import { VERSION, truncateHead } from '@earendil-works/pi-coding-agent';\n\
         export default (pi) => { pi.events.on('compare', (all) => pi.sendMessage({\n\
           same: [all.tui.Text === Text, all.agent.truncateHead === truncateHead, all.old.VERSION === VERSION] })); };";
-    world.load("one.js", one).await.unwrap();
+    env.load("one.js", one).await.unwrap();
     let all = "import * as tui from '@mariozechner/pi-tui';\n\
         import agent from '@earendil-works/pi-coding-agent';\n\
         export default async (pi) => {\n\
           const old = await import('@mariozechner/pi-coding-agent');\n\
           pi.on('turn_start', () => pi.events.emit('compare', { tui, agent, old })); };";
-    world.load("all.js", all).await.unwrap();
-    world.extensions.bind(json!({})).await.unwrap();
-    world.emit(json!({"type": "turn_start"})).await;
-    let sent = serde_json::to_string(&*world.host.told.lock().unwrap()).unwrap();
+    env.load("all.js", all).await.unwrap();
+    env.extensions.bind(json!({})).await.unwrap();
+    env.emit(json!({"type": "turn_start"})).await;
+    let sent = serde_json::to_string(&*env.host.calls.lock().unwrap()).unwrap();
     assert!(sent.contains("[true,true,true]"), "{sent}");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_a_program_says_reaches_an_extension_in_whole_characters() {
-    let world = World::new();
-    // The first letter puts the border of two pieces into the middle of a character.
+async fn exec_output_is_not_split_inside_a_character() {
+    let env = ManagerEnv::new();
+    // The leading `x` makes a chunk boundary fall inside a two-byte character.
     let source = r#"
         const SCRIPT = "printf x; yes é | tr -d '\n' | head -c 300000";
         export default (pi) => pi.on("input", async () => {
@@ -276,14 +278,14 @@ async fn what_a_program_says_reaches_an_extension_in_whole_characters() {
             return { action: "transform", text: `${code} ${stdout.length} ${stdout.includes("�")}` };
         });
     "#;
-    world.load("runs.js", source).await.unwrap();
-    let result = world.emit(json!({"type": "input", "text": ""})).await;
+    env.load("runs.js", source).await.unwrap();
+    let result = env.emit(json!({"type": "input", "text": ""})).await;
     assert_eq!(result["text"], "0 150001 false");
 }
 
 #[tokio::test]
-async fn the_thinking_levels_of_a_model_are_those_it_says() {
-    let world = World::new();
+async fn thinking_levels_follow_the_model_definition() {
+    let env = ManagerEnv::new();
     let source = r#"
         import { clampThinkingLevel, getSupportedThinkingLevels } from "@earendil-works/pi-ai";
         const usual = { reasoning: true };
@@ -293,11 +295,11 @@ async fn the_thinking_levels_of_a_model_are_those_it_says() {
             clampThinkingLevel(usual, "max"), clampThinkingLevel(own, "low"), clampThinkingLevel(own, "max"), clampThinkingLevel(own, "?"),
         ]) }));
     "#;
-    world.load("levels.js", source).await.unwrap();
-    let result = world.emit(json!({"type": "input", "text": ""})).await;
-    let told: Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
+    env.load("levels.js", source).await.unwrap();
+    let result = env.emit(json!({"type": "input", "text": ""})).await;
+    let levels: Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
     assert_eq!(
-        told,
+        levels,
         json!([
             ["off"],
             ["off", "minimal", "low", "medium", "high"],
@@ -311,8 +313,8 @@ async fn the_thinking_levels_of_a_model_are_those_it_says() {
 }
 
 #[tokio::test]
-async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
-    let world = World::new();
+async fn changes_to_builtin_objects_are_reverted_after_loading() {
+    let env = ManagerEnv::new();
     let vandal = r#"
         Array.prototype.map = () => "replaced";
         delete String.prototype.trim;
@@ -322,7 +324,7 @@ async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
         globalThis.Map = 1;
         export default (pi) => pi.registerCommand("paint", { handler() {} });
     "#;
-    let registered = world.load("vandal.js", vandal).await.unwrap();
+    let registered = env.load("vandal.js", vandal).await.unwrap();
     assert_eq!(registered["commands"][0]["name"], "paint");
     let neighbor = r#"
         export default (pi) => pi.on("input", () => ({
@@ -330,7 +332,7 @@ async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
             text: [[" a "].map((it) => it.trim())[0], new Map([[1, "b"]]).get(1), /x/g.flags, [1, 2].last(), (1234).toLocaleString()].join(" "),
         }));
     "#;
-    world.load("neighbor.js", neighbor).await.unwrap();
+    env.load("neighbor.js", neighbor).await.unwrap();
     let event = json!({"type": "input", "text": "x", "source": "rpc"});
-    assert_eq!(world.emit(event).await["text"], "a b g 2 1,234");
+    assert_eq!(env.emit(event).await["text"], "a b g 2 1,234");
 }

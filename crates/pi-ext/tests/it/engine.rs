@@ -1,4 +1,4 @@
-//! Starting, calling, ending.
+//! Starting, calling and stopping the engine.
 
 use std::time::Duration;
 
@@ -6,28 +6,27 @@ use pi_ext::{CallOptions, EngineError};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::EngineEnv;
 
 #[tokio::test]
 async fn nothing_starts_before_the_first_use() {
-    let world = World::new(&[("a.ts", "export const f = () => 1;")]);
-    assert!(!world.engine.is_started());
-    world.load("a.ts").await.unwrap();
-    assert!(world.engine.is_started());
+    let env = EngineEnv::new(&[("a.ts", "export const f = () => 1;")]);
+    assert!(!env.engine.is_started());
+    env.load("a.ts").await.unwrap();
+    assert!(env.engine.is_started());
 }
 
 #[tokio::test]
 async fn exported_functions_are_called_with_json() {
-    let world = World::new(&[(
+    let env = EngineEnv::new(&[(
         "a.ts",
         "export function add(a: number, b: { c: number }) { return { sum: a + b.c, u: undefined }; }\n\
          export async function later(x: string) { await null; return [x, new Date(0)]; }\n\
          export const nothing = () => {};",
     )]);
-    let path = world.path("a.ts");
+    let path = env.path("a.ts");
     let call = |export: &'static str, arguments| {
-        world
-            .engine
+        env.engine
             .call(&path, export, arguments, CallOptions::default())
     };
     assert_eq!(
@@ -49,8 +48,8 @@ async fn exported_functions_are_called_with_json() {
 }
 
 #[tokio::test]
-async fn errors_show_the_authors_file_and_line() {
-    let world = World::new(&[
+async fn errors_show_the_original_file_and_line() {
+    let env = EngineEnv::new(&[
         (
             "lib/deep.ts",
             "interface Gone {\n  a: string;\n}\n\nexport enum E { A }\n\nexport function deep(x: Gone): never {\n  \
@@ -62,56 +61,56 @@ async fn errors_show_the_authors_file_and_line() {
          await null;\n  deep({ a: 'far' } as never);\n}\n",
         ),
     ]);
-    let Err(EngineError::Thrown(thrown)) = world.call("a.ts", "run").await else {
-        panic!("it must throw");
+    let Err(EngineError::Exception(thrown)) = env.call("a.ts", "run").await else {
+        panic!("expected an exception");
     };
     assert_eq!(thrown.name, "RangeError");
     let stack = thrown.stack.unwrap();
     assert!(stack.starts_with("RangeError: too "), "{stack}");
     assert!(
-        stack.contains(&format!("at deep ({}:8:", world.path("lib/deep.ts"))),
+        stack.contains(&format!("at deep ({}:8:", env.path("lib/deep.ts"))),
         "{stack}"
     );
     assert!(
-        stack.contains(&format!("{}:7:", world.path("a.ts"))),
+        stack.contains(&format!("{}:7:", env.path("a.ts"))),
         "{stack}"
     );
 }
 
 #[tokio::test]
-async fn a_syntax_error_names_its_place() {
-    let world = World::new(&[("bad.ts", "const a = 1;\nconst = 2;\n")]);
-    let error = world.load("bad.ts").await.unwrap_err().to_string();
+async fn a_syntax_error_includes_its_position() {
+    let env = EngineEnv::new(&[("bad.ts", "const a = 1;\nconst = 2;\n")]);
+    let error = env.load("bad.ts").await.unwrap_err().to_string();
     assert!(error.contains("bad.ts:2:7"), "{error}");
 }
 
 #[tokio::test]
-async fn the_console_reaches_the_host_with_the_extension() {
-    let world = World::new(&[(
+async fn console_output_reaches_the_host_with_its_extension() {
+    let env = EngineEnv::new(&[(
         "a.ts",
         "console.log('plain', 'text'); console.error('%s is %d', 'x', 3, { a: [1] });",
     )]);
-    world.load("a.ts").await.unwrap();
-    assert_eq!(world.printed(), ["plain text", "x is 3 { a: [ 1 ] }"]);
-    let lines = world.host.lines.lock().unwrap();
+    env.load("a.ts").await.unwrap();
+    assert_eq!(env.printed(), ["plain text", "x is 3 { a: [ 1 ] }"]);
+    let lines = env.host.lines.lock().unwrap();
     assert_eq!(
         lines[0].extension.as_deref(),
-        Some(world.path("a.ts").as_str())
+        Some(env.path("a.ts").as_str())
     );
 }
 
 #[tokio::test]
-async fn the_host_answers_at_once_and_later() {
-    let world = World::with_options(
+async fn host_methods_are_called_synchronously_and_asynchronously() {
+    let env = EngineEnv::with_options(
         &[(
             "a.ts",
-            "import { ask } from 'bridge';\nexport const run = () => ask();",
+            "import { callHost } from 'bridge';\nexport const run = () => callHost();",
         )],
         |options| {
             options.with_virtual_module(
                 "bridge",
                 "import { call, request } from 'pi:host';\n\
-                 export async function ask() {\n\
+                 export async function callHost() {\n\
                    let failure;\n\
                    try { await request('fail'); } catch (error) { failure = error.message; }\n\
                    return [call('now', { a: 1 }), await request('later', [2]), failure];\n\
@@ -119,52 +118,52 @@ async fn the_host_answers_at_once_and_later() {
             )
         },
     );
-    let path = world.path("a.ts");
+    let path = env.path("a.ts");
     assert_eq!(
-        world.call("a.ts", "run").await.unwrap(),
-        json!([[path, "now", { "a": 1 }], [path, "later", [2]], "the host says no"])
+        env.call("a.ts", "run").await.unwrap(),
+        json!([[path, "now", { "a": 1 }], [path, "later", [2]], "host error"])
     );
 }
 
 #[tokio::test]
-async fn replacing_ends_open_calls_and_forgets_everything() {
-    let world = World::new(&[(
+async fn replacing_fails_pending_calls_and_resets_state() {
+    let env = EngineEnv::new(&[(
         "a.ts",
         "let count = 0;\nexport const next = () => ++count;\nexport const hang = () => new Promise(() => {});",
     )]);
-    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(1));
-    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(2));
-    let (hang, ()) = tokio::join!(world.call("a.ts", "hang"), async {
+    assert_eq!(env.call("a.ts", "next").await.unwrap(), json!(1));
+    assert_eq!(env.call("a.ts", "next").await.unwrap(), json!(2));
+    let (hang, ()) = tokio::join!(env.call("a.ts", "hang"), async {
         tokio::task::yield_now().await;
-        world.engine.replace();
+        env.engine.replace();
     });
     assert_eq!(hang.unwrap_err(), EngineError::Stopped);
-    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(1));
+    assert_eq!(env.call("a.ts", "next").await.unwrap(), json!(1));
 }
 
 #[tokio::test]
-async fn shutdown_ends_the_thread() {
-    let world = World::new(&[(
+async fn shutdown_stops_the_thread() {
+    let env = EngineEnv::new(&[(
         "a.ts",
         "setInterval(() => {}, 1); export const f = () => 1;",
     )]);
-    world.call("a.ts", "f").await.unwrap();
-    world.engine.shutdown().await.unwrap();
-    assert!(!world.engine.is_started());
-    world.engine.shutdown().await.unwrap();
+    env.call("a.ts", "f").await.unwrap();
+    env.engine.shutdown().await.unwrap();
+    assert!(!env.engine.is_started());
+    env.engine.shutdown().await.unwrap();
 }
 
 #[tokio::test]
-async fn dropping_the_handle_ends_the_thread() {
-    let world = World::new(&[(
+async fn dropping_the_handle_stops_the_thread() {
+    let env = EngineEnv::new(&[(
         "a.ts",
         "setInterval(() => {}, 1); export const f = () => 1;",
     )]);
-    world.call("a.ts", "f").await.unwrap();
-    let World { engine, host, .. } = world;
+    env.call("a.ts", "f").await.unwrap();
+    let EngineEnv { engine, host, .. } = env;
     drop(engine);
     let ended = async {
-        // The thread holds the host as long as it lives.
+        // The thread holds a reference to the host until it exits.
         while std::sync::Arc::strong_count(&host) > 1 {
             tokio::task::yield_now().await;
         }
@@ -176,8 +175,8 @@ async fn dropping_the_handle_ends_the_thread() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_behind_a_link_is_one_module() {
-    let world = World::new(&[
+async fn a_symlinked_file_is_loaded_once() {
+    let env = EngineEnv::new(&[
         (
             "real/a.ts",
             "import { here } from './b';\nlet count = 0;\nexport const up = () => ++count;\nexport const where = () => [here(), import.meta.filename];",
@@ -187,49 +186,49 @@ async fn a_file_behind_a_link_is_one_module() {
             "import { up } from './a';\nexport const here = () => up();",
         ),
     ]);
-    std::os::unix::fs::symlink(world.root.join("real"), world.root.join("link")).unwrap();
-    let value = world.call("link/a.ts", "where").await.unwrap();
-    assert_eq!(value, json!([1, world.path("real/a.ts")]));
-    assert_eq!(world.call("link/a.ts", "up").await.unwrap(), json!(2));
+    std::os::unix::fs::symlink(env.root.join("real"), env.root.join("link")).unwrap();
+    let value = env.call("link/a.ts", "where").await.unwrap();
+    assert_eq!(value, json!([1, env.path("real/a.ts")]));
+    assert_eq!(env.call("link/a.ts", "up").await.unwrap(), json!(2));
 }
 
 #[tokio::test]
 async fn a_hundred_reloads_do_not_grow() {
-    let world = World::new(&[(
+    let env = EngineEnv::new(&[(
         "a.ts",
         "import { Buffer } from 'node:buffer';\nsetInterval(() => {}, 1000);\n\
          export const f = () => Buffer.from('x').length;",
     )]);
     let mut sizes = Vec::new();
     for _ in 0..100 {
-        world.call("a.ts", "f").await.unwrap();
-        sizes.push(world.engine.memory_used().await.unwrap());
-        world.engine.shutdown().await.unwrap();
+        env.call("a.ts", "f").await.unwrap();
+        sizes.push(env.engine.memory_used().await.unwrap());
+        env.engine.shutdown().await.unwrap();
     }
     let (first, last) = (sizes[1], sizes[99]);
     assert!(last.abs_diff(first) < 4096, "{first} then {last}");
 }
 
 #[tokio::test]
-async fn what_is_loaded_when_it_is_used_is_loaded_once() {
-    let world = World::new(&[(
+async fn lazily_loaded_modules_are_loaded_once() {
+    let env = EngineEnv::new(&[(
         "a.ts",
         "export const f = () => { for (let i = 0; i < 1000; i++) (1234.5).toLocaleString(); };",
     )]);
     let mut sizes = Vec::new();
     for _ in 0..3 {
-        world.call("a.ts", "f").await.unwrap();
-        sizes.push(world.engine.memory_used().await.unwrap());
+        env.call("a.ts", "f").await.unwrap();
+        sizes.push(env.engine.memory_used().await.unwrap());
     }
     assert!(sizes[2].abs_diff(sizes[1]) < 4096, "{sizes:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_with_its_time() {
-    let world = World::new(&[("a.ts", "export const hang = () => new Promise(() => {});")]);
-    let path = world.path("a.ts");
-    let options = CallOptions::default().within(Duration::from_secs(30));
-    let error = world
+async fn a_call_times_out() {
+    let env = EngineEnv::new(&[("a.ts", "export const hang = () => new Promise(() => {});")]);
+    let path = env.path("a.ts");
+    let options = CallOptions::default().with_timeout(Duration::from_secs(30));
+    let error = env
         .engine
         .call(&path, "hang", Vec::new(), options)
         .await

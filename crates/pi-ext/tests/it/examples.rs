@@ -1,9 +1,9 @@
-//! The example extensions of the TypeScript pi, where they are installed: each is transformed,
-//! parsed and linked, with stand-ins for the modules of pi.
+//! Transpiles and links the example extensions of the TypeScript pi, if they are installed, with
+//! stubs for pi's modules.
 
 use std::path::{Path, PathBuf};
 
-use crate::support::World;
+use crate::support::EngineEnv;
 
 const PI_MODULES: [&str; 7] = [
     "@earendil-works/pi-coding-agent",
@@ -15,16 +15,16 @@ const PI_MODULES: [&str; 7] = [
     "@sinclair/typebox",
 ];
 
-fn folder() -> Option<PathBuf> {
+fn directory() -> Option<PathBuf> {
     let home = std::env::home_dir()?;
     let package = "node_modules/@earendil-works/pi-coding-agent/examples/extensions";
-    let folder = home.join(".cache/pi-peer").join(package);
-    folder.is_dir().then_some(folder)
+    let directory = home.join(".cache/pi-peer").join(package);
+    directory.is_dir().then_some(directory)
 }
 
-/// Lists what discovery would load: files, and folders with an index.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+/// Lists the entry points that discovery would load: files, and directories with an index.
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter_map(|path| {
@@ -41,8 +41,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a module whose every asked-for name is something that can be called and extended.
-fn stand_in(sources: &[String], module: &str) -> String {
+/// Returns the source of a module in which every imported name can be called and extended.
+fn stub_module(sources: &[String], module: &str) -> String {
     let mut names: Vec<String> = sources
         .iter()
         .flat_map(|source| {
@@ -76,7 +76,7 @@ fn stand_in(sources: &[String], module: &str) -> String {
     )
 }
 
-/// What is put together into paths at the top level has to be text.
+/// Some exports are used to build paths at the top level and must be strings.
 fn value_of(name: &str) -> String {
     match name {
         "getAgentDir" => "() => '/nowhere/agent'".to_owned(),
@@ -85,8 +85,8 @@ fn value_of(name: &str) -> String {
     }
 }
 
-fn all_sources(folder: &Path, sources: &mut Vec<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+fn all_sources(directory: &Path, sources: &mut Vec<String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             if path.file_name().is_none_or(|name| name != "node_modules") {
@@ -99,35 +99,35 @@ fn all_sources(folder: &Path, sources: &mut Vec<String>) {
 }
 
 #[tokio::test]
-async fn the_reference_examples_transform_parse_and_link() {
-    let Some(folder) = folder() else {
-        println!("skipped: the examples of the TypeScript pi are not installed");
+async fn the_reference_examples_transpile_and_link() {
+    let Some(directory) = directory() else {
+        println!("skipped: the TypeScript pi is not installed");
         return;
     };
     let mut sources = Vec::new();
-    all_sources(&folder, &mut sources);
-    let world = World::with_options(&[], |mut options| {
+    all_sources(&directory, &mut sources);
+    let env = EngineEnv::with_options(&[], |mut options| {
         for module in PI_MODULES {
-            options = options.with_virtual_module(module, stand_in(&sources, module));
+            options = options.with_virtual_module(module, stub_module(&sources, module));
         }
         options
     });
-    let entries = entries(&folder);
+    let entries = entries(&directory);
     let mut failures = Vec::new();
     for entry in &entries {
-        if let Err(error) = world.engine.load(entry).await {
+        if let Err(error) = env.engine.load(entry).await {
             failures.push(format!(
                 "{}: {error}",
-                entry.strip_prefix(&folder).unwrap().display()
+                entry.strip_prefix(&directory).unwrap().display()
             ));
         }
     }
     println!(
-        "{} of {} examples load",
+        "loaded {} of {} examples",
         entries.len() - failures.len(),
         entries.len()
     );
-    // What is left needs packages that are not installed beside it.
+    // Some examples need packages that are not installed.
     failures.retain(|failure| !failure.contains("Cannot find package"));
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(!entries.is_empty());

@@ -1,12 +1,12 @@
-//! The globals extensions expect.
+//! Global objects available to extensions.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::support::{World, evaluate};
+use crate::support::{EngineEnv, evaluate};
 
 #[tokio::test]
-async fn every_global_can_be_named() {
+async fn all_globals_are_defined() {
     let names = "Event EventTarget CustomEvent AbortController AbortSignal DOMException TextEncoder \
         TextDecoder atob btoa URL URLSearchParams ReadableStream WritableStream TransformStream \
         TextDecoderStream TextEncoderStream ByteLengthQueuingStrategy CountQueuingStrategy Blob File \
@@ -58,7 +58,7 @@ async fn text_and_bytes() {
 }
 
 #[tokio::test]
-async fn addresses() {
+async fn urls() {
     let value = evaluate(
         "const url = new URL('../b?x=1&y=a+b#h', 'https://user:pw@example.com:8080/a/c');\n\
          url.searchParams.append('z', 'ü&'); url.pathname = '/new path'; url.port = '443';\n\
@@ -111,7 +111,7 @@ async fn abort_signals_and_events() {
 }
 
 #[tokio::test]
-async fn structured_clone_copies_what_can_be_copied() {
+async fn structured_clone_copies_supported_types() {
     let value = evaluate(
         "const a: any = { d: new Date(5), m: new Map([[1, new Set([2])]]), b: new Uint8Array([1, 2]), e: new TypeError('x'), n: [1, , 3] };\n\
          a.self = a; const b = structuredClone(a); let bad; try { structuredClone({ f() {} }); } catch (e: any) { bad = e.name; }\n\
@@ -199,19 +199,19 @@ async fn numbers_dates_and_segments_in_english() {
 }
 
 #[tokio::test]
-async fn process_tells_what_it_was_given() {
-    let world = World::new(&[(
+async fn process_exposes_the_configured_values() {
+    let env = EngineEnv::new(&[(
         "main.ts",
         "export function run() {\n  process.stdout.write('half '); process.stdout.write('line\\n'); process.env.NEW = 'x';\n\
            let exit; try { process.exit(1); } catch (e: any) { exit = e.message; }\n\
            return [process.cwd(), process.env.GREETING, process.env.NEW, process.argv.slice(1), process.execPath, process.pid > 0,\n\
              process.platform.length > 0, process.hrtime.bigint() > 0n, process.versions.node.split('.').length, exit];\n}",
     )]);
-    let value = world.call("main.ts", "run").await.unwrap();
+    let value = env.call("main.ts", "run").await.unwrap();
     assert_eq!(
         value,
         json!([
-            world.root,
+            env.root,
             "hello",
             "x",
             ["--print"],
@@ -220,10 +220,10 @@ async fn process_tells_what_it_was_given() {
             true,
             true,
             3,
-            "process.exit() is not available to extensions: it would end the whole program"
+            "process.exit() is not available to extensions: it would terminate pi"
         ])
     );
-    assert_eq!(world.printed(), ["half line"]);
+    assert_eq!(env.printed(), ["half line"]);
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn fetch_streams_and_aborts() {
                         let text = format!("{has_type} {body}");
                         format!("HTTP/1.1 201 Created\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}", text.len())
                     }
-                    // A chunk, and then nothing for ever.
+                    // One chunk, then the connection stays open.
                     _ => "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_owned(),
                 };
                 stream.write_all(reply.as_bytes()).await.unwrap();

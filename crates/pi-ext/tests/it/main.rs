@@ -1,11 +1,11 @@
-//! The engine through its public face: real files, real processes, loopback only.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Tests of the public API with real files and processes, and only loopback networking.
+#![expect(clippy::unwrap_used, reason = "unwrapping is fine in tests")]
 
 mod api;
-mod budgets;
 mod engine;
 mod examples;
 mod globals;
+mod limits;
 mod modules;
 mod node_fixtures;
 mod node_host;
@@ -14,10 +14,10 @@ mod support;
 mod undici;
 
 #[test]
-fn no_file_of_this_folder_is_forgotten() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+fn all_test_files_are_listed() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let main = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
@@ -25,7 +25,7 @@ fn no_file_of_this_folder_is_forgotten() {
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(
             name == "main" || main.contains(&format!("mod {name};")),
-            "{name} is not listed"
+            "`mod {name};` is missing"
         );
     }
 }

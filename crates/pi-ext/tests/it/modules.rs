@@ -1,20 +1,20 @@
-//! Imports of every kind.
+//! Module loading: ES modules, CommonJS, JSON, packages and builtins.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::EngineEnv;
 
 async fn run(files: &[(&str, &str)]) -> Value {
-    let world = World::new(files);
-    match world.call("main.ts", "run").await {
+    let env = EngineEnv::new(files);
+    match env.call("main.ts", "run").await {
         Ok(value) => value,
         Err(error) => panic!("{error:#?}"),
     }
 }
 
 #[tokio::test]
-async fn files_of_every_kind_are_imported() {
+async fn all_file_types_can_be_imported() {
     let value = run(&[
         (
             "one.ts",
@@ -40,7 +40,7 @@ async fn files_of_every_kind_are_imported() {
 }
 
 #[tokio::test]
-async fn commonjs_and_es_modules_meet() {
+async fn commonjs_and_es_modules_interoperate() {
     let value = run(&[
         ("node_modules/plain/package.json", r#"{"name":"plain","main":"index.js"}"#),
         ("node_modules/plain/index.js", "exports.a = 1; exports.b = function () { return this === undefined ? 's' : 'm'; };"),
@@ -80,8 +80,8 @@ async fn commonjs_and_es_modules_meet() {
 }
 
 #[tokio::test]
-async fn names_that_files_pass_on_in_circles_are_found_once() {
-    // Each of the files passes on all of them, so that the ways through them are without number.
+async fn cyclic_reexports_are_resolved_once() {
+    // Every file re-exports all files, so the number of paths through them is exponential.
     let count = 24;
     let all: Vec<String> = (0..count)
         .map(|number| format!("__exportStar(require('./f{number}'), exports);"))
@@ -105,12 +105,12 @@ async fn names_that_files_pass_on_in_circles_are_found_once() {
         .iter()
         .map(|(name, source)| (name.as_str(), source.as_str()));
     let files: Vec<(&str, &str)> = files.collect();
-    // The names, and the default.
+    // All names and the default export.
     assert_eq!(run(&files).await, json!([0, 23, count + 1]));
 }
 
 #[tokio::test]
-async fn modules_know_where_they_are() {
+async fn modules_have_their_location() {
     let files = [
         ("lib/helper.cjs", "module.exports = 'helped';"),
         (
@@ -132,7 +132,7 @@ async fn modules_know_where_they_are() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_when_it_is_used_and_not_before() {
+async fn missing_features_throw_when_used() {
     let value = run(&[(
         "main.ts",
         "import { Worker, isMainThread } from 'node:worker_threads';\nimport cluster from 'cluster';\n\
@@ -143,7 +143,7 @@ async fn what_is_missing_is_named_when_it_is_used_and_not_before() {
            isMainThread, attempt(() => require('inspector').open())];",
     )])
     .await;
-    let unavailable = |name: &str| format!("{name} is not available to extensions in this program");
+    let unavailable = |name: &str| format!("{name} is not available to extensions");
     assert_eq!(
         value,
         json!([
@@ -158,9 +158,9 @@ async fn what_is_missing_is_named_when_it_is_used_and_not_before() {
 }
 
 #[tokio::test]
-async fn a_missing_package_says_what_to_do() {
-    let world = World::new(&[("main.ts", "import x from 'not-installed';\nx();")]);
-    let error = world.load("main.ts").await.unwrap_err().to_string();
+async fn a_missing_package_error_includes_a_hint() {
+    let env = EngineEnv::new(&[("main.ts", "import x from 'not-installed';\nx();")]);
+    let error = env.load("main.ts").await.unwrap_err().to_string();
     assert!(
         error.contains("Cannot find package 'not-installed'"),
         "{error}"
@@ -169,8 +169,8 @@ async fn a_missing_package_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_missing_export_stops_only_that_extension() {
-    let world = World::new(&[
+async fn a_missing_export_fails_only_that_extension() {
+    let env = EngineEnv::new(&[
         ("lib.ts", "export const here = 1;"),
         ("bad.ts", "import { gone } from './lib';\ngone();"),
         (
@@ -178,15 +178,15 @@ async fn a_missing_export_stops_only_that_extension() {
             "import { here } from './lib';\nexport const f = () => here;",
         ),
     ]);
-    let error = world.load("bad.ts").await.unwrap_err().to_string();
+    let error = env.load("bad.ts").await.unwrap_err().to_string();
     assert!(error.contains("gone"), "{error}");
-    assert_eq!(world.call("good.ts", "f").await.unwrap(), json!(1));
-    assert!(world.load("bad.ts").await.is_err());
+    assert_eq!(env.call("good.ts", "f").await.unwrap(), json!(1));
+    assert!(env.load("bad.ts").await.is_err());
 }
 
 #[tokio::test]
-async fn virtual_modules_come_before_packages() {
-    let world = World::with_options(
+async fn virtual_modules_take_precedence_over_packages() {
+    let env = EngineEnv::with_options(
         &[
             ("node_modules/typebox/index.js", "exports.who = 'package';"),
             (
@@ -196,15 +196,12 @@ async fn virtual_modules_come_before_packages() {
         ],
         |options| options.with_virtual_module("typebox", "export const who = 'virtual';"),
     );
-    assert_eq!(
-        world.call("main.ts", "run").await.unwrap(),
-        json!("virtual")
-    );
+    assert_eq!(env.call("main.ts", "run").await.unwrap(), json!("virtual"));
 }
 
 #[tokio::test]
-async fn a_cycle_through_require_is_an_error_and_no_crash() {
-    let world = World::new(&[
+async fn a_cycle_through_require_is_an_error() {
+    let env = EngineEnv::new(&[
         ("good.ts", "export const f = () => 1;"),
         ("main.ts", "import './mid.cjs';\nexport const x = 1;"),
         ("mid.cjs", "require('./back.mjs');"),
@@ -219,21 +216,21 @@ async fn a_cycle_through_require_is_an_error_and_no_crash() {
         ("direct-back.mjs", "import './direct.ts';"),
     ]);
     for name in ["direct.ts", "main.ts"] {
-        let error = world.load(name).await.unwrap_err().to_string();
+        let error = env.load(name).await.unwrap_err().to_string();
         assert!(error.contains("still running"), "{name}: {error}");
     }
-    assert_eq!(world.call("good.ts", "f").await.unwrap(), json!(1));
+    assert_eq!(env.call("good.ts", "f").await.unwrap(), json!(1));
 }
 
 #[tokio::test]
-async fn the_cache_is_used_and_survives_damage() {
+async fn the_cache_recovers_from_corruption() {
     let cache = tempfile::tempdir().unwrap();
     let source = "type A = string;\nexport const run = (): A => 'cached';";
     for round in 0..3 {
-        let world = World::with_options(&[("main.ts", source)], |options| {
+        let env = EngineEnv::with_options(&[("main.ts", source)], |options| {
             options.with_cache(pi_ext::SourceCache::new(cache.path()))
         });
-        assert_eq!(world.call("main.ts", "run").await.unwrap(), json!("cached"));
+        assert_eq!(env.call("main.ts", "run").await.unwrap(), json!("cached"));
         let entries: Vec<_> = std::fs::read_dir(cache.path()).unwrap().collect();
         assert_eq!(entries.len(), 1, "round {round}");
         if round == 1 {
@@ -243,15 +240,15 @@ async fn the_cache_is_used_and_survives_damage() {
 }
 
 #[tokio::test]
-async fn native_code_is_named_as_such() {
-    let world = World::new(&[
+async fn native_addons_are_rejected() {
+    let env = EngineEnv::new(&[
         ("imports.ts", "import addon from './addon.node';\naddon();"),
         ("requires.cjs", "require('./addon.node');"),
     ]);
-    crate::support::write(&world.root.join("addon.node"), b"\x7fELF\xff\xfe");
+    crate::support::write(&env.root.join("addon.node"), b"\x7fELF\xff\xfe");
     for name in ["imports.ts", "requires.cjs"] {
-        let error = world.load(name).await.unwrap_err().to_string();
-        let expected = format!("{} is native code for Node", world.path("addon.node"));
+        let error = env.load(name).await.unwrap_err().to_string();
+        let expected = format!("{} is a native Node addon", env.path("addon.node"));
         assert!(error.contains(&expected), "{name}: {error}");
     }
 }

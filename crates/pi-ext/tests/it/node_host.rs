@@ -1,28 +1,31 @@
-//! Extensions on Node. What needs a real one is passed over where there is none that is new enough.
+//! Extensions on Node. Tests that need Node are skipped if no recent version is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use pi_ext::{
-    ConsoleLine, EngineError, EngineOptions, ExtensionHost, Extensions, Fault, FaultKind, Host,
-    HostError, HostFuture, NodeHostError, ProcessInfo,
+    ConsoleLine, EngineError, EngineHost, EngineOptions, ExtensionFault, ExtensionHost,
+    ExtensionManager, FaultKind, HostError, HostFuture, NodeHostError, ProcessInfo,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// Returns a path with the Node of the TypeScript pi first, where that is installed.
+/// Returns a `PATH` that starts with the Node of the TypeScript pi, if that is installed.
 fn path_with_node() -> String {
     let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
     let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
-    let folder = peer.unwrap_or_default().join("node_modules/.bin");
+    let directory = peer.unwrap_or_default().join("node_modules/.bin");
     let path = std::env::var("PATH").unwrap_or_default();
-    format!("{}:{path}", folder.display())
+    format!("{}:{path}", directory.display())
 }
 
-/// Returns whether there is a Node that can run extensions; says so where there is none.
-#[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
+/// Returns whether a suitable Node is installed; prints a note if not.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
 fn has_node() -> bool {
     let version = Command::new("node")
         .arg("--version")
@@ -32,31 +35,31 @@ fn has_node() -> bool {
     let version = version.unwrap_or_default();
     let mut parts = version.trim().trim_start_matches('v').split('.');
     let mut next = || parts.next().and_then(|part| part.parse::<u32>().ok());
-    let fits = matches!((next(), next()), (Some(22), Some(15..)) | (Some(24..), _));
-    if !fits {
-        println!("passed over: no Node 22.15 or newer on PATH, but {version:?}");
+    let is_suitable = matches!((next(), next()), (Some(22), Some(15..)) | (Some(24..), _));
+    if !is_suitable {
+        println!("skipped: needs Node 22.15 or newer, found {version:?}");
     }
-    fits
+    is_suitable
 }
 
-struct Program {
-    told: Mutex<Vec<(String, Value)>>,
+struct NodeTestHost {
+    calls: Mutex<Vec<(String, Value)>>,
     printed: Mutex<Vec<ConsoleLine>>,
-    faults: mpsc::UnboundedSender<Fault>,
+    faults: mpsc::UnboundedSender<ExtensionFault>,
 }
 
-impl Host for Program {
+impl EngineHost for NodeTestHost {
     fn console(&self, line: ConsoleLine) {
         self.printed.lock().unwrap().push(line);
     }
 
-    fn fault(&self, fault: Fault) {
+    fn fault(&self, fault: ExtensionFault) {
         drop(self.faults.send(fault));
     }
 
     fn call(&self, _: Option<&str>, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let told = (method.to_owned(), arguments);
-        self.told.lock().unwrap().push(told);
+        let call = (method.to_owned(), arguments);
+        self.calls.lock().unwrap().push(call);
         match method {
             "context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
             _ => Ok(Value::Null),
@@ -64,8 +67,8 @@ impl Host for Program {
     }
 
     fn request(&self, _: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        let is_question = method == "ui.ask" && arguments["kind"] == "select";
-        if is_question {
+        let is_select = method == "ui.ask" && arguments["kind"] == "select";
+        if is_select {
             Box::pin(std::future::ready(Ok(json!("b"))))
         } else {
             Box::pin(std::future::pending())
@@ -73,17 +76,17 @@ impl Host for Program {
     }
 }
 
-struct World {
-    host: Arc<Program>,
-    faults: mpsc::UnboundedReceiver<Fault>,
-    extensions: Extensions,
+struct NodeHostEnv {
+    host: Arc<NodeTestHost>,
+    faults: mpsc::UnboundedReceiver<ExtensionFault>,
+    extensions: ExtensionManager,
 }
 
-impl World {
+impl NodeHostEnv {
     fn new(path: &str) -> Self {
         let (sender, faults) = mpsc::unbounded_channel();
-        let host = Arc::new(Program {
-            told: Mutex::default(),
+        let host = Arc::new(NodeTestHost {
+            calls: Mutex::default(),
             printed: Mutex::default(),
             faults: sender,
         });
@@ -96,7 +99,7 @@ impl World {
         Self {
             host,
             faults,
-            extensions: Extensions::new(options),
+            extensions: ExtensionManager::new(options),
         }
     }
 
@@ -104,8 +107,8 @@ impl World {
         Self::new(&path_with_node())
     }
 
-    async fn load(&self, name: &str, place: ExtensionHost) -> Result<Value, EngineError> {
-        self.extensions.load_in(&fixture(name), place).await
+    async fn load(&self, name: &str, host: ExtensionHost) -> Result<Value, EngineError> {
+        self.extensions.load_on(&fixture(name), host).await
     }
 
     async fn command(&self, name: &str) -> Result<(), EngineError> {
@@ -114,38 +117,34 @@ impl World {
         self.extensions.run_command(extension, name, "").await
     }
 
-    fn told(&self, method: &str) -> Vec<Value> {
-        let told = self.host.told.lock().unwrap();
-        let same = told.iter().filter(|(known, _)| known == method);
-        same.map(|(_, arguments)| arguments.clone()).collect()
+    fn calls(&self, method: &str) -> Vec<Value> {
+        let calls = self.host.calls.lock().unwrap();
+        let matching = calls.iter().filter(|(known, _)| known == method);
+        matching.map(|(_, arguments)| arguments.clone()).collect()
     }
 }
 
 fn fixture(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/node_host");
-    folder.join(name)
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/node_host");
+    directory.join(name)
 }
 
 #[tokio::test]
-async fn an_extension_runs_on_node_with_what_only_node_has() {
+async fn an_extension_on_node_can_use_webassembly() {
     if !has_node() {
         return;
     }
-    let world = World::with_node();
-    let registered = world.load("worker.ts", ExtensionHost::Node).await.unwrap();
+    let env = NodeHostEnv::with_node();
+    let registered = env.load("worker.ts", ExtensionHost::Node).await.unwrap();
     assert_eq!(registered["tools"][0]["name"], "add");
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
-    world
-        .extensions
-        .bind(json!({ "loud": true }))
-        .await
-        .unwrap();
-    assert!(!world.extensions.engine().is_started());
+    env.extensions.bind(json!({ "loud": true })).await.unwrap();
+    assert!(!env.extensions.engine().is_started());
 
     let worker = fixture("worker.ts");
     let worker = worker.to_str().unwrap();
     let arguments = json!({ "a": 2, "b": 40 });
-    let running = world
+    let running = env
         .extensions
         .execute_tool(worker, "add", "call-1", arguments, 7);
     let result = running.await.unwrap();
@@ -158,138 +157,137 @@ async fn an_extension_runs_on_node_with_what_only_node_has() {
             "flag": true,
         })
     );
-    let update = world.told("tool.update");
+    let update = env.calls("tool.update");
     assert_eq!(update[0]["signalId"], 7);
     assert_eq!(update[0]["partial"]["content"][0]["text"], "adding");
 }
 
 #[tokio::test]
-async fn dialogs_are_answered_and_withdrawn_and_prints_are_charged() {
+async fn dialogs_can_be_aborted_and_console_output_is_attributed() {
     if !has_node() {
         return;
     }
-    let world = World::with_node();
-    world.load("worker.ts", ExtensionHost::Node).await.unwrap();
-    world.extensions.bind(json!({})).await.unwrap();
-    world.command("ask").await.unwrap();
+    let env = NodeHostEnv::with_node();
+    env.load("worker.ts", ExtensionHost::Node).await.unwrap();
+    env.extensions.bind(json!({})).await.unwrap();
+    env.command("ask").await.unwrap();
     assert_eq!(
-        world.told("entry.append"),
+        env.calls("entry.append"),
         [json!({
             "customType": "answers",
             "data": { "answer": "b", "withdrawn": false, "half": "\u{fffd}" },
         })]
     );
-    let printed = world.host.printed.lock().unwrap();
+    let printed = env.host.printed.lock().unwrap();
     assert_eq!(printed[0].text, "asking { deep: [ 1 ] }");
     let extension = printed[0].extension.clone().map(PathBuf::from);
     assert_eq!(extension, Some(fixture("worker.ts")));
 }
 
 #[tokio::test]
-async fn extensions_in_both_places_hear_of_an_event_one_after_the_other() {
+async fn extensions_on_both_hosts_receive_events_in_order() {
     if !has_node() {
         return;
     }
-    let world = World::with_node();
-    world.load("worker.ts", ExtensionHost::Node).await.unwrap();
-    let registered = world
+    let env = NodeHostEnv::with_node();
+    env.load("worker.ts", ExtensionHost::Node).await.unwrap();
+    let registered = env
         .load("neighbor.ts", ExtensionHost::Embedded)
         .await
         .unwrap();
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
-    world.extensions.bind(json!({})).await.unwrap();
-    let event = json!({ "type": "input", "text": "said" });
-    let result = world.extensions.emit(1, Some(event), None).await.unwrap();
+    env.extensions.bind(json!({})).await.unwrap();
+    let event = json!({ "type": "input", "text": "hello" });
+    let result = env.extensions.emit(1, Some(event), None).await.unwrap();
     assert_eq!(
         result,
-        json!({ "action": "transform", "text": "said here on Node" })
+        json!({ "action": "transform", "text": "hello here on Node" })
     );
     let event = json!({ "type": "tool_call", "toolName": "fail", "input": {} });
-    let result = world.extensions.emit(2, Some(event), None).await.unwrap();
+    let result = env.extensions.emit(2, Some(event), None).await.unwrap();
     assert_eq!(result, json!({ "failure": "not like this" }));
 }
 
 #[tokio::test]
-async fn what_nobody_catches_is_told_and_the_extension_goes_on() {
+async fn uncaught_errors_are_reported_and_the_extension_keeps_running() {
     if !has_node() {
         return;
     }
-    let mut world = World::with_node();
-    world.load("worker.ts", ExtensionHost::Node).await.unwrap();
-    world.command("late").await.unwrap();
-    let fault = world.faults.recv().await.unwrap();
+    let mut env = NodeHostEnv::with_node();
+    env.load("worker.ts", ExtensionHost::Node).await.unwrap();
+    env.command("late").await.unwrap();
+    let fault = env.faults.recv().await.unwrap();
     assert_eq!(fault.kind, FaultKind::Uncaught);
     assert_eq!(fault.message, "TypeError: too late");
     let stack = fault.stack.unwrap();
     assert!(stack.contains("worker.ts:45"), "{stack}");
-    world.command("leave").await.unwrap();
-    let refused = world.told("error");
-    let refused = refused[0]["error"].as_str().unwrap();
-    assert!(refused.starts_with("process.exit()"), "{refused}");
-    world.command("ask").await.unwrap();
+    env.command("leave").await.unwrap();
+    let errors = env.calls("error");
+    let message = errors[0]["error"].as_str().unwrap();
+    assert!(message.starts_with("process.exit()"), "{message}");
+    env.command("ask").await.unwrap();
 }
 
 #[tokio::test]
-async fn the_end_of_node_sets_its_extensions_aside_and_no_others() {
+async fn an_exit_of_node_affects_only_its_extensions() {
     if !has_node() {
         return;
     }
-    let mut world = World::with_node();
-    world.load("worker.ts", ExtensionHost::Node).await.unwrap();
-    world
-        .load("neighbor.ts", ExtensionHost::Embedded)
+    let mut env = NodeHostEnv::with_node();
+    env.load("worker.ts", ExtensionHost::Node).await.unwrap();
+    env.load("neighbor.ts", ExtensionHost::Embedded)
         .await
         .unwrap();
-    let crashed = world.command("crash").await.unwrap_err();
-    let is_ended = matches!(&crashed, EngineError::Node(NodeHostError::Ended(_)));
-    assert!(is_ended, "{crashed}");
-    let fault = world.faults.recv().await.unwrap();
-    assert_eq!(fault.kind, FaultKind::HostEnded);
+    let crashed = env.command("crash").await.unwrap_err();
+    let has_exited = matches!(&crashed, EngineError::Node(NodeHostError::Exited(_)));
+    assert!(has_exited, "{crashed}");
+    let fault = env.faults.recv().await.unwrap();
+    assert_eq!(fault.kind, FaultKind::NodeExited);
     assert_eq!(fault.message, crashed.to_string());
-    assert_eq!(world.command("ask").await, Err(crashed));
-    let event = json!({ "type": "input", "text": "said" });
-    let result = world.extensions.emit(1, Some(event), None).await.unwrap();
-    assert_eq!(result["text"], "said here");
+    assert_eq!(env.command("ask").await, Err(crashed));
+    let event = json!({ "type": "input", "text": "hello" });
+    let result = env.extensions.emit(1, Some(event), None).await.unwrap();
+    assert_eq!(result["text"], "hello here");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn without_node_the_extension_says_what_to_install() {
-    let folder = tempfile::tempdir().unwrap();
-    let world = World::new(folder.path().to_str().unwrap());
-    let missing = world.load("worker.ts", ExtensionHost::Node).await;
+async fn a_missing_node_is_reported_with_a_hint() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = NodeHostEnv::new(directory.path().to_str().unwrap());
+    let missing = env.load("worker.ts", ExtensionHost::Node).await;
     assert_eq!(missing, Err(EngineError::Node(NodeHostError::NotFound)));
     let message = missing.unwrap_err().to_string();
     assert!(message.contains("install Node 22.15 or newer"), "{message}");
-    let loaded = world.load("neighbor.ts", ExtensionHost::Embedded).await;
+    let loaded = env.load("neighbor.ts", ExtensionHost::Embedded).await;
     assert_eq!(loaded.unwrap()["events"], json!(["input"]));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_node_that_is_too_old_or_breaks_is_named() {
+async fn an_outdated_or_broken_node_is_reported() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let cases = [
         (
-            r#"printf '\036{"kind":"unfit","version":"18.2.0"}\n'; cat >/dev/null"#,
+            r#"printf '\036{"kind":"unsupported","version":"18.2.0"}\n'; cat >/dev/null"#,
             "Node 18.2.0 is too old to run extensions; install Node 22.15 or newer",
         ),
         (
             "echo 'node: bad option: --input-type' >&2; echo 'SyntaxError: no' >&2; exit 9",
-            "Node has ended (exit status: 9: SyntaxError: no), and the extensions on it with it; \
-             /reload starts them again",
+            "Node exited (exit status: 9: SyntaxError: no); its extensions are unavailable until \
+             you run /reload",
         ),
     ];
     for (script, expected) in cases {
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("node");
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("node");
         crate::support::write(&program, format!("#!/bin/sh\n{script}\n"));
         let permissions = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, permissions).unwrap();
-        let path = format!("{}:/usr/bin:/bin", folder.path().display());
-        let world = World::new(&path);
-        let failed = world.load("worker.ts", ExtensionHost::Node).await;
+        let path = format!("{}:/usr/bin:/bin", directory.path().display());
+        let env = NodeHostEnv::new(&path);
+        let failed = env.load("worker.ts", ExtensionHost::Node).await;
         assert_eq!(failed.unwrap_err().to_string(), expected);
     }
 }

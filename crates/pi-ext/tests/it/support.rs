@@ -1,28 +1,28 @@
-//! A folder with an extension in it, an engine, and a host that remembers.
+//! Test environment: a temporary directory of extension files, an engine and a recording host.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pi_ext::{
-    Budgets, CallOptions, ConsoleLine, Engine, EngineError, EngineOptions, Fault, Host, HostError,
-    HostFuture, ProcessInfo,
+    CallOptions, ConsoleLine, Engine, EngineError, EngineHost, EngineLimits, EngineOptions,
+    ExtensionFault, HostError, HostFuture, ProcessInfo,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// A host that keeps what it is told, and whose methods echo.
-pub(crate) struct Recorder {
+/// A host that records console output and faults, and echoes method calls.
+pub(crate) struct EchoHost {
     pub(crate) lines: Mutex<Vec<ConsoleLine>>,
-    faults: mpsc::UnboundedSender<Fault>,
+    faults: mpsc::UnboundedSender<ExtensionFault>,
 }
 
-impl Host for Recorder {
+impl EngineHost for EchoHost {
     fn console(&self, line: ConsoleLine) {
         self.lines.lock().unwrap().push(line);
     }
 
-    fn fault(&self, fault: Fault) {
+    fn fault(&self, fault: ExtensionFault) {
         drop(self.faults.send(fault));
     }
 
@@ -33,27 +33,27 @@ impl Host for Recorder {
         arguments: Value,
     ) -> Result<Value, HostError> {
         match method {
-            "fail" => Err(HostError::new("the host says no")),
+            "fail" => Err(HostError::new("host error")),
             _ => Ok(json!([extension, method, arguments])),
         }
     }
 
     fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        let answer = self.call(extension, method, arguments);
+        let response = self.call(extension, method, arguments);
         Box::pin(async move {
             tokio::task::yield_now().await;
-            answer
+            response
         })
     }
 }
 
-/// An engine over a folder of files.
-pub(crate) struct World {
+/// An engine with a temporary directory of files.
+pub(crate) struct EngineEnv {
     pub(crate) engine: Engine,
-    pub(crate) host: Arc<Recorder>,
-    pub(crate) faults: mpsc::UnboundedReceiver<Fault>,
+    pub(crate) host: Arc<EchoHost>,
+    pub(crate) faults: mpsc::UnboundedReceiver<ExtensionFault>,
     pub(crate) root: PathBuf,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
@@ -61,32 +61,32 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
     std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), content.as_ref()).unwrap();
 }
 
-impl World {
+impl EngineEnv {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         Self::with_options(files, |options| options)
     }
 
-    pub(crate) fn with_budgets(files: &[(&str, &str)], budgets: Budgets) -> Self {
-        Self::with_options(files, |options| options.with_budgets(budgets))
+    pub(crate) fn with_limits(files: &[(&str, &str)], limits: EngineLimits) -> Self {
+        Self::with_options(files, |options| options.with_limits(limits))
     }
 
     pub(crate) fn with_options(
         files: &[(&str, &str)],
         change: impl FnOnce(EngineOptions) -> EngineOptions,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(directory.path()).unwrap();
         for (name, content) in files {
             write(&root.join(name), content);
         }
         let (sender, faults) = mpsc::unbounded_channel();
-        let host = Arc::new(Recorder {
+        let host = Arc::new(EchoHost {
             lines: Mutex::default(),
             faults: sender,
         });
         let path = std::env::var("PATH").unwrap_or_default();
-        let options =
-            EngineOptions::new(Arc::clone(&host) as Arc<dyn Host>).with_process(ProcessInfo {
+        let options = EngineOptions::new(Arc::clone(&host) as Arc<dyn EngineHost>).with_process(
+            ProcessInfo {
                 working_directory: root.clone(),
                 environment: vec![
                     ("PATH".to_owned(), path),
@@ -95,13 +95,14 @@ impl World {
                 ],
                 arguments: vec!["pi".to_owned(), "--print".to_owned()],
                 executable: PathBuf::from("/usr/bin/pi"),
-            });
+            },
+        );
         Self {
             engine: Engine::new(change(options)),
             host,
             faults,
             root,
-            _folder: folder,
+            _directory: directory,
         }
     }
 
@@ -113,10 +114,10 @@ impl World {
         self.engine.load(&self.root.join(name)).await
     }
 
-    /// Loads a file if need be and calls a function it exports.
+    /// Calls a function exported by a file, loading the file if necessary.
     pub(crate) async fn call(&self, name: &str, export: &str) -> Result<Value, EngineError> {
         let path = self.path(name);
-        let options = CallOptions::charged_to(path.clone());
+        let options = CallOptions::for_extension(path.clone());
         self.engine.call(&path, export, Vec::new(), options).await
     }
 
@@ -131,13 +132,13 @@ impl World {
     }
 }
 
-/// Runs the body of an async function in a fresh engine and returns its value.
+/// Runs the body of an async function in a new engine and returns its result.
 pub(crate) async fn evaluate(body: &str) -> Value {
     let source = format!("export async function run() {{\n{body}\n}}\n");
-    let world = World::new(&[("main.ts", &source)]);
-    match world.call("main.ts", "run").await {
+    let env = EngineEnv::new(&[("main.ts", &source)]);
+    match env.call("main.ts", "run").await {
         Ok(value) => value,
-        Err(EngineError::Thrown(thrown)) => {
+        Err(EngineError::Exception(thrown)) => {
             panic!("{thrown}\n{}", thrown.stack.as_deref().unwrap_or_default())
         }
         Err(error) => panic!("{error}"),

@@ -1,10 +1,11 @@
-//! `undici` on the embedded engine: its own code is WebAssembly there, ours stands on `fetch`.
+//! `undici` on the embedded engine. The real package needs WebAssembly, so the embedded one is
+//! built on `fetch`.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::support::write;
-use pi_ext::{EngineOptions, Extensions};
+use pi_ext::{EngineOptions, ExtensionManager};
 
 const EXTENSION: &str = r#"
 import { Agent, Pool, errors, fetch, getGlobalDispatcher, interceptors, request, setGlobalDispatcher } from "undici";
@@ -34,15 +35,15 @@ export default function (pi: any) {
         await request(`${origin}/slow`, { headersTimeout: 20 }).catch((error) => (late = [error.code, error instanceof errors.HeadersTimeoutError]));
         let named;
         try { interceptors.redirect(); } catch (error: any) { named = error.message; }
-        let pieces = "";
-        for await (const piece of (await request(`${origin}/stream`)).body) pieces += piece;
+        let chunks = "";
+        for await (const chunk of (await request(`${origin}/stream`)).body) chunks += chunk;
         server.close();
         const text = JSON.stringify({
             sent: [statusCode, headers["set-cookie"], await body.json()],
             moved: [moved.statusCode, moved.headers.location],
             pooled: (await pooled.body.json())[1],
             fetched: (await fetched.json())[1],
-            late, named, pieces: JSON.parse(pieces)[1],
+            late, named, chunks: JSON.parse(chunks)[1],
             same: undici.request === request && getGlobalDispatcher() === agent,
         });
         return { action: "transform", text };
@@ -50,12 +51,13 @@ export default function (pi: any) {
 }
 "#;
 
-struct Nobody;
+/// A host that fails the test on any fault or error.
+struct StrictHost;
 
-impl pi_ext::Host for Nobody {
+impl pi_ext::EngineHost for StrictHost {
     fn console(&self, _: pi_ext::ConsoleLine) {}
 
-    fn fault(&self, fault: pi_ext::Fault) {
+    fn fault(&self, fault: pi_ext::ExtensionFault) {
         panic!("{}", fault.message);
     }
 
@@ -72,24 +74,24 @@ impl pi_ext::Host for Nobody {
 
 #[tokio::test]
 async fn requests_agents_and_errors_of_undici_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().canonicalize().unwrap().join("main.ts");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap().join("main.ts");
     write(&path, EXTENSION);
-    let extensions = Extensions::new(EngineOptions::new(std::sync::Arc::new(Nobody)));
+    let extensions = ExtensionManager::new(EngineOptions::new(std::sync::Arc::new(StrictHost)));
     extensions.load(&path).await.unwrap();
     let event = json!({ "type": "input", "text": "" });
     let result = extensions.emit(1, Some(event), None).await.unwrap();
-    let told: serde_json::Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
+    let output: serde_json::Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
     assert_eq!(
-        told,
+        output,
         json!({
             "sent": [200, ["a=1", "b=2"], ["POST", "/path?q=1", "yes", "text"]],
             "moved": [302, "/"],
             "pooled": "/pool",
             "fetched": "/fetch",
             "late": ["UND_ERR_HEADERS_TIMEOUT", true],
-            "named": "undici.interceptors.redirect is not available to extensions in this program",
-            "pieces": "/stream",
+            "named": "undici.interceptors.redirect is not available to extensions",
+            "chunks": "/stream",
             "same": true,
         })
     );

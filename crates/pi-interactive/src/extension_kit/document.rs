@@ -1,6 +1,6 @@
 //! Markdown and code, drawn for a component of an extension.
 
-use pi_runtime::{HostError, KitPart};
+use pi_runtime::{HostError, NativeWidget};
 use pi_tui::{Component as _, Markdown, MarkdownOptions, MarkdownTheme, Style, SyntaxStyles};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ impl DocumentPart {
     }
 }
 
-impl KitPart for DocumentPart {
+impl NativeWidget for DocumentPart {
     fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
             "render" => {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pi_runtime::{HostError, KitPart};
+use pi_runtime::{HostError, NativeWidget};
 use pi_tui::{
     CompletionProvider, CompletionReply, CompletionRequest, CompletionTrigger, Component as _,
     Editor, EditorEvent, EditorOptions, EditorTheme, Painter, SelectItem, Suggestions,
@@ -213,7 +213,7 @@ impl EditorPart {
     }
 }
 
-impl KitPart for EditorPart {
+impl NativeWidget for EditorPart {
     fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
         let value = self.perform(method, arguments)?;
         let wait = self.editor.next_tick();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pi_runtime::{HostError, KitPart};
+use pi_runtime::{HostError, NativeWidget};
 use pi_tui::{Component as _, Input, InputFieldEvent, InputOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ impl FieldPart {
     }
 }
 
-impl KitPart for FieldPart {
+impl NativeWidget for FieldPart {
     fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
             "render" => {

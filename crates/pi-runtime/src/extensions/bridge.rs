@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use pi_agent::UpdateSink;
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_ext::{ConsoleLevel, ConsoleLine, Fault, Host, HostError, HostFuture};
+use pi_ext::{ConsoleLevel, ConsoleLine, ExtensionFault, EngineHost, HostError, HostFuture};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -220,7 +220,7 @@ impl Bridge {
     }
 }
 
-impl Host for Bridge {
+impl EngineHost for Bridge {
     fn console(&self, line: ConsoleLine) {
         // What is written for the terminal itself, such as a notification, goes there.
         if line.text.contains("\u{1b}]")
@@ -238,7 +238,7 @@ impl Host for Bridge {
         }
     }
 
-    fn fault(&self, fault: Fault) {
+    fn fault(&self, fault: ExtensionFault) {
         self.fail(ExtensionFailure {
             extension: fault.extension,
             event: "uncaught".to_owned(),

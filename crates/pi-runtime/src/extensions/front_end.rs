@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_config::ExtensionEngine;
-use pi_ext::TerminalKit;
+use pi_ext::TuiToolkit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -211,7 +211,7 @@ pub struct ExtensionOptions {
     /// Long flags the program does not know.
     pub flags: Vec<ForeignFlag>,
     /// The terminal library that components stand on; without one they cannot be drawn.
-    pub terminal_kit: Option<Arc<dyn TerminalKit>>,
+    pub tui_toolkit: Option<Arc<dyn TuiToolkit>>,
     /// What runs all of them, whatever the settings say.
     pub engine: Option<ExtensionEngine>,
 }
@@ -221,7 +221,7 @@ impl Default for ExtensionOptions {
         Self {
             ui: Arc::new(NoExtensionUi::default()),
             flags: Vec::new(),
-            terminal_kit: None,
+            tui_toolkit: None,
             engine: None,
         }
     }

@@ -236,7 +236,7 @@ impl ExtensionLink {
         ];
         let shared = self.0.upgrade()?;
         // Not within the time of a component: a provider may look things up.
-        let found = shared.engine.screen("completion", "suggest", values, None);
+        let found = shared.engine.call_ui("completion", "suggest", values, None);
         match found.await {
             Ok(found) => serde_json::from_value(found).ok().flatten(),
             Err(error) => {
@@ -355,7 +355,7 @@ impl ExtensionLink {
 
     async fn tell(&self, part: &str, function: &str, values: Vec<Value>) {
         if let Some(shared) = self.0.upgrade() {
-            let told = shared.engine.screen(part, function, values, Some(PATIENCE));
+            let told = shared.engine.call_ui(part, function, values, Some(PATIENCE));
             if let Err(error) = told.await {
                 self.report(function, &error);
             }
@@ -369,7 +369,7 @@ impl ExtensionLink {
         values: Vec<Value>,
     ) -> Result<Value, DrawError> {
         let shared = self.0.upgrade().ok_or(DrawError::Gone)?;
-        let asked = shared.engine.screen(part, function, values, Some(PATIENCE));
+        let asked = shared.engine.call_ui(part, function, values, Some(PATIENCE));
         asked.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 DrawError::TooSlow

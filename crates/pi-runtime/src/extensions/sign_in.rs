@@ -355,7 +355,7 @@ impl OAuthFlow for ExtensionSignIn {
         Box::pin(async move {
             let shared = self.shared()?;
             let engine = &shared.engine;
-            let renewed = engine.renew_sign_in(
+            let renewed = engine.refresh_credential(
                 &self.extension,
                 &self.provider,
                 spell_credential(credential),

@@ -134,7 +134,7 @@ impl Shared {
 /// Returns what the model is told of a failure: what the extension said, without the kind of error.
 pub(super) fn words(error: EngineError) -> String {
     match error {
-        EngineError::Thrown(thrown) => thrown.message,
+        EngineError::Exception(thrown) => thrown.message,
         other => other.to_string(),
     }
 }

@@ -30,12 +30,12 @@ impl Backer {
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
         let Some(shared) = self.shared.upgrade() else {
-            return Err(EngineError::Value("the extension is gone".to_owned()));
+            return Err(EngineError::InvalidValue("the extension is gone".to_owned()));
         };
         let extension = self.extension.as_deref();
         shared
             .engine
-            .serve(extension, self.number, function, arguments, signal)
+            .run_callback(extension, self.number, function, arguments, signal)
             .await
     }
 }

@@ -68,12 +68,12 @@ async fn command_is_survived(name: &str, told: Value) {
 
 #[tokio::test]
 async fn an_endless_loop() {
-    command_is_survived("spin", failed("~without a pause")).await;
+    command_is_survived("spin", failed("~without yielding")).await;
 }
 
 #[tokio::test]
 async fn an_endless_loop_after_a_wait() {
-    command_is_survived("spin_later", failed("~without a pause")).await;
+    command_is_survived("spin_later", failed("~without yielding")).await;
 }
 
 #[tokio::test]

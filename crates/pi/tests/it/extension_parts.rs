@@ -35,7 +35,7 @@ fn expected() -> Value {
                 ["chosen", "b"], "left", ["named", "me!"], ["written", "firstx"], ["level", "high"],
                 ["images", false], ["message", "1"],
             ],
-            "list": ["Go on from a message", "one", "1 of 2", "› two lines", "2 of 2"],
+            "list": ["Continue from a message", "one", "1 of 2", "› two lines", "2 of 2"],
             "themes": "function",
         },
         "input": {

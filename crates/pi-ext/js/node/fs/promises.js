@@ -1,10 +1,10 @@
 // fs/promises.
 import { requireModule } from "pi:native";
 import { start } from "pi:operations";
-import { changesBelow, constants, decoded, operations, plain, toBytes, toFlag, toMode, toPath, toStats } from "pi:file_system";
+import { watchChanges, constants, decode, operations, plain, toBytes, toFlag, toMode, toPath, toStats } from "pi:file_system";
 
 const forms = {};
-for (const [name, { request, answer }] of Object.entries(operations)) {
+for (const [name, { request, response }] of Object.entries(operations)) {
   forms[name] = async (...args) => {
     const signal = args.at(-1)?.signal;
     signal?.throwIfAborted?.();
@@ -13,7 +13,7 @@ for (const [name, { request, answer }] of Object.entries(operations)) {
     if (name === "writeFile" && isStream(args[1])) return writeStream(args);
     const [operation, values, bytes] = request(...args);
     const value = await start("fs", operation, values, bytes);
-    return answer ? answer(value, args) : value;
+    return response ? response(value, args) : value;
   };
   Object.defineProperty(forms[name], "name", { value: name });
 }
@@ -67,7 +67,7 @@ export class FileHandle {
       if (bytes.length === 0) break;
       chunks.push(bytes);
     }
-    return decoded(Buffer.concat(chunks), options);
+    return decode(Buffer.concat(chunks), options);
   }
   async writeFile(data, options) {
     await this.#start("write", {}, toBytes(data, options));
@@ -110,7 +110,7 @@ export class FileHandle {
   }
 }
 
-// `fs` imports this module, so it is asked for only when a stream is.
+// Loaded lazily, since `fs` imports this module.
 const fsModule = () => requireModule("node:fs");
 
 export async function open(path, flags, mode) {
@@ -144,7 +144,7 @@ export class Dir {
 export async function* watch(path, options = {}) {
   const { signal } = options;
   signal?.throwIfAborted();
-  const changes = changesBelow(path, options);
+  const changes = watchChanges(path, options);
   const stop = () => changes.stop();
   signal?.addEventListener("abort", stop, { once: true });
   try {
@@ -160,7 +160,7 @@ export async function* glob(pattern, options = {}) {
   const root = toPath(options.cwd ?? ".");
   const path = requireModule("node:path");
   const entries = await forms.readdir(root, { recursive: true });
-  for (const entry of entries) if ([pattern].flat().some((one) => path.matchesGlob(entry, one))) yield entry;
+  for (const entry of entries) if ([pattern].flat().some((glob) => path.matchesGlob(entry, glob))) yield entry;
 }
 
 export const { readFile, writeFile, appendFile, access, stat, lstat, readdir, mkdir, mkdtemp, rm, rmdir, unlink, rename, copyFile, cp, realpath, readlink, symlink, link, chmod, chown, lchown, utimes, lutimes, truncate } = forms;

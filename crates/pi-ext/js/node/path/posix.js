@@ -1,4 +1,4 @@
-// Paths of one flavor.
+// path/posix.
 import { posix as path } from "node:path";
 
 export default path;

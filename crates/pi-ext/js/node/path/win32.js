@@ -1,4 +1,4 @@
-// Paths of one flavor.
+// path/win32.
 import { win32 as path } from "node:path";
 
 export default path;

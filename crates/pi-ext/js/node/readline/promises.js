@@ -1,11 +1,11 @@
 // readline/promises.
 import { requireModule } from "pi:native";
 
-// `readline` imports this module, so its class is asked for when an interface is made.
+// Loaded lazily, since `readline` imports this module.
 export function createInterface(input, output) {
-  const made = requireModule("node:readline").createInterface(input, output);
-  const ask = made.question.bind(made);
-  made.question = (query) => new Promise((resolve) => ask(query, resolve));
-  return made;
+  const readline = requireModule("node:readline").createInterface(input, output);
+  const question = readline.question.bind(readline);
+  readline.question = (query) => new Promise((resolve) => question(query, resolve));
+  return readline;
 }
 export default { createInterface };

@@ -1,4 +1,4 @@
-//! Signals by the names Node gives them: how a child was ended, and how a process is sent one.
+//! Signals by Node's names: exit status of a child and `process.kill`.
 
 use std::process::ExitStatus;
 
@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::engine::Reply;
+use crate::engine::NativeReply;
 use crate::node::NativeError;
 
 #[cfg(unix)]
@@ -42,7 +42,7 @@ const SIGNALS: [(&str, Signal); 29] = [
     ("SIGSYS", Signal::SYS),
 ];
 
-/// Describes how a child has ended: its code, or the signal that ended it.
+/// Returns the exit code of a child, or the signal that terminated it.
 pub(super) fn describe(status: ExitStatus) -> Value {
     #[cfg(unix)]
     {
@@ -55,9 +55,9 @@ pub(super) fn describe(status: ExitStatus) -> Value {
     json!({ "code": status.code(), "signal": null })
 }
 
-/// Sends a signal to a process, or to a group when the number is negative.
+/// Sends a signal to a process, or to a process group if `pid` is negative.
 #[cfg(unix)]
-pub(super) fn kill(pid: i64, signal: &str) -> Result<Reply, NativeError> {
+pub(super) fn kill(pid: i64, signal: &str) -> Result<NativeReply, NativeError> {
     use rustix::process::{
         Pid, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
     };
@@ -71,13 +71,13 @@ pub(super) fn kill(pid: i64, signal: &str) -> Result<Reply, NativeError> {
     };
     let number = i32::try_from(pid.unsigned_abs()).ok();
     let target = number.and_then(Pid::from_raw).ok_or_else(|| {
-        NativeError::new(format!("kill EINVAL: {pid} is no process")).with_code("EINVAL")
+        NativeError::new(format!("kill EINVAL: invalid process ID {pid}")).with_code("EINVAL")
     })?;
     let known = SIGNALS.iter().find(|(name, _)| *name == signal);
     let outcome = match (known, pid < 0) {
         (Some((_, signal)), false) => kill_process(target, *signal),
         (Some((_, signal)), true) => kill_process_group(target, *signal),
-        // This one only asks whether the process is there.
+        // Signal 0 only checks that the process exists.
         (None, false) if signal == "0" => test_kill_process(target),
         (None, true) if signal == "0" => test_kill_process_group(target),
         (None, _) => {
@@ -86,18 +86,18 @@ pub(super) fn kill(pid: i64, signal: &str) -> Result<Reply, NativeError> {
         }
     };
     outcome.map_err(failed)?;
-    Ok(Reply::Nothing)
+    Ok(NativeReply::Nothing)
 }
 
 #[cfg(not(unix))]
-pub(super) fn kill(pid: i64, _: &str) -> Result<Reply, NativeError> {
+pub(super) fn kill(pid: i64, _: &str) -> Result<NativeReply, NativeError> {
     let outcome = std::process::Command::new("taskkill")
         .args(["/T", "/F", "/PID", &pid.unsigned_abs().to_string()])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .status();
     match outcome {
-        Ok(status) if status.success() => Ok(Reply::Nothing),
+        Ok(status) if status.success() => Ok(NativeReply::Nothing),
         _ => Err(NativeError::new("kill ESRCH: no such process").with_code("ESRCH")),
     }
 }

@@ -1,6 +1,6 @@
-//! AES in the modes extensions ask for, and `ChaCha20-Poly1305`: a whole message at a time.
+//! AES (CBC, CTR, ECB, GCM) and `ChaCha20-Poly1305` on complete messages.
 
-mod any_vector;
+mod gcm_arbitrary_iv;
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{
@@ -11,36 +11,34 @@ use aws_lc_rs::iv::FixedLength;
 
 use super::NativeError;
 
-/// The length of the tag that is written; shorter ones are not offered.
+/// Length of the authentication tag. Shorter tags are not supported.
 const TAG_LENGTH: usize = 16;
 
-/// What is done with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// The result ends with the tag where the mode has one.
+pub(super) enum CipherDirection {
+    /// AEAD modes append the tag to the result.
     Encrypt,
-    /// The message ends with the tag where the mode has one.
+    /// AEAD modes expect the tag at the end of the message.
     Decrypt,
 }
 
-/// Whether the last block is filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Padding {
+pub(super) enum CipherPadding {
     Pkcs7,
     None,
 }
 
-/// A message and what it is treated with.
-pub(super) struct Job<'job> {
-    pub(super) direction: Direction,
-    pub(super) padding: Padding,
-    pub(super) key: &'job [u8],
-    pub(super) vector: &'job [u8],
-    pub(super) additional: &'job [u8],
-    pub(super) message: &'job [u8],
+/// Inputs of a cipher operation.
+pub(super) struct CipherInput<'a> {
+    pub(super) direction: CipherDirection,
+    pub(super) padding: CipherPadding,
+    pub(super) key: &'a [u8],
+    pub(super) iv: &'a [u8],
+    pub(super) aad: &'a [u8],
+    pub(super) message: &'a [u8],
 }
 
-/// The names Node gives the ciphers.
+/// Cipher names, as in Node.
 pub(super) const NAMES: [&str; 13] = [
     "aes-128-cbc",
     "aes-128-ctr",
@@ -57,23 +55,23 @@ pub(super) const NAMES: [&str; 13] = [
     "chacha20-poly1305",
 ];
 
-/// Encrypts or decrypts.
-pub(super) fn run(name: &str, job: &Job<'_>) -> Result<Vec<u8>, NativeError> {
+/// Encrypts or decrypts a message.
+pub(super) fn run(name: &str, input: &CipherInput<'_>) -> Result<Vec<u8>, NativeError> {
     let name = name.to_ascii_lowercase();
     let name = name.strip_prefix("id-").unwrap_or(&name);
     let mode = name.rsplit('-').next().unwrap_or_default();
     let block = match (name, name.split('-').nth(1)) {
-        ("chacha20-poly1305", _) => return sealed(&aead::CHACHA20_POLY1305, job),
+        ("chacha20-poly1305", _) => return run_aead(&aead::CHACHA20_POLY1305, input),
         (_, Some("128")) => &cipher::AES_128,
         (_, Some("192")) => &cipher::AES_192,
         (_, Some("256")) => &cipher::AES_256,
         _ => return Err(unknown(name)),
     };
     match mode {
-        "gcm" if job.vector.len() != aead::NONCE_LEN => any_vector::run(block, job),
-        "gcm" => sealed(galois(block), job),
-        "cbc" | "ecb" if job.padding == Padding::Pkcs7 => padded(block, mode, job),
-        "cbc" | "ecb" | "ctr" => plain(block, mode, job),
+        "gcm" if input.iv.len() != aead::NONCE_LEN => gcm_arbitrary_iv::run(block, input),
+        "gcm" => run_aead(gcm_algorithm(block), input),
+        "cbc" | "ecb" if input.padding == CipherPadding::Pkcs7 => run_padded(block, mode, input),
+        "cbc" | "ecb" | "ctr" => run_unpadded(block, mode, input),
         _ => Err(unknown(name)),
     }
 }
@@ -82,7 +80,7 @@ fn unknown(name: &str) -> NativeError {
     NativeError::new(format!("Unknown cipher: {name}")).with_code("ERR_CRYPTO_UNKNOWN_CIPHER")
 }
 
-fn galois(block: &'static cipher::Algorithm) -> &'static aead::Algorithm {
+fn gcm_algorithm(block: &'static cipher::Algorithm) -> &'static aead::Algorithm {
     if block == &cipher::AES_128 {
         &aead::AES_128_GCM
     } else if block == &cipher::AES_192 {
@@ -92,132 +90,137 @@ fn galois(block: &'static cipher::Algorithm) -> &'static aead::Algorithm {
     }
 }
 
-fn refused(direction: Direction) -> NativeError {
+fn cipher_error(direction: CipherDirection) -> NativeError {
     match direction {
-        Direction::Encrypt => NativeError::new("the message cannot be encrypted"),
-        Direction::Decrypt => NativeError::new("Unsupported state or unable to authenticate data")
-            .with_code("ERR_OSSL_BAD_DECRYPT"),
+        CipherDirection::Encrypt => NativeError::new("encryption failed"),
+        CipherDirection::Decrypt => {
+            NativeError::new("Unsupported state or unable to authenticate data")
+                .with_code("ERR_OSSL_BAD_DECRYPT")
+        }
     }
 }
 
-fn wrong_key() -> NativeError {
+fn invalid_key_length() -> NativeError {
     NativeError::new("Invalid key length").with_code("ERR_CRYPTO_INVALID_KEYLEN")
 }
 
-fn sealed(algorithm: &'static aead::Algorithm, job: &Job<'_>) -> Result<Vec<u8>, NativeError> {
-    let key = UnboundKey::new(algorithm, job.key).map_err(|_unspecified| wrong_key())?;
+fn run_aead(
+    algorithm: &'static aead::Algorithm,
+    input: &CipherInput<'_>,
+) -> Result<Vec<u8>, NativeError> {
+    let key = UnboundKey::new(algorithm, input.key).map_err(|_unspecified| invalid_key_length())?;
     let key = LessSafeKey::new(key);
-    let nonce = Nonce::try_assume_unique_for_key(job.vector).map_err(|_unspecified| {
-        NativeError::new("Invalid initialization vector: this mode takes 12 bytes here")
+    let nonce = Nonce::try_assume_unique_for_key(input.iv).map_err(|_unspecified| {
+        NativeError::new("Invalid initialization vector: expected 12 bytes")
             .with_code("ERR_CRYPTO_INVALID_IV")
     })?;
-    let additional = Aad::from(job.additional);
-    let mut text = job.message.to_vec();
-    let refused = |_unspecified| refused(job.direction);
-    match job.direction {
-        Direction::Encrypt => key
-            .seal_in_place_append_tag(nonce, additional, &mut text)
-            .map_err(refused)?,
-        Direction::Decrypt => {
-            key.open_in_place(nonce, additional, &mut text)
-                .map_err(refused)?;
+    let aad = Aad::from(input.aad);
+    let mut text = input.message.to_vec();
+    let cipher_error = |_unspecified| cipher_error(input.direction);
+    match input.direction {
+        CipherDirection::Encrypt => key
+            .seal_in_place_append_tag(nonce, aad, &mut text)
+            .map_err(cipher_error)?,
+        CipherDirection::Decrypt => {
+            key.open_in_place(nonce, aad, &mut text)
+                .map_err(cipher_error)?;
             text.truncate(text.len().saturating_sub(TAG_LENGTH));
         }
     }
     Ok(text)
 }
 
-fn bound(
+fn unbound_key(
     block: &'static cipher::Algorithm,
-    job: &Job<'_>,
+    input: &CipherInput<'_>,
 ) -> Result<UnboundCipherKey, NativeError> {
-    UnboundCipherKey::new(block, job.key).map_err(|_unspecified| wrong_key())
+    UnboundCipherKey::new(block, input.key).map_err(|_unspecified| invalid_key_length())
 }
 
-fn vector(mode: &str, job: &Job<'_>) -> Result<Option<[u8; 16]>, NativeError> {
+fn iv(mode: &str, input: &CipherInput<'_>) -> Result<Option<[u8; 16]>, NativeError> {
     if mode == "ecb" {
         return Ok(None);
     }
-    let vector = job.vector.try_into().map_err(|_wrong_length| {
-        NativeError::new("Invalid initialization vector: this mode takes 16 bytes")
+    let iv = input.iv.try_into().map_err(|_wrong_length| {
+        NativeError::new("Invalid initialization vector: expected 16 bytes")
             .with_code("ERR_CRYPTO_INVALID_IV")
     })?;
-    Ok(Some(vector))
+    Ok(Some(iv))
 }
 
-fn encryption(vector: Option<[u8; 16]>) -> EncryptionContext {
-    vector.map_or(EncryptionContext::None, |it| {
+fn encryption(iv: Option<[u8; 16]>) -> EncryptionContext {
+    iv.map_or(EncryptionContext::None, |it| {
         EncryptionContext::Iv128(FixedLength::from(it))
     })
 }
 
-fn decryption(vector: Option<[u8; 16]>) -> DecryptionContext {
-    vector.map_or(DecryptionContext::None, |it| {
+fn decryption(iv: Option<[u8; 16]>) -> DecryptionContext {
+    iv.map_or(DecryptionContext::None, |it| {
         DecryptionContext::Iv128(FixedLength::from(it))
     })
 }
 
-fn padded(
+fn run_padded(
     block: &'static cipher::Algorithm,
     mode: &str,
-    job: &Job<'_>,
+    input: &CipherInput<'_>,
 ) -> Result<Vec<u8>, NativeError> {
-    let key = bound(block, job)?;
-    let vector = vector(mode, job)?;
-    let refused = |_unspecified| refused(job.direction);
-    let mut text = job.message.to_vec();
-    match job.direction {
-        Direction::Encrypt => {
+    let key = unbound_key(block, input)?;
+    let iv = iv(mode, input)?;
+    let cipher_error = |_unspecified| cipher_error(input.direction);
+    let mut text = input.message.to_vec();
+    match input.direction {
+        CipherDirection::Encrypt => {
             let key = match mode {
                 "cbc" => PaddedBlockEncryptingKey::cbc_pkcs7(key),
                 _ => PaddedBlockEncryptingKey::ecb_pkcs7(key),
             };
-            key.and_then(|key| key.less_safe_encrypt(&mut text, encryption(vector)))
-                .map_err(refused)?;
+            key.and_then(|key| key.less_safe_encrypt(&mut text, encryption(iv)))
+                .map_err(cipher_error)?;
             Ok(text)
         }
-        Direction::Decrypt => {
+        CipherDirection::Decrypt => {
             let key = match mode {
                 "cbc" => PaddedBlockDecryptingKey::cbc_pkcs7(key),
                 _ => PaddedBlockDecryptingKey::ecb_pkcs7(key),
             };
-            let key = key.map_err(refused)?;
+            let key = key.map_err(cipher_error)?;
             let plain = key
-                .decrypt(&mut text, decryption(vector))
-                .map_err(refused)?;
+                .decrypt(&mut text, decryption(iv))
+                .map_err(cipher_error)?;
             Ok(plain.to_vec())
         }
     }
 }
 
-fn plain(
+fn run_unpadded(
     block: &'static cipher::Algorithm,
     mode: &str,
-    job: &Job<'_>,
+    input: &CipherInput<'_>,
 ) -> Result<Vec<u8>, NativeError> {
-    let key = bound(block, job)?;
-    let vector = vector(mode, job)?;
-    let refused = |_unspecified| refused(job.direction);
-    let mut text = job.message.to_vec();
-    match job.direction {
-        Direction::Encrypt => {
+    let key = unbound_key(block, input)?;
+    let iv = iv(mode, input)?;
+    let cipher_error = |_unspecified| cipher_error(input.direction);
+    let mut text = input.message.to_vec();
+    match input.direction {
+        CipherDirection::Encrypt => {
             let key = match mode {
                 "cbc" => EncryptingKey::cbc(key),
                 "ecb" => EncryptingKey::ecb(key),
                 _ => EncryptingKey::ctr(key),
             };
-            key.and_then(|key| key.less_safe_encrypt(&mut text, encryption(vector)))
-                .map_err(refused)?;
+            key.and_then(|key| key.less_safe_encrypt(&mut text, encryption(iv)))
+                .map_err(cipher_error)?;
         }
-        Direction::Decrypt => {
+        CipherDirection::Decrypt => {
             let key = match mode {
                 "cbc" => DecryptingKey::cbc(key),
                 "ecb" => DecryptingKey::ecb(key),
                 _ => DecryptingKey::ctr(key),
             };
-            let key = key.map_err(refused)?;
-            key.decrypt(&mut text, decryption(vector))
-                .map_err(refused)?;
+            let key = key.map_err(cipher_error)?;
+            key.decrypt(&mut text, decryption(iv))
+                .map_err(cipher_error)?;
         }
     }
     Ok(text)

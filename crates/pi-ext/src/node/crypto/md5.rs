@@ -1,4 +1,4 @@
-//! MD5 (RFC 1321), which extensions use to name cache files; never for anything secret.
+//! MD5 (RFC 1321). Extensions use it for cache keys; it is not secure.
 
 const SHIFTS: [[u32; 4]; 4] = [
     [7, 12, 17, 22],
@@ -7,7 +7,6 @@ const SHIFTS: [[u32; 4]; 4] = [
     [6, 10, 15, 21],
 ];
 
-/// Returns the digest of the bytes.
 pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     let mut message = bytes.to_vec();
     message.push(0x80);
@@ -62,7 +61,7 @@ pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     digest
 }
 
-/// Returns the standard's table value, which it defines by the sine.
+/// Returns an entry of the table T of RFC 1321, section 3.4, which is defined by the sine.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

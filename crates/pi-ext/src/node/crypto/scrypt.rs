@@ -1,4 +1,4 @@
-//! The key derivation of RFC 7914.
+//! The scrypt key derivation function (RFC 7914).
 
 use std::num::NonZeroU32;
 
@@ -6,25 +6,25 @@ use aws_lc_rs::pbkdf2;
 
 use super::NativeError;
 
-/// What the derivation costs.
+/// Cost parameters and memory limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
+pub(super) struct ScryptParams {
     /// N, a power of two.
     pub(super) rounds: usize,
     pub(super) block_size: usize,
     pub(super) parallelization: usize,
-    /// Bytes it may take.
+    /// Maximum memory in bytes.
     pub(super) memory: usize,
 }
 
-/// Derives a key of the length.
+/// Derives a key of `length` bytes.
 pub(super) fn derive(
     password: &[u8],
     salt: &[u8],
-    cost: Cost,
+    cost: ScryptParams,
     length: usize,
 ) -> Result<Vec<u8>, NativeError> {
-    let Cost {
+    let ScryptParams {
         rounds,
         block_size,
         parallelization,
@@ -32,7 +32,7 @@ pub(super) fn derive(
     } = cost;
     let invalid = || {
         NativeError::new(
-            "Invalid scrypt params: the cost is not a power of two, or memory limit exceeded",
+            "Invalid scrypt params: cost is not a power of two, or memory limit exceeded",
         )
         .with_code("ERR_CRYPTO_INVALID_SCRYPT_PARAMS")
     };
@@ -62,13 +62,13 @@ fn stretch(password: &[u8], salt: &[u8], target: &mut [u8]) {
     }
 }
 
-type Lane = [u32; 16];
+type SalsaLane = [u32; 16];
 
-/// The function `scryptROMix`, on a block of 2r lanes.
+/// `scryptROMix` on a block of 2r lanes.
 fn mix(block: &mut [u8], rounds: usize) {
-    let mut state: Vec<Lane> = block.chunks_exact(64).map(read).collect();
+    let mut state: Vec<SalsaLane> = block.chunks_exact(64).map(read).collect();
     let mut scratch = state.clone();
-    let mut history: Vec<Lane> = Vec::with_capacity(rounds.saturating_mul(state.len()));
+    let mut history: Vec<SalsaLane> = Vec::with_capacity(rounds.saturating_mul(state.len()));
     for _ in 0..rounds {
         history.extend_from_slice(&state);
         mix_lanes(&mut state, &mut scratch);
@@ -89,37 +89,37 @@ fn mix(block: &mut [u8], rounds: usize) {
     }
 }
 
-fn read(bytes: &[u8]) -> Lane {
-    let mut lane = Lane::default();
+fn read(bytes: &[u8]) -> SalsaLane {
+    let mut lane = SalsaLane::default();
     for (word, bytes) in lane.iter_mut().zip(bytes.chunks_exact(4)) {
         *word = u32::from_le_bytes(bytes.try_into().unwrap_or_default());
     }
     lane
 }
 
-fn add(lane: &mut Lane, other: &Lane) {
+fn add(lane: &mut SalsaLane, other: &SalsaLane) {
     for (word, other) in lane.iter_mut().zip(other) {
         *word ^= other;
     }
 }
 
-/// The function `scryptBlockMix`: even lanes come first afterwards, then odd ones.
-fn mix_lanes(state: &mut Vec<Lane>, scratch: &mut Vec<Lane>) {
+/// `scryptBlockMix`: in the result, even lanes precede odd ones.
+fn mix_lanes(state: &mut Vec<SalsaLane>, scratch: &mut Vec<SalsaLane>) {
     let mut running = state.last().copied().unwrap_or_default();
     let half = state.len() / 2;
     for (index, lane) in state.iter().enumerate() {
         add(&mut running, lane);
         salsa(&mut running);
-        let place = index / 2 + if index % 2 == 0 { 0 } else { half };
-        if let Some(target) = scratch.get_mut(place) {
+        let position = index / 2 + if index % 2 == 0 { 0 } else { half };
+        if let Some(target) = scratch.get_mut(position) {
             *target = running;
         }
     }
     std::mem::swap(state, scratch);
 }
 
-/// The core of Salsa20 with eight rounds.
-fn salsa(lane: &mut Lane) {
+/// The Salsa20/8 core.
+fn salsa(lane: &mut SalsaLane) {
     const COLUMNS_AND_ROWS: [[usize; 4]; 8] = [
         [0, 4, 8, 12],
         [5, 9, 13, 1],
@@ -148,8 +148,8 @@ fn salsa(lane: &mut Lane) {
 mod tests {
     use super::*;
 
-    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> Cost {
-        Cost {
+    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> ScryptParams {
+        ScryptParams {
             rounds,
             block_size,
             parallelization,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_beyond_the_memory_is_refused() {
+    fn a_cost_beyond_the_memory_limit_is_rejected() {
         assert!(derive(b"", b"", cost(1 << 20, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(usize::MAX, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(15, 8, 1), 64).is_err());

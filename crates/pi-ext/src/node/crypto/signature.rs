@@ -12,8 +12,8 @@ use aws_lc_rs::signature::{
 
 use super::NativeError;
 
-/// Where an identifier of an algorithm may stand in a key.
-const HEAD: usize = 96;
+/// Number of bytes at the start of a key that are searched for an algorithm identifier.
+const HEADER_LENGTH: usize = 96;
 
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
@@ -21,22 +21,21 @@ const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
 const P521: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x23];
 
-/// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyKind {
     Rsa,
-    Curve(Curve),
+    Ec(EllipticCurve),
     Ed25519,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Curve {
+pub(super) enum EllipticCurve {
     P256,
     P384,
     P521,
 }
 
-impl Curve {
+impl EllipticCurve {
     fn named(name: &str) -> Option<Self> {
         match name {
             "P-256" | "prime256v1" => Some(Self::P256),
@@ -55,63 +54,63 @@ impl Curve {
     }
 }
 
-impl Kind {
-    /// Reads the kind of key from its encoding. What names no algorithm is the plain RSA form.
+impl KeyKind {
+    /// Detects the kind of a DER-encoded key. Keys without an algorithm identifier are PKCS #1 RSA.
     pub(super) fn of(key: &[u8]) -> Self {
-        let head = key.get(..HEAD.min(key.len())).unwrap_or_default();
-        let has = |identifier: &[u8]| head.windows(identifier.len()).any(|it| it == identifier);
-        // The plain form of a private key on a curve names it behind the key.
-        let names = |identifier: &[u8]| key.windows(identifier.len()).any(|it| it == identifier);
+        let header = key.get(..HEADER_LENGTH.min(key.len())).unwrap_or_default();
+        let has = |identifier: &[u8]| header.windows(identifier.len()).any(|it| it == identifier);
+        // A SEC 1 private key has the curve identifier after the key.
+        let contains = |identifier: &[u8]| key.windows(identifier.len()).any(|it| it == identifier);
         if has(RSA) {
             Self::Rsa
         } else if has(P256) {
-            Self::Curve(Curve::P256)
+            Self::Ec(EllipticCurve::P256)
         } else if has(P384) {
-            Self::Curve(Curve::P384)
+            Self::Ec(EllipticCurve::P384)
         } else if has(P521) {
-            Self::Curve(Curve::P521)
+            Self::Ec(EllipticCurve::P521)
         } else if has(ED25519) {
             Self::Ed25519
-        } else if key.len() < HEAD * 3 && names(P384) {
-            Self::Curve(Curve::P384)
-        } else if key.len() < HEAD * 3 && names(P521) {
-            Self::Curve(Curve::P521)
+        } else if key.len() < HEADER_LENGTH * 3 && contains(P384) {
+            Self::Ec(EllipticCurve::P384)
+        } else if key.len() < HEADER_LENGTH * 3 && contains(P521) {
+            Self::Ec(EllipticCurve::P521)
         } else {
             Self::Rsa
         }
     }
 
-    /// Returns Node's name for it, and the curve's.
+    /// Returns Node's names of the key type and the curve.
     pub(super) fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Rsa => ("rsa", None),
-            Self::Curve(curve) => ("ec", Some(curve.name())),
+            Self::Ec(curve) => ("ec", Some(curve.name())),
             Self::Ed25519 => ("ed25519", None),
         }
     }
 }
 
-/// How a signature is made.
-pub(super) struct Scheme<'scheme> {
-    /// Such as `sha256`; Ed25519 has its own.
-    pub(super) digest: &'scheme str,
+/// Signature parameters.
+pub(super) struct SignatureScheme<'a> {
+    /// Such as `sha256`. Ignored for Ed25519.
+    pub(super) digest: &'a str,
     /// RSA: PSS instead of PKCS #1.
-    pub(super) is_probabilistic: bool,
-    /// ECDSA: two numbers side by side instead of DER.
+    pub(super) is_pss: bool,
+    /// ECDSA: fixed-length `r || s` instead of DER.
     pub(super) is_fixed: bool,
 }
 
-impl Scheme<'_> {
+impl SignatureScheme<'_> {
     fn unsupported(&self) -> NativeError {
         NativeError::new(format!(
-            "signatures with this key and {} are not available",
+            "signing with this key and {} is not supported",
             self.digest
         ))
         .with_code("ERR_CRYPTO_UNSUPPORTED_OPERATION")
     }
 
     fn rsa(&self) -> Option<&'static dyn RsaEncoding> {
-        Some(match (self.digest, self.is_probabilistic) {
+        Some(match (self.digest, self.is_pss) {
             ("sha256", false) => &signature::RSA_PKCS1_SHA256,
             ("sha384", false) => &signature::RSA_PKCS1_SHA384,
             ("sha512", false) => &signature::RSA_PKCS1_SHA512,
@@ -122,23 +121,23 @@ impl Scheme<'_> {
         })
     }
 
-    fn curve(&self, curve: Curve) -> Option<&'static EcdsaSigningAlgorithm> {
+    fn curve(&self, curve: EllipticCurve) -> Option<&'static EcdsaSigningAlgorithm> {
         Some(match (curve, self.digest, self.is_fixed) {
-            (Curve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
-            (Curve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
-            (Curve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
-            (Curve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
-            (Curve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
-            (Curve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED_SIGNING,
+            (EllipticCurve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+            (EllipticCurve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED_SIGNING,
+            (EllipticCurve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
+            (EllipticCurve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED_SIGNING,
+            (EllipticCurve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
+            (EllipticCurve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED_SIGNING,
             _ => return None,
         })
     }
 
-    fn verification(&self, kind: Kind) -> Option<&'static dyn VerificationAlgorithm> {
+    fn verification(&self, kind: KeyKind) -> Option<&'static dyn VerificationAlgorithm> {
         let digest = self.digest;
         Some(match kind {
-            Kind::Ed25519 => &signature::ED25519,
-            Kind::Rsa => match (digest, self.is_probabilistic) {
+            KeyKind::Ed25519 => &signature::ED25519,
+            KeyKind::Rsa => match (digest, self.is_pss) {
                 ("sha1", false) => &signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
                 ("sha256", false) => &signature::RSA_PKCS1_2048_8192_SHA256,
                 ("sha384", false) => &signature::RSA_PKCS1_2048_8192_SHA384,
@@ -148,35 +147,35 @@ impl Scheme<'_> {
                 ("sha512", true) => &signature::RSA_PSS_2048_8192_SHA512,
                 _ => return None,
             },
-            Kind::Curve(curve) => match (curve, digest, self.is_fixed) {
-                (Curve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1,
-                (Curve::P256, "sha384", false) => &signature::ECDSA_P256_SHA384_ASN1,
-                (Curve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED,
-                (Curve::P384, "sha256", false) => &signature::ECDSA_P384_SHA256_ASN1,
-                (Curve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1,
-                (Curve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED,
-                (Curve::P521, "sha256", false) => &signature::ECDSA_P521_SHA256_ASN1,
-                (Curve::P521, "sha384", false) => &signature::ECDSA_P521_SHA384_ASN1,
-                (Curve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1,
-                (Curve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED,
+            KeyKind::Ec(curve) => match (curve, digest, self.is_fixed) {
+                (EllipticCurve::P256, "sha256", false) => &signature::ECDSA_P256_SHA256_ASN1,
+                (EllipticCurve::P256, "sha384", false) => &signature::ECDSA_P256_SHA384_ASN1,
+                (EllipticCurve::P256, "sha256", true) => &signature::ECDSA_P256_SHA256_FIXED,
+                (EllipticCurve::P384, "sha256", false) => &signature::ECDSA_P384_SHA256_ASN1,
+                (EllipticCurve::P384, "sha384", false) => &signature::ECDSA_P384_SHA384_ASN1,
+                (EllipticCurve::P384, "sha384", true) => &signature::ECDSA_P384_SHA384_FIXED,
+                (EllipticCurve::P521, "sha256", false) => &signature::ECDSA_P521_SHA256_ASN1,
+                (EllipticCurve::P521, "sha384", false) => &signature::ECDSA_P521_SHA384_ASN1,
+                (EllipticCurve::P521, "sha512", false) => &signature::ECDSA_P521_SHA512_ASN1,
+                (EllipticCurve::P521, "sha512", true) => &signature::ECDSA_P521_SHA512_FIXED,
                 _ => return None,
             },
         })
     }
 }
 
-fn bad_key(error: KeyRejected) -> NativeError {
-    NativeError::new(format!("the key cannot be read: {error}")).with_code("ERR_OSSL_UNSUPPORTED")
+fn key_rejected(error: KeyRejected) -> NativeError {
+    NativeError::new(format!("cannot parse the key: {error}")).with_code("ERR_OSSL_UNSUPPORTED")
 }
 
 fn failed(_unspecified: Unspecified) -> NativeError {
-    NativeError::new("the operation with this key failed")
+    NativeError::new("the key operation failed")
 }
 
 fn rsa(key: &[u8]) -> Result<RsaKeyPair, NativeError> {
     RsaKeyPair::from_pkcs8(key)
         .or_else(|_| RsaKeyPair::from_der(key))
-        .map_err(bad_key)
+        .map_err(key_rejected)
 }
 
 fn curve(
@@ -185,32 +184,31 @@ fn curve(
 ) -> Result<EcdsaKeyPair, NativeError> {
     EcdsaKeyPair::from_pkcs8(algorithm, key)
         .or_else(|_| EcdsaKeyPair::from_private_key_der(algorithm, key))
-        .map_err(bad_key)
+        .map_err(key_rejected)
 }
 
-fn edwards(key: &[u8]) -> Result<Ed25519KeyPair, NativeError> {
-    Ed25519KeyPair::from_pkcs8_maybe_unchecked(key).map_err(bad_key)
+fn ed25519(key: &[u8]) -> Result<Ed25519KeyPair, NativeError> {
+    Ed25519KeyPair::from_pkcs8_maybe_unchecked(key).map_err(key_rejected)
 }
 
-/// Any algorithm of the curve, to read a key with.
-fn reading(curve: Curve) -> &'static EcdsaSigningAlgorithm {
+/// Returns an algorithm of the curve for parsing keys; the digest does not matter.
+fn parsing_algorithm(curve: EllipticCurve) -> &'static EcdsaSigningAlgorithm {
     match curve {
-        Curve::P256 => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
-        Curve::P384 => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
-        Curve::P521 => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
+        EllipticCurve::P256 => &signature::ECDSA_P256_SHA256_ASN1_SIGNING,
+        EllipticCurve::P384 => &signature::ECDSA_P384_SHA384_ASN1_SIGNING,
+        EllipticCurve::P521 => &signature::ECDSA_P521_SHA512_ASN1_SIGNING,
     }
 }
 
-/// Signs a message with a private key.
 pub(super) fn sign(
     key: &[u8],
-    scheme: &Scheme<'_>,
+    scheme: &SignatureScheme<'_>,
     message: &[u8],
 ) -> Result<Vec<u8>, NativeError> {
     let random = SystemRandom::new();
-    match Kind::of(key) {
-        Kind::Ed25519 => Ok(edwards(key)?.sign(message).as_ref().to_vec()),
-        Kind::Rsa => {
+    match KeyKind::of(key) {
+        KeyKind::Ed25519 => Ok(ed25519(key)?.sign(message).as_ref().to_vec()),
+        KeyKind::Rsa => {
             let encoding = scheme.rsa().ok_or_else(|| scheme.unsupported())?;
             let key = rsa(key)?;
             let mut signature = vec![0; key.public_modulus_len()];
@@ -218,7 +216,7 @@ pub(super) fn sign(
                 .map_err(failed)?;
             Ok(signature)
         }
-        Kind::Curve(it) => {
+        KeyKind::Ec(it) => {
             let algorithm = scheme.curve(it).ok_or_else(|| scheme.unsupported())?;
             let signature = curve(algorithm, key)?
                 .sign(&random, message)
@@ -228,34 +226,34 @@ pub(super) fn sign(
     }
 }
 
-/// Returns whether a signature is of this message and by the owner of this public key.
+/// Returns whether `signature` is valid for the message and public key.
 pub(super) fn verify(
     key: &[u8],
-    scheme: &Scheme<'_>,
+    scheme: &SignatureScheme<'_>,
     message: &[u8],
     signature: &[u8],
 ) -> Result<bool, NativeError> {
     let algorithm = scheme
-        .verification(Kind::of(key))
+        .verification(KeyKind::of(key))
         .ok_or_else(|| scheme.unsupported())?;
     let key = UnparsedPublicKey::new(algorithm, key);
     Ok(key.verify(message, signature).is_ok())
 }
 
-/// Returns the public half of a private key, as an X.509 key.
-pub(super) fn public_half(key: &[u8]) -> Result<Vec<u8>, NativeError> {
+/// Returns the public key of a private key, in X.509 DER.
+pub(super) fn public_key_of(key: &[u8]) -> Result<Vec<u8>, NativeError> {
     let der = |der: Result<PublicKeyX509Der<'_>, _>| der.map(|it| it.as_ref().to_vec());
-    match Kind::of(key) {
-        Kind::Rsa => der(rsa(key)?.public_key().as_der()),
-        Kind::Ed25519 => der(edwards(key)?.public_key().as_der()),
-        Kind::Curve(it) => der(curve(reading(it), key)?.public_key().as_der()),
+    match KeyKind::of(key) {
+        KeyKind::Rsa => der(rsa(key)?.public_key().as_der()),
+        KeyKind::Ed25519 => der(ed25519(key)?.public_key().as_der()),
+        KeyKind::Ec(it) => der(curve(parsing_algorithm(it), key)?.public_key().as_der()),
     }
     .map_err(failed)
 }
 
-/// Makes a private key, in PKCS #8.
+/// Generates a private key in PKCS #8 DER.
 pub(super) fn generate(kind: &str, curve: &str, bits: usize) -> Result<Vec<u8>, NativeError> {
-    let unknown = || NativeError::new(format!("keys of the kind {kind} {curve} are not available"));
+    let unknown = || NativeError::new(format!("unsupported key type: {kind} {curve}"));
     match kind {
         "rsa" | "rsa-pss" => {
             let size = match bits {
@@ -265,7 +263,7 @@ pub(super) fn generate(kind: &str, curve: &str, bits: usize) -> Result<Vec<u8>, 
                 8192 => KeySize::Rsa8192,
                 _ => {
                     return Err(NativeError::new(format!(
-                        "RSA keys of {bits} bits are not available; use 2048, 3072 or 4096"
+                        "unsupported RSA key size: {bits} bits; use 2048, 3072 or 4096"
                     )));
                 }
             };
@@ -274,7 +272,7 @@ pub(super) fn generate(kind: &str, curve: &str, bits: usize) -> Result<Vec<u8>, 
             Ok(der.as_ref().to_vec())
         }
         "ec" => {
-            let algorithm = reading(Curve::named(curve).ok_or_else(unknown)?);
+            let algorithm = parsing_algorithm(EllipticCurve::named(curve).ok_or_else(unknown)?);
             let key = EcdsaKeyPair::generate(algorithm).map_err(failed)?;
             Ok(key.to_pkcs8v1().map_err(failed)?.as_ref().to_vec())
         }

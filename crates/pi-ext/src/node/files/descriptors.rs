@@ -1,4 +1,4 @@
-//! Open files by number.
+//! Files opened by JavaScript, by descriptor.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
-use super::{Arguments, metadata};
-use crate::engine::Reply;
-use crate::node::{NativeError, Request};
+use super::{FsArguments, metadata};
+use crate::engine::NativeReply;
+use crate::node::{NativeError, NativeRequest};
 
-/// Numbers start above the three standard streams, and high enough to be told from real ones.
-const FIRST: i32 = 1000;
+/// Base of descriptor numbers, high enough to be distinguishable from real descriptors.
+const FIRST_DESCRIPTOR: i32 = 1000;
 
-/// Most bytes one read gives.
-const LARGEST_READ: u64 = 64 * 1024 * 1024;
+/// Maximum number of bytes per read.
+const MAX_READ: u64 = 64 * 1024 * 1024;
 
 /// Files that JavaScript opened.
 #[derive(Debug, Default)]
-pub(crate) struct OpenFiles(Mutex<Table>);
+pub(crate) struct OpenFiles(Mutex<FileTable>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct FileTable {
     files: HashMap<i32, Arc<File>>,
     opened: i32,
 }
@@ -32,12 +32,11 @@ impl OpenFiles {
     fn add(&self, file: File) -> i32 {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.opened += 1;
-        let number = FIRST + table.opened;
+        let number = FIRST_DESCRIPTOR + table.opened;
         table.files.insert(number, Arc::new(file));
         number
     }
 
-    /// Returns an open file.
     pub(in crate::node) fn get(
         &self,
         number: i32,
@@ -65,8 +64,8 @@ fn bad_descriptor(system_call: &str) -> NativeError {
     NativeError::new(format!("EBADF: bad file descriptor, {system_call}")).with_code("EBADF")
 }
 
-/// Opens a file by one of Node's flags (`r`, `w+`, `ax`, …), or by `c`, for which Node has only numbers: what is not
-/// there is made, and what is there stays.
+/// Opens a file by one of Node's flags (`r`, `w+`, `ax`, …), or by `c`, which creates the file if
+/// necessary without truncating it. Node has only numeric flags for the latter.
 pub(super) fn open_with(path: &Path, flag: &str, mode: Option<u32>) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let plus = flag.contains('+');
@@ -94,25 +93,25 @@ pub(super) fn open_with(path: &Path, flag: &str, mode: Option<u32>) -> std::io::
     options.open(path)
 }
 
-/// Performs an operation on a descriptor; `None` if it is none of these.
+/// Runs an operation on a descriptor. Returns `None` for other operations.
 pub(super) fn run(
     files: &OpenFiles,
-    request: &Request,
-    arguments: &Arguments,
-) -> Option<Result<Reply, NativeError>> {
+    request: &NativeRequest,
+    arguments: &FsArguments,
+) -> Option<Result<NativeReply, NativeError>> {
     let number = arguments.descriptor;
     let io = |system_call: &'static str| {
         move |error: std::io::Error| NativeError::from_io(&error, system_call, None)
     };
-    let with = |system_call: &'static str, work: &dyn Fn(&File) -> std::io::Result<Reply>| {
+    let with = |system_call: &'static str, work: &dyn Fn(&File) -> std::io::Result<NativeReply>| {
         let file = files.get(number, system_call)?;
         work(&file).map_err(io(system_call))
     };
     Some(match request.operation.as_str() {
         "open" => open_with(Path::new(&arguments.path), &arguments.flag, arguments.mode)
-            .map(|file| Reply::Json(json!(files.add(file))))
+            .map(|file| NativeReply::Json(json!(files.add(file))))
             .map_err(|error| NativeError::from_io(&error, "open", Some(&arguments.path))),
-        "close" => files.close(number).map(|()| Reply::Nothing),
+        "close" => files.close(number).map(|()| NativeReply::Nothing),
         "read" => with("read", &|file| {
             read(file, arguments.length, arguments.position)
         }),
@@ -124,19 +123,23 @@ pub(super) fn run(
             )
         }),
         "fstat" => with("fstat", &|file| Ok(metadata::describe(&file.metadata()?))),
-        "fsync" => with("fsync", &|file| file.sync_all().map(|()| Reply::Nothing)),
+        "fsync" => with("fsync", &|file| {
+            file.sync_all().map(|()| NativeReply::Nothing)
+        }),
         "ftruncate" => with("ftruncate", &|file| {
-            file.set_len(arguments.length).map(|()| Reply::Nothing)
+            file.set_len(arguments.length)
+                .map(|()| NativeReply::Nothing)
         }),
         "fchmod" => with("fchmod", &|file| {
-            metadata::set_file_mode(file, arguments.mode.unwrap_or(0o666)).map(|()| Reply::Nothing)
+            metadata::set_file_mode(file, arguments.mode.unwrap_or(0o666))
+                .map(|()| NativeReply::Nothing)
         }),
         _ => return None,
     })
 }
 
-fn read(mut file: &File, length: u64, position: Option<u64>) -> std::io::Result<Reply> {
-    let length = length.min(LARGEST_READ);
+fn read(mut file: &File, length: u64, position: Option<u64>) -> std::io::Result<NativeReply> {
+    let length = length.min(MAX_READ);
     let before = file.stream_position().ok();
     if let Some(position) = position {
         file.seek(SeekFrom::Start(position))?;
@@ -145,20 +148,20 @@ fn read(mut file: &File, length: u64, position: Option<u64>) -> std::io::Result<
     let count = file.read(&mut buffer)?;
     buffer.truncate(count);
     restore(file, position.and(before))?;
-    Ok(Reply::Bytes(buffer))
+    Ok(NativeReply::Bytes(buffer))
 }
 
-fn write(mut file: &File, bytes: &[u8], position: Option<u64>) -> std::io::Result<Reply> {
+fn write(mut file: &File, bytes: &[u8], position: Option<u64>) -> std::io::Result<NativeReply> {
     let before = file.stream_position().ok();
     if let Some(position) = position {
         file.seek(SeekFrom::Start(position))?;
     }
     file.write_all(bytes)?;
     restore(file, position.and(before))?;
-    Ok(Reply::Json(json!(bytes.len())))
+    Ok(NativeReply::Json(json!(bytes.len())))
 }
 
-/// A read or write at a position leaves the file's own position alone.
+/// Restores the file position after a positioned read or write.
 fn restore(mut file: &File, position: Option<u64>) -> std::io::Result<()> {
     match position {
         Some(position) => file.seek(SeekFrom::Start(position)).map(drop),

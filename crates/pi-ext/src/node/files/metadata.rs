@@ -1,4 +1,4 @@
-//! What files are: `stat`, permissions, owners, links.
+//! File metadata: `stat`, permissions, owners, links.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::engine::Reply;
+use crate::engine::NativeReply;
 
 fn milliseconds(time: io::Result<SystemTime>) -> f64 {
     time.ok()
@@ -15,8 +15,8 @@ fn milliseconds(time: io::Result<SystemTime>) -> f64 {
         .map_or(0.0, |duration| duration.as_secs_f64() * 1000.0)
 }
 
-/// Describes a file as `stat` does.
-pub(super) fn describe(metadata: &Metadata) -> Reply {
+/// Returns the fields of Node's `Stats`.
+pub(super) fn describe(metadata: &Metadata) -> NativeReply {
     let mut fields = json!({
         "size": metadata.len(),
         "atimeMs": milliseconds(metadata.accessed()),
@@ -24,7 +24,7 @@ pub(super) fn describe(metadata: &Metadata) -> Reply {
         "birthtimeMs": milliseconds(metadata.created()),
     });
     add_system_fields(&mut fields, metadata);
-    Reply::Json(fields)
+    NativeReply::Json(fields)
 }
 
 #[cfg(unix)]
@@ -67,7 +67,7 @@ fn merge(fields: &mut Value, more: Value) {
     }
 }
 
-/// Checks permissions as `access(2)` does (4 read, 2 write, 1 execute).
+/// Checks permissions like `access(2)` (4 read, 2 write, 1 execute).
 #[cfg(unix)]
 pub(super) fn access(path: &Path, mode: u32) -> io::Result<()> {
     let flags = [
@@ -75,11 +75,11 @@ pub(super) fn access(path: &Path, mode: u32) -> io::Result<()> {
         (2, rustix::fs::Access::WRITE_OK),
         (1, rustix::fs::Access::EXEC_OK),
     ];
-    let wanted = flags
+    let requested = flags
         .into_iter()
         .filter(|(bit, _)| mode & bit != 0)
         .fold(rustix::fs::Access::EXISTS, |all, (_, flag)| all | flag);
-    Ok(rustix::fs::access(path, wanted)?)
+    Ok(rustix::fs::access(path, requested)?)
 }
 
 #[cfg(not(unix))]
@@ -132,12 +132,12 @@ pub(super) fn set_owner(_: &Path, _: u32, _: u32, _: bool) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-pub(super) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+pub(super) fn create_symlink(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
 
 #[cfg(windows)]
-pub(super) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+pub(super) fn create_symlink(target: &Path, link: &Path) -> io::Result<()> {
     if target.is_dir() {
         std::os::windows::fs::symlink_dir(target, link)
     } else {

@@ -56,7 +56,7 @@ impl JavaScriptFiles {
 /// Tells what is missing from what failed otherwise.
 fn failure(error: EngineError) -> FileError {
     let code = match &error {
-        EngineError::Thrown(thrown) => thrown.code.clone(),
+        EngineError::Exception(thrown) => thrown.code.clone(),
         _ => None,
     };
     match code.as_deref() {

@@ -1,4 +1,4 @@
-//! Directories: listing, making, copying, removing.
+//! Directory operations: list, create, copy, remove.
 
 use std::fs;
 use std::io;
@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use rand::RngExt as _;
 use serde_json::{Value, json};
 
-use crate::engine::Reply;
+use crate::engine::NativeReply;
 
-/// Letters of the random part of a temporary folder's name.
-const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Alphabet of the random suffix of temporary directory names.
+const SUFFIX_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// How often a taken name is replaced by another.
+/// Maximum attempts to find an unused name.
 const ATTEMPTS: usize = 16;
 
-/// Lists a directory: `[name, parent, kind]` each, in the order of the names.
-pub(super) fn list(path: &Path, recursive: bool) -> io::Result<Reply> {
+/// Lists a directory as `[name, parent, kind]` entries, sorted by parent and name.
+pub(super) fn list(path: &Path, recursive: bool) -> io::Result<NativeReply> {
     let mut entries = Vec::new();
-    let mut folders = vec![path.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
+    let mut directories = vec![path.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory)? {
             let entry = entry?;
             let kind = entry.file_type()?;
             if recursive && kind.is_dir() {
-                folders.push(entry.path());
+                directories.push(entry.path());
             }
-            entries.push((entry.file_name(), folder.clone(), kind));
+            entries.push((entry.file_name(), directory.clone(), kind));
         }
     }
     entries.sort_by(|left, right| (&left.1, &left.0).cmp(&(&right.1, &right.0)));
@@ -37,10 +37,10 @@ pub(super) fn list(path: &Path, recursive: bool) -> io::Result<Reply> {
             kind_of(kind)
         ])
     });
-    Ok(Reply::Json(Value::Array(entries.collect())))
+    Ok(NativeReply::Json(Value::Array(entries.collect())))
 }
 
-/// Returns libuv's number of a kind of entry.
+/// Returns libuv's `uv_dirent_type_t` value.
 fn kind_of(kind: fs::FileType) -> u8 {
     if kind.is_file() {
         return 1;
@@ -70,8 +70,8 @@ fn kind_of(kind: fs::FileType) -> u8 {
     0
 }
 
-/// Makes a directory; the recursive form tells the first one it made.
-pub(super) fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Result<Reply> {
+/// Creates a directory. The recursive form returns the first directory it created.
+pub(super) fn create(path: &Path, recursive: bool, mode: Option<u32>) -> io::Result<NativeReply> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     if let Some(mode) = mode {
@@ -80,30 +80,30 @@ pub(super) fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Resul
     #[cfg(not(unix))]
     let _mode = mode;
     if !recursive {
-        return builder.create(path).map(|()| Reply::Nothing);
+        return builder.create(path).map(|()| NativeReply::Nothing);
     }
     let first = path
         .ancestors()
-        .take_while(|folder| !folder.exists())
+        .take_while(|directory| !directory.exists())
         .last()
         .map(PathBuf::from);
     builder.recursive(true).create(path)?;
-    Ok(first.map_or(Reply::Nothing, |first| {
-        Reply::Text(first.to_string_lossy().into_owned())
+    Ok(first.map_or(NativeReply::Nothing, |first| {
+        NativeReply::Text(first.to_string_lossy().into_owned())
     }))
 }
 
-/// Makes a directory with a random end of its name.
-pub(super) fn make_temporary(prefix: &str) -> io::Result<Reply> {
+/// Creates a directory with a random suffix.
+pub(super) fn create_temporary(prefix: &str) -> io::Result<NativeReply> {
     for _ in 0..ATTEMPTS {
         let mut random = rand::rng();
         let suffix: String = (0..6)
-            .filter_map(|_| LETTERS.get(random.random_range(0..LETTERS.len())))
-            .map(|letter| char::from(*letter))
+            .filter_map(|_| SUFFIX_ALPHABET.get(random.random_range(0..SUFFIX_ALPHABET.len())))
+            .map(|character| char::from(*character))
             .collect();
         let name = format!("{prefix}{suffix}");
-        match make(Path::new(&name), false, Some(0o700)) {
-            Ok(_) => return Ok(Reply::Text(name)),
+        match create(Path::new(&name), false, Some(0o700)) {
+            Ok(_) => return Ok(NativeReply::Text(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -111,8 +111,8 @@ pub(super) fn make_temporary(prefix: &str) -> io::Result<Reply> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes a file or a tree.
-pub(super) fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<Reply> {
+/// Removes a file or a directory tree.
+pub(super) fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<NativeReply> {
     let outcome = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() && recursive => fs::remove_dir_all(path),
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -120,15 +120,15 @@ pub(super) fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<Re
         Err(error) => Err(error),
     };
     match outcome {
-        Err(error) if force && error.kind() == io::ErrorKind::NotFound => Ok(Reply::Nothing),
-        outcome => outcome.map(|()| Reply::Nothing),
+        Err(error) if force && error.kind() == io::ErrorKind::NotFound => Ok(NativeReply::Nothing),
+        outcome => outcome.map(|()| NativeReply::Nothing),
     }
 }
 
-/// Copies a file, a link or a tree.
+/// Copies a file, a symlink or a directory tree.
 pub(super) fn copy(from: &Path, to: &Path, recursive: bool, force: bool) -> io::Result<()> {
     if to.starts_with(from) {
-        // A copy inside of what is copied would be copied, too, and again.
+        // Copying a directory into itself would never end.
         return Err(io::ErrorKind::InvalidInput.into());
     }
     copy_entry(from, to, recursive, force)
@@ -154,7 +154,7 @@ fn copy_entry(from: &Path, to: &Path, recursive: bool, force: bool) -> io::Resul
         if fs::symlink_metadata(to).is_ok() {
             fs::remove_file(to)?;
         }
-        return super::metadata::make_link(&fs::read_link(from)?, to);
+        return super::metadata::create_symlink(&fs::read_link(from)?, to);
     }
     fs::copy(from, to).map(drop)
 }

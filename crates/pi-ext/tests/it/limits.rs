@@ -1,32 +1,32 @@
-//! What a bad extension does, and that the others go on.
+//! Misbehaving extensions are stopped without affecting the others.
 
 use std::time::Duration;
 
-use pi_ext::{Budgets, CallOptions, EngineError, FaultKind};
+use pi_ext::{CallOptions, EngineError, EngineLimits, FaultKind};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::EngineEnv;
 
 const GOOD: (&str, &str) = ("good.ts", "export const ok = () => 'fine';");
 
-/// Little time to compute, but patience with a thread that no processor has time for.
-fn short() -> Budgets {
-    Budgets {
+/// A short time slice, with a long grace period for busy machines.
+fn short_limits() -> EngineLimits {
+    EngineLimits {
         slice: Duration::from_millis(200),
         grace: Duration::from_secs(30),
         memory: 64 * 1024 * 1024,
-        ..Budgets::default()
+        ..EngineLimits::default()
     }
 }
 
-async fn others_go_on(world: &World) {
-    assert_eq!(world.call("good.ts", "ok").await.unwrap(), json!("fine"));
+async fn assert_others_run(env: &EngineEnv) {
+    assert_eq!(env.call("good.ts", "ok").await.unwrap(), json!("fine"));
 }
 
 #[tokio::test]
 async fn an_endless_loop_is_stopped() {
-    let world = World::with_budgets(
+    let env = EngineEnv::with_limits(
         &[
             GOOD,
             (
@@ -34,11 +34,11 @@ async fn an_endless_loop_is_stopped() {
                 "export function spin() { try { for (;;) {} } catch { return 'caught'; } }",
             ),
         ],
-        short(),
+        short_limits(),
     );
-    let error = world.call("bad.ts", "spin").await.unwrap_err();
+    let error = env.call("bad.ts", "spin").await.unwrap_err();
     assert_eq!(error, EngineError::Runaway(Duration::from_millis(200)));
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
@@ -52,29 +52,29 @@ async fn an_endless_loop_at_the_top_level_fails_the_load() {
             "import { x } from './module';\nexport const y = x;",
         ),
     ];
-    let world = World::with_budgets(&files, short());
+    let env = EngineEnv::with_limits(&files, short_limits());
     for name in ["script.ts", "module.ts"] {
-        let error = world.load(name).await.unwrap_err();
+        let error = env.load(name).await.unwrap_err();
         assert!(
             matches!(error, EngineError::Runaway(_)),
             "{name}: {error:?}"
         );
-        others_go_on(&world).await;
+        assert_others_run(&env).await;
     }
     for name in ["script.ts", "module.ts", "user.ts"] {
-        let options = CallOptions::default().within(Duration::from_secs(2));
-        let again = world
+        let options = CallOptions::default().with_timeout(Duration::from_secs(2));
+        let again = env
             .engine
-            .call(&world.path(name), "y", Vec::new(), options)
+            .call(&env.path(name), "y", Vec::new(), options)
             .await;
         assert!(again.is_err(), "{name}: {again:?}");
     }
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
 async fn an_endless_loop_after_an_await_fails_the_call() {
-    let mut world = World::with_budgets(
+    let mut env = EngineEnv::with_limits(
         &[
             GOOD,
             (
@@ -82,78 +82,78 @@ async fn an_endless_loop_after_an_await_fails_the_call() {
                 "export async function spin() { await null; for (;;) {} }",
             ),
         ],
-        short(),
+        short_limits(),
     );
-    let error = world.call("bad.ts", "spin").await.unwrap_err();
+    let error = env.call("bad.ts", "spin").await.unwrap_err();
     assert!(matches!(error, EngineError::Runaway(_)), "{error:?}");
-    let fault = world.faults.recv().await.unwrap();
+    let fault = env.faults.recv().await.unwrap();
     assert_eq!(fault.kind, FaultKind::Runaway);
-    assert_eq!(fault.extension, Some(world.path("bad.ts")));
-    others_go_on(&world).await;
+    assert_eq!(fault.extension, Some(env.path("bad.ts")));
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
 async fn a_slow_regular_expression_is_stopped() {
     let source = "export const match = () => /^(a+)+$/.test('a'.repeat(40) + 'b');";
-    let world = World::with_budgets(&[GOOD, ("bad.ts", source)], short());
-    let error = world.call("bad.ts", "match").await.unwrap_err();
+    let env = EngineEnv::with_limits(&[GOOD, ("bad.ts", source)], short_limits());
+    let error = env.call("bad.ts", "match").await.unwrap_err();
     assert!(matches!(error, EngineError::Runaway(_)), "{error:?}");
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
-async fn a_promise_that_never_settles_is_given_up() {
-    let budgets = Budgets {
+async fn a_promise_that_never_settles_times_out() {
+    let limits = EngineLimits {
         call: Some(Duration::from_millis(100)),
-        ..short()
+        ..short_limits()
     };
-    let world = World::with_budgets(
+    let env = EngineEnv::with_limits(
         &[
             GOOD,
             ("bad.ts", "export const hang = () => new Promise(() => {});"),
         ],
-        budgets,
+        limits,
     );
-    let error = world.call("bad.ts", "hang").await.unwrap_err();
+    let error = env.call("bad.ts", "hang").await.unwrap_err();
     assert_eq!(error, EngineError::TimedOut(Duration::from_millis(100)));
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
-async fn a_gigabyte_is_refused() {
+async fn allocating_a_gigabyte_fails() {
     let source = "export const bytes = () => new Uint8Array(1024 * 1024 * 1024).length;\n\
         export function text() { let s = 'x'; for (;;) s += s + 'y'; }\n\
         export function list() { const all = []; for (;;) all.push(new Array(1000).fill({})); }";
-    let world = World::with_budgets(
+    let env = EngineEnv::with_limits(
         &[GOOD, ("bad.ts", source)],
-        Budgets {
+        EngineLimits {
             slice: Duration::from_secs(20),
-            ..short()
+            ..short_limits()
         },
     );
     for export in ["bytes", "list"] {
-        let error = world.call("bad.ts", export).await.unwrap_err();
+        let error = env.call("bad.ts", export).await.unwrap_err();
         assert_eq!(error, EngineError::OutOfMemory(64), "{export}");
-        others_go_on(&world).await;
+        assert_others_run(&env).await;
     }
-    assert!(world.call("bad.ts", "text").await.is_err());
-    others_go_on(&world).await;
+    assert!(env.call("bad.ts", "text").await.is_err());
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
 async fn a_deep_recursion_throws() {
     let source = "export function down(): number { return 1 + down(); }";
-    let world = World::with_budgets(&[GOOD, ("bad.ts", source)], short());
-    let Err(EngineError::Thrown(thrown)) = world.call("bad.ts", "down").await else {
-        panic!("it must throw");
+    let env = EngineEnv::with_limits(&[GOOD, ("bad.ts", source)], short_limits());
+    let Err(EngineError::Exception(thrown)) = env.call("bad.ts", "down").await else {
+        panic!("expected an exception");
     };
     assert!(thrown.message.contains("stack"), "{thrown:?}");
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
-async fn a_throw_in_a_timer_is_reported_with_the_extension() {
-    let mut world = World::with_budgets(
+async fn an_exception_in_a_timer_is_reported_with_its_extension() {
+    let mut env = EngineEnv::with_limits(
         &[
             GOOD,
             (
@@ -161,63 +161,63 @@ async fn a_throw_in_a_timer_is_reported_with_the_extension() {
                 "\nsetTimeout(() => { throw new TypeError('late'); }, 1);\n",
             ),
         ],
-        short(),
+        short_limits(),
     );
-    world.load("bad.ts").await.unwrap();
-    let fault = world.faults.recv().await.unwrap();
+    env.load("bad.ts").await.unwrap();
+    let fault = env.faults.recv().await.unwrap();
     assert_eq!(
         (fault.kind, fault.message.as_str()),
         (FaultKind::Uncaught, "TypeError: late")
     );
-    assert_eq!(fault.extension, Some(world.path("bad.ts")));
+    assert_eq!(fault.extension, Some(env.path("bad.ts")));
     assert!(fault.stack.unwrap().contains("bad.ts:2:"));
-    others_go_on(&world).await;
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
 async fn an_endless_loop_in_a_timer_is_reported() {
-    let mut world = World::with_budgets(
+    let mut env = EngineEnv::with_limits(
         &[GOOD, ("bad.ts", "setTimeout(() => { for (;;) {} }, 1);")],
-        short(),
+        short_limits(),
     );
-    world.load("bad.ts").await.unwrap();
-    let fault = world.faults.recv().await.unwrap();
+    env.load("bad.ts").await.unwrap();
+    let fault = env.faults.recv().await.unwrap();
     assert_eq!(fault.kind, FaultKind::Runaway);
-    assert_eq!(fault.extension, Some(world.path("bad.ts")));
-    others_go_on(&world).await;
+    assert_eq!(fault.extension, Some(env.path("bad.ts")));
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
 async fn an_unhandled_rejection_is_reported_once() {
-    let mut world = World::with_budgets(
+    let mut env = EngineEnv::with_limits(
         &[
             GOOD,
             (
                 "bad.ts",
-                "Promise.reject(new Error('nobody looks'));\n\
-                 const late = Promise.reject(new Error('somebody looks'));\n\
+                "Promise.reject(new Error('unhandled'));\n\
+                 const late = Promise.reject(new Error('handled later'));\n\
                  late.catch(() => {});\n\
                  setTimeout(() => { Promise.reject('text'); }, 1);",
             ),
         ],
-        short(),
+        short_limits(),
     );
-    world.load("bad.ts").await.unwrap();
-    let first = world.faults.recv().await.unwrap();
+    env.load("bad.ts").await.unwrap();
+    let first = env.faults.recv().await.unwrap();
     assert_eq!(
         (first.kind, first.message.as_str()),
-        (FaultKind::UnhandledRejection, "nobody looks")
+        (FaultKind::UnhandledRejection, "unhandled")
     );
-    assert_eq!(first.extension, Some(world.path("bad.ts")));
-    let second = world.faults.recv().await.unwrap();
+    assert_eq!(first.extension, Some(env.path("bad.ts")));
+    let second = env.faults.recv().await.unwrap();
     assert_eq!(second.message, "text");
-    others_go_on(&world).await;
-    assert!(world.faults.try_recv().is_err());
+    assert_others_run(&env).await;
+    assert!(env.faults.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn a_flood_of_jobs_lets_the_others_in() {
-    let mut world = World::with_budgets(
+async fn a_flood_of_promise_jobs_does_not_block_others() {
+    let mut env = EngineEnv::with_limits(
         &[
             GOOD,
             (
@@ -225,34 +225,34 @@ async fn a_flood_of_jobs_lets_the_others_in() {
                 "function flood() { Promise.resolve().then(flood); }\nflood();",
             ),
         ],
-        short(),
+        short_limits(),
     );
-    world.load("good.ts").await.unwrap();
-    let load = world.load("bad.ts").await;
+    env.load("good.ts").await.unwrap();
+    let load = env.load("bad.ts").await;
     assert!(load.is_ok(), "{load:?}");
-    assert_eq!(world.faults.recv().await.unwrap().kind, FaultKind::JobFlood);
-    others_go_on(&world).await;
+    assert_eq!(env.faults.recv().await.unwrap().kind, FaultKind::JobFlood);
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
-async fn a_thread_stuck_in_native_code_is_replaced() {
+async fn a_thread_blocked_in_native_code_is_replaced() {
     let source = "export const stick = () => 'a'.repeat(1e6).indexOf('a'.repeat(5e5) + 'b');";
-    let budgets = Budgets {
+    let limits = EngineLimits {
         grace: Duration::from_millis(800),
-        ..short()
+        ..short_limits()
     };
-    let world = World::with_budgets(&[GOOD, ("bad.ts", source)], budgets);
-    world.load("good.ts").await.unwrap();
-    let error = world.call("bad.ts", "stick").await.unwrap_err();
+    let env = EngineEnv::with_limits(&[GOOD, ("bad.ts", source)], limits);
+    env.load("good.ts").await.unwrap();
+    let error = env.call("bad.ts", "stick").await.unwrap_err();
     assert_eq!(error, EngineError::Stuck);
-    world.engine.replace();
-    others_go_on(&world).await;
+    env.engine.replace();
+    assert_others_run(&env).await;
 }
 
 #[tokio::test]
-async fn waiting_for_a_child_does_not_count() {
+async fn waiting_for_a_child_does_not_use_the_slice() {
     let source = "import { execSync } from 'node:child_process';\n\
         export const run = () => execSync('sleep 0.6; echo done').toString();";
-    let world = World::with_budgets(&[("a.ts", source)], short());
-    assert_eq!(world.call("a.ts", "run").await.unwrap(), json!("done\n"));
+    let env = EngineEnv::with_limits(&[("a.ts", source)], short_limits());
+    assert_eq!(env.call("a.ts", "run").await.unwrap(), json!("done\n"));
 }

@@ -1,26 +1,26 @@
-//! What a screen asks of extensions, brought to where each of them runs.
+//! UI calls (rendering, input, completion), routed to the host that each extension runs on.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Extensions, lock};
-use crate::both_hosts::ExtensionHost;
+use super::{ExtensionManager, lock};
 use crate::engine::CallOptions;
 use crate::error::EngineError;
+use crate::host_router::ExtensionHost;
 use crate::node_host;
 
-/// A function of the part of our JavaScript that serves a screen, and how long it may run.
-struct Question<'a> {
+/// A function of the JavaScript UI modules, with its time slice.
+struct UiCall<'a> {
     module: &'a str,
     function: &'a str,
     slice: Option<Duration>,
 }
 
-impl Extensions {
-    /// Calls a function of the part of our JavaScript that serves a screen; `slice` limits how long
-    /// it may run.
-    pub async fn screen(
+impl ExtensionManager {
+    /// Calls a function of a UI module (`js/pi/<part>.js`). `slice` overrides the time slice of the
+    /// engine.
+    pub async fn call_ui(
         &self,
         part: &str,
         function: &str,
@@ -28,72 +28,79 @@ impl Extensions {
         slice: Option<Duration>,
     ) -> Result<Value, EngineError> {
         let module = format!("pi:pi/{part}");
-        let question = Question {
+        let ui_call = UiCall {
             module: &module,
             function,
             slice,
         };
         if !self.node.is_alive() {
-            return self.ask(&question, values, ExtensionHost::Embedded).await;
+            return self
+                .call_on(&ui_call, values, ExtensionHost::Embedded)
+                .await;
         }
         match (part, function) {
             ("mount", _) => {
                 let id = values.first().and_then(Value::as_u64).unwrap_or_default();
-                let place = if id >= node_host::FIRST_NUMBER {
+                let host = if id >= node_host::FIRST_NODE_ID {
                     ExtensionHost::Node
                 } else {
                     ExtensionHost::Embedded
                 };
-                self.ask(&question, values, place).await
+                self.call_on(&ui_call, values, host).await
             }
             ("rows", "renderTool") => {
                 let extension = values.get(2).and_then(|data| data.get("extension"));
-                let place = self.place_of(extension);
-                self.ask(&question, values, place).await
+                let host = self.host_of(extension);
+                self.call_on(&ui_call, values, host).await
             }
             ("rows", "renderCustom") => {
-                let first = self.ask(&question, values.clone(), ExtensionHost::Embedded);
+                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
                 match first.await? {
-                    Value::Null => self.ask(&question, values, ExtensionHost::Node).await,
-                    drawn => Ok(drawn),
+                    Value::Null => self.call_on(&ui_call, values, ExtensionHost::Node).await,
+                    rendered => Ok(rendered),
                 }
             }
-            ("rows", "transformMarkdown") => self.transform_markdown(&question, values).await,
+            ("rows", "transformMarkdown") => self.transform_markdown(&ui_call, values).await,
             ("screen", "rawInput") => {
-                let first = self.ask(&question, values.clone(), ExtensionHost::Embedded);
+                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
                 match (first.await?, self.embedded().is_some()) {
                     (Value::Null, true) => Ok(Value::Null),
-                    (Value::Null, false) => self.ask(&question, values, ExtensionHost::Node).await,
-                    (typed, _) => self.ask(&question, vec![typed], ExtensionHost::Node).await,
+                    (Value::Null, false) => {
+                        self.call_on(&ui_call, values, ExtensionHost::Node).await
+                    }
+                    (input, _) => {
+                        self.call_on(&ui_call, vec![input], ExtensionHost::Node)
+                            .await
+                    }
                 }
             }
             ("completion", _) => {
-                let place = lock(&self.heard).completion();
-                self.ask(&question, values, place).await
+                let host = lock(&self.subscriptions).completion();
+                self.call_on(&ui_call, values, host).await
             }
             _ => {
-                let first = self.ask(&question, values.clone(), ExtensionHost::Embedded);
+                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
                 first.await?;
-                self.ask(&question, values, ExtensionHost::Node).await
+                self.call_on(&ui_call, values, ExtensionHost::Node).await
             }
         }
     }
 
-    /// Asks in one place; where nothing runs there, the answer is nothing.
-    async fn ask(
+    /// Calls a function on one host. Returns `null` if that host is not running.
+    async fn call_on(
         &self,
-        question: &Question<'_>,
+        ui_call: &UiCall<'_>,
         values: Vec<Value>,
-        place: ExtensionHost,
+        host: ExtensionHost,
     ) -> Result<Value, EngineError> {
         let options = CallOptions {
-            slice: question.slice,
+            slice: ui_call.slice,
             ..CallOptions::default()
         };
-        let Question {
+        let UiCall {
             module, function, ..
-        } = question;
-        match place {
+        } = ui_call;
+        match host {
             ExtensionHost::Node => self.node.call(module, function, values, options).await,
             ExtensionHost::Embedded => match self.embedded() {
                 Some(engine) => engine.call(module, function, values, options).await,
@@ -102,7 +109,7 @@ impl Extensions {
         }
     }
 
-    fn place_of(&self, extension: Option<&Value>) -> ExtensionHost {
+    fn host_of(&self, extension: Option<&Value>) -> ExtensionHost {
         let extension = extension.and_then(Value::as_str).unwrap_or_default();
         if lock(&self.on_node).contains(extension) {
             ExtensionHost::Node
@@ -111,14 +118,14 @@ impl Extensions {
         }
     }
 
-    /// Lets the extensions on Node change what the others have made of texts.
+    /// Runs the transforms of the embedded engine, then those on Node on the result.
     async fn transform_markdown(
         &self,
-        question: &Question<'_>,
+        ui_call: &UiCall<'_>,
         values: Vec<Value>,
     ) -> Result<Value, EngineError> {
         let mut values = values;
-        let first = self.ask(question, values.clone(), ExtensionHost::Embedded);
+        let first = self.call_on(ui_call, values.clone(), ExtensionHost::Embedded);
         let texts = first.await?;
         let parts = values.first_mut().and_then(Value::as_array_mut);
         if let (Some(parts), Some(texts)) = (parts, texts.as_array()) {
@@ -128,6 +135,6 @@ impl Extensions {
                 }
             }
         }
-        self.ask(question, values, ExtensionHost::Node).await
+        self.call_on(ui_call, values, ExtensionHost::Node).await
     }
 }

@@ -1,13 +1,13 @@
-//! The extensions of a session: loaded one by one, then told of events and asked for work.
+//! The extensions of a session: loading, event dispatch, commands, tools and providers.
 //!
-//! [`Extensions`] joins the engine with our JavaScript half (`js/pi`), which keeps the handlers and
-//! knows the rule by which the results of an event become one. What crosses is JSON; its shapes
-//! are the caller's business. What extensions ask in turn goes to the [`Host`](crate::Host).
+//! [`ExtensionManager`] connects the engine with its JavaScript half (`js/pi`), which stores the
+//! handlers and combines the results of an event. Payloads are JSON whose schema belongs to the
+//! caller. Calls from extensions go to the [`EngineHost`](crate::EngineHost).
 //!
-//! Some extensions may run on Node instead; what concerns one extension goes where that one is, and what
-//! concerns all goes to both.
+//! Extensions can also run on Node. Calls for one extension go to the host it runs on; calls for
+//! all extensions go to both hosts.
 
-mod screen;
+mod ui;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -15,10 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::both_hosts::{ExtensionHost, Heard, Next, SharedProgram, hand_on, join};
 use crate::engine::{CallOptions, Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::host::SharedHost;
+use crate::host_router::{
+    EventFlow, ExtensionHost, RoutedHost, Subscriptions, combine_results, merge_result,
+};
 use crate::node_host::{self, NodeHost};
 
 const REGISTRY: &str = "pi:pi/registry";
@@ -26,9 +28,9 @@ const DISPATCH: &str = "pi:pi/dispatch";
 const TOOLS: &str = "pi:pi/tools";
 const PROVIDERS: &str = "pi:pi/providers";
 const SIGNALS: &str = "pi:pi/signals";
-const WORK: &str = "pi:pi/work";
+const CALLBACKS: &str = "pi:pi/callbacks";
 
-/// The packages extensions import, and which of our modules stands for each.
+/// Packages that extensions import, with the embedded module that implements each.
 const PACKAGES: [(&str, &str); 6] = [
     ("pi-coding-agent", "pi-coding-agent"),
     ("pi-agent-core", "pi-agent-core"),
@@ -38,45 +40,45 @@ const PACKAGES: [(&str, &str); 6] = [
     ("pi-ai/providers/all", "pi-ai-providers"),
 ];
 
-/// The scopes those packages were published under.
+/// npm scopes under which those packages were published.
 const SCOPES: [&str; 2] = ["@earendil-works", "@mariozechner"];
 
-/// The names of the schema package.
+/// npm names of the schema package.
 const SCHEMA_PACKAGES: [&str; 2] = ["typebox", "@sinclair/typebox"];
 
-/// Packages whose own code the embedded engine cannot run (`undici` parses with WebAssembly), and which of our modules
-/// stands for each. On Node they are what they are.
+/// Packages that the embedded engine cannot run (`undici` parses with WebAssembly), with the
+/// embedded module that replaces each. On Node the real packages are used.
 const REPLACED_PACKAGES: [(&str, &str); 1] = [("undici", "undici")];
 
-/// The extensions of a session, on an engine of their own that starts with the first of them.
+/// The extensions of a session. The engine starts when the first extension is loaded.
 #[derive(Debug)]
-pub struct Extensions {
+pub struct ExtensionManager {
     engine: Engine,
     node: NodeHost,
-    /// The extensions that run on Node.
+    /// Paths of the extensions that run on Node.
     on_node: Mutex<HashSet<String>>,
-    heard: Arc<Mutex<Heard>>,
-    /// Events the embedded engine is still being told of, for Node after it.
-    underway: Mutex<HashMap<u64, Value>>,
+    subscriptions: Arc<Mutex<Subscriptions>>,
+    /// Events that the embedded engine is still processing, by dispatch ID. Node receives them next.
+    in_flight: Mutex<HashMap<u64, Value>>,
 }
 
-impl Extensions {
-    /// Prepares an engine with the modules that extensions import; nothing is started.
+impl ExtensionManager {
+    /// Configures both hosts with the modules that extensions import. Does not start either.
     pub fn new(options: EngineOptions) -> Self {
         let mut options = options;
         for (name, module) in packages() {
             options = match module {
                 Some(module) => options.with_package(name, format!("pi:modules/{module}")),
-                // It has types alone.
+                // The package contains only types.
                 None => options.with_virtual_module(name, "export {};\n"),
             };
         }
-        let heard = Arc::default();
-        let program = Arc::clone(&options.host.0);
-        let in_place = |place| {
-            let shared = SharedProgram::new(Arc::clone(&program), place, Arc::clone(&heard));
+        let subscriptions = Arc::default();
+        let inner = Arc::clone(&options.host.0);
+        let options_for = |host| {
+            let shared = RoutedHost::new(Arc::clone(&inner), host, Arc::clone(&subscriptions));
             let mut options = options.clone();
-            if place == ExtensionHost::Node {
+            if host == ExtensionHost::Node {
                 let is_replaced =
                     |name: &str| REPLACED_PACKAGES.iter().any(|(known, _)| *known == name);
                 options.packages.retain(|(name, _)| !is_replaced(name));
@@ -85,44 +87,48 @@ impl Extensions {
             options
         };
         Self {
-            engine: Engine::new(in_place(ExtensionHost::Embedded)),
-            node: NodeHost::new(in_place(ExtensionHost::Node)),
+            engine: Engine::new(options_for(ExtensionHost::Embedded)),
+            node: NodeHost::new(options_for(ExtensionHost::Node)),
             on_node: Mutex::default(),
-            heard,
-            underway: Mutex::default(),
+            subscriptions,
+            in_flight: Mutex::default(),
         }
     }
 
-    /// Loads an extension and returns what it has registered. One that fails leaves nothing behind.
+    /// Loads an extension on the embedded engine and returns its registrations. A failed load
+    /// registers nothing.
     pub async fn load(&self, path: &Path) -> Result<Value, EngineError> {
-        self.load_in(path, ExtensionHost::Embedded).await
+        self.load_on(path, ExtensionHost::Embedded).await
     }
 
-    /// Loads an extension where the user wants it and returns what it has registered.
-    pub async fn load_in(&self, path: &Path, place: ExtensionHost) -> Result<Value, EngineError> {
+    /// Loads an extension on the given host and returns its registrations.
+    pub async fn load_on(&self, path: &Path, host: ExtensionHost) -> Result<Value, EngineError> {
         let name = path.to_string_lossy().into_owned();
-        if place == ExtensionHost::Node {
+        if host == ExtensionHost::Node {
             lock(&self.on_node).insert(name.clone());
         }
         let values = vec![Value::String(name.clone())];
         let mut loaded = self
-            .charged(&name, REGISTRY, "loadExtension", values)
+            .call_extension(&name, REGISTRY, "loadExtension", values)
             .await?;
         if let Some(events) = loaded.get_mut("events") {
-            *events = lock(&self.heard).note(place, events);
+            *events = lock(&self.subscriptions).update(host, events);
         }
         Ok(loaded)
     }
 
-    /// Tells extensions the values of their flags, then lets them act.
+    /// Sets the values of extension flags, then enables the actions of the extension API.
     pub async fn bind(&self, flags: Value) -> Result<(), EngineError> {
-        self.everywhere(REGISTRY, "setFlags", vec![flags]).await?;
-        self.everywhere(REGISTRY, "bind", Vec::new()).await
+        self.call_all_hosts(REGISTRY, "setFlags", vec![flags])
+            .await?;
+        self.call_all_hosts(REGISTRY, "bind", Vec::new()).await
     }
 
-    /// Tells of an event under a number, and returns what the extensions make of it; `signal` names what
-    /// can be cancelled by [`Extensions::abort`]. Where the engine stopped one of the extensions, the same
-    /// number without an event goes on with those after it; nobody is stopped twice.
+    /// Emits an event and returns the combined result of its handlers.
+    ///
+    /// `signal` is the ID that cancels the dispatch with [`ExtensionManager::abort`]. If the engine
+    /// interrupts an extension, call again with the same `dispatch` and no event to continue with
+    /// the remaining handlers; the interrupted one is not run again.
     pub async fn emit(
         &self,
         dispatch: u64,
@@ -131,7 +137,7 @@ impl Extensions {
     ) -> Result<Value, EngineError> {
         let has_node = self.node.is_alive();
         if let (true, Some(event)) = (has_node, &event) {
-            lock(&self.underway).insert(dispatch, event.clone());
+            lock(&self.in_flight).insert(dispatch, event.clone());
         }
         let first = match self.embedded() {
             Some(engine) => {
@@ -142,19 +148,19 @@ impl Extensions {
             }
             None => Ok(Value::Null),
         };
-        let goes_on = matches!(
+        let was_interrupted = matches!(
             first,
             Err(EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_))
         );
-        if goes_on || !has_node {
+        if was_interrupted || !has_node {
             return first;
         }
-        let event = lock(&self.underway).remove(&dispatch);
+        let event = lock(&self.in_flight).remove(&dispatch);
         self.emit_on_node(event.unwrap_or_default(), first?, signal)
             .await
     }
 
-    /// Tells the extensions on Node of an event the others have heard of.
+    /// Emits an event to the extensions on Node, after the embedded engine has processed it.
     async fn emit_on_node(
         &self,
         event: Value,
@@ -164,24 +170,25 @@ impl Extensions {
         let mut event = event;
         let name = event.get("type").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
-        if hand_on(&mut event, &first) == Next::Decided || !lock(&self.heard).on_node(&name) {
+        if merge_result(&mut event, &first) == EventFlow::Decided
+            || !lock(&self.subscriptions).has_node_subscriber(&name)
+        {
             return Ok(first);
         }
         let values = vec![event, json!(signal)];
         let options = CallOptions::default();
         match self.node.call(DISPATCH, "emit", values, options).await {
-            Ok(second) => Ok(join(&name, first, second)),
-            // A handler that fails here stops the call, and one that is gone half-way has failed.
+            Ok(second) => Ok(combine_results(&name, first, second)),
+            // A failing `tool_call` handler blocks the call, so an exit of Node must block it as well.
             Err(EngineError::Node(error)) if name == "tool_call" => {
                 Ok(json!({ "failure": error.to_string() }))
             }
-            // The end of Node was told already.
+            // The exit of Node has already been reported as a fault.
             Err(EngineError::Node(_)) => Ok(first),
             Err(error) => Err(error),
         }
     }
 
-    /// Runs a command.
     pub async fn run_command(
         &self,
         extension: &str,
@@ -189,12 +196,12 @@ impl Extensions {
         arguments: &str,
     ) -> Result<(), EngineError> {
         let values = vec![extension.into(), name.into(), arguments.into()];
-        self.charged(extension, DISPATCH, "runCommand", values)
+        self.call_extension(extension, DISPATCH, "runCommand", values)
             .await?;
         Ok(())
     }
 
-    /// Asks a command to complete its arguments.
+    /// Returns completions for the arguments of a command.
     pub async fn complete_command(
         &self,
         extension: &str,
@@ -202,19 +209,18 @@ impl Extensions {
         prefix: &str,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), name.into(), prefix.into()];
-        self.charged(extension, DISPATCH, "completeCommand", values)
+        self.call_extension(extension, DISPATCH, "completeCommand", values)
             .await
     }
 
-    /// Runs a shortcut.
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), EngineError> {
         let values = vec![extension.into(), key.into()];
-        self.charged(extension, DISPATCH, "runShortcut", values)
+        self.call_extension(extension, DISPATCH, "runShortcut", values)
             .await?;
         Ok(())
     }
 
-    /// Runs a tool; partial results come to the host under the number of the signal.
+    /// Runs a tool. The host receives partial results under the signal ID.
     pub async fn execute_tool(
         &self,
         extension: &str,
@@ -230,10 +236,11 @@ impl Extensions {
             arguments,
             signal.into(),
         ];
-        self.charged(extension, TOOLS, "execute", values).await
+        self.call_extension(extension, TOOLS, "execute", values)
+            .await
     }
 
-    /// Lets a tool mend the arguments a model gave it.
+    /// Runs a tool's `prepareArguments` hook on the arguments sent by the model.
     pub async fn prepare_arguments(
         &self,
         extension: &str,
@@ -241,32 +248,37 @@ impl Extensions {
         arguments: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), tool.into(), arguments];
-        self.charged(extension, TOOLS, "prepareArguments", values)
+        self.call_extension(extension, TOOLS, "prepareArguments", values)
             .await
     }
 
-    /// Asks a function that an extension brought along for work the program does for it. `signal`
-    /// names what can be cancelled by [`Extensions::abort`].
-    pub async fn serve(
+    /// Calls a callback that an extension passed along with a host operation. `signal` is the ID
+    /// that cancels it with [`ExtensionManager::abort`].
+    pub async fn run_callback(
         &self,
         extension: Option<&str>,
-        work: u64,
+        job: u64,
         function: &str,
         arguments: Value,
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
-        let values = vec![work.into(), function.into(), arguments, json!(signal)];
+        let values = vec![job.into(), function.into(), arguments, json!(signal)];
         let options = CallOptions {
             extension: extension.map(str::to_owned),
             ..CallOptions::default()
         };
-        if work >= node_host::FIRST_NUMBER {
-            return self.node.call(WORK, "serve", values, options).await;
+        if job >= node_host::FIRST_NODE_ID {
+            return self
+                .node
+                .call(CALLBACKS, "runCallback", values, options)
+                .await;
         }
-        self.engine.call(WORK, "serve", values, options).await
+        self.engine
+            .call(CALLBACKS, "runCallback", values, options)
+            .await
     }
 
-    /// Asks a provider; its events come to the host under the number of the signal.
+    /// Sends a request to a provider. The host receives its events under the signal ID.
     pub async fn stream(
         &self,
         extension: &str,
@@ -277,10 +289,11 @@ impl Extensions {
         let mut values = vec![extension.into(), provider.into()];
         values.extend(request);
         values.push(signal.into());
-        self.charged(extension, PROVIDERS, "stream", values).await
+        self.call_extension(extension, PROVIDERS, "stream", values)
+            .await
     }
 
-    /// Asks a provider for its models.
+    /// Fetches the model list of a provider.
     pub async fn refresh_models(
         &self,
         extension: &str,
@@ -288,12 +301,11 @@ impl Extensions {
         context: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), context];
-        self.charged(extension, PROVIDERS, "refreshModels", values)
+        self.call_extension(extension, PROVIDERS, "refreshModels", values)
             .await
     }
 
-    /// Signs in to a provider; what it shows and asks comes to the host under the number of the
-    /// signal.
+    /// Signs in to a provider. The host receives its prompts and notices under the signal ID.
     pub async fn sign_in(
         &self,
         extension: &str,
@@ -301,52 +313,54 @@ impl Extensions {
         signal: u64,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), signal.into()];
-        self.charged(extension, PROVIDERS, "signIn", values).await
+        self.call_extension(extension, PROVIDERS, "signIn", values)
+            .await
     }
 
-    /// Renews the credential of a sign-in.
-    pub async fn renew_sign_in(
+    /// Refreshes an expired OAuth credential.
+    pub async fn refresh_credential(
         &self,
         extension: &str,
         provider: &str,
         credential: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), credential];
-        self.charged(extension, PROVIDERS, "renewSignIn", values)
+        self.call_extension(extension, PROVIDERS, "refreshCredential", values)
             .await
     }
 
-    /// Cancels what was begun with this signal.
+    /// Cancels the operation that was started with this signal ID.
     pub async fn abort(&self, signal: u64) -> Result<(), EngineError> {
-        self.everywhere(SIGNALS, "abort", vec![signal.into()]).await
+        self.call_all_hosts(SIGNALS, "abort", vec![signal.into()])
+            .await
     }
 
-    /// Returns the engine, to measure or to stop it.
+    /// Returns the embedded engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    async fn charged(
+    async fn call_extension(
         &self,
         extension: &str,
         module: &str,
         function: &str,
         values: Vec<Value>,
     ) -> Result<Value, EngineError> {
-        let options = CallOptions::charged_to(extension);
+        let options = CallOptions::for_extension(extension);
         if lock(&self.on_node).contains(extension) {
             return self.node.call(module, function, values, options).await;
         }
         self.engine.call(module, function, values, options).await
     }
 
-    /// Returns the embedded engine, unless all extensions run on Node.
+    /// Returns the embedded engine, or `None` if all extensions run on Node.
     fn embedded(&self) -> Option<&Engine> {
         (self.engine.is_started() || !self.node.is_alive()).then_some(&self.engine)
     }
 
-    /// Calls a function wherever extensions run.
-    async fn everywhere(
+    /// Calls a function on every running host.
+    async fn call_all_hosts(
         &self,
         module: &str,
         function: &str,
@@ -354,9 +368,9 @@ impl Extensions {
     ) -> Result<(), EngineError> {
         if self.node.is_alive() {
             let options = CallOptions::default();
-            let told = self.node.call(module, function, values.clone(), options);
-            match told.await {
-                // The end of Node was told already.
+            let called = self.node.call(module, function, values.clone(), options);
+            match called.await {
+                // The exit of Node has already been reported as a fault.
                 Ok(_) | Err(EngineError::Node(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -369,9 +383,10 @@ impl Extensions {
     }
 }
 
-/// Lists what extensions can import, with the module that stands for it.
+/// Lists the package names that extensions can import, each with the embedded module that
+/// implements it. `None` means the package contains only types.
 pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
-    let ours = SCOPES.into_iter().flat_map(|scope| {
+    let own_packages = SCOPES.into_iter().flat_map(|scope| {
         let named = PACKAGES
             .into_iter()
             .map(move |(name, module)| (format!("{scope}/{name}"), Some(module.to_owned())));
@@ -389,7 +404,7 @@ pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
     let replaced = REPLACED_PACKAGES
         .into_iter()
         .map(|(name, module)| (name.to_owned(), Some(module.to_owned())));
-    ours.chain(schemas).chain(replaced)
+    own_packages.chain(schemas).chain(replaced)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

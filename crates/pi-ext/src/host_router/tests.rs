@@ -1,24 +1,29 @@
-//! What two hosts make of an event.
+//! Event results combined from two hosts.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::{Next, hand_on, join};
+use super::{EventFlow, combine_results, merge_result};
 
-/// Hands an event from the first host to the second: what the second hears, and what both make of it.
-fn both(name: &str, event: Value, first: Value, second: Value) -> (Option<Value>, Value) {
+/// Returns the event that the second host receives, if any, and the combined result.
+fn dispatch_to_both(
+    name: &str,
+    event: Value,
+    first: Value,
+    second: Value,
+) -> (Option<Value>, Value) {
     let mut event = event;
     event["type"] = json!(name);
-    if hand_on(&mut event, &first) == Next::Decided {
+    if merge_result(&mut event, &first) == EventFlow::Decided {
         return (None, first);
     }
     event.as_object_mut().unwrap().remove("type");
-    let result = join(name, first, second);
+    let result = combine_results(name, first, second);
     (Some(event), result)
 }
 
 #[test]
-fn a_decision_of_the_first_host_ends_the_event() {
+fn a_final_result_of_the_first_host_ends_the_event() {
     let cases = [
         ("session_before_fork", json!({ "cancel": true })),
         ("project_trust", json!({ "trusted": "no" })),
@@ -28,14 +33,15 @@ fn a_decision_of_the_first_host_ends_the_event() {
         ("tool_call", json!({ "failure": "it threw" })),
     ];
     for (name, first) in cases {
-        let (heard, result) = both(name, json!({}), first.clone(), json!({ "other": 1 }));
-        assert_eq!(heard, None, "{name}");
+        let (received, result) =
+            dispatch_to_both(name, json!({}), first.clone(), json!({ "other": 1 }));
+        assert_eq!(received, None, "{name}");
         assert_eq!(result, first, "{name}");
     }
 }
 
 #[test]
-fn the_second_host_hears_what_the_first_has_made_of_an_event() {
+fn the_second_host_receives_the_changes_of_the_first() {
     let cases = [
         (
             "input",
@@ -69,13 +75,13 @@ fn the_second_host_hears_what_the_first_has_made_of_an_event() {
         ),
     ];
     for (name, event, first, expected) in cases {
-        let (heard, _) = both(name, event, first, Value::Null);
-        assert_eq!(heard, Some(expected), "{name}");
+        let (received, _) = dispatch_to_both(name, event, first, Value::Null);
+        assert_eq!(received, Some(expected), "{name}");
     }
 }
 
 #[test]
-fn two_results_become_one() {
+fn results_of_both_hosts_are_combined() {
     let cases = [
         ("turn_start", Value::Null, Value::Null, Value::Null),
         (
@@ -110,6 +116,6 @@ fn two_results_become_one() {
         ),
     ];
     for (name, first, second, expected) in cases {
-        assert_eq!(join(name, first, second), expected, "{name}");
+        assert_eq!(combine_results(name, first, second), expected, "{name}");
     }
 }

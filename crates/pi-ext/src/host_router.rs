@@ -1,26 +1,27 @@
-//! One session with extensions in both places: how what two hosts make of an event becomes one result.
+//! Combines event results when a session has extensions on both the embedded engine and Node.
 //!
-//! Extensions of the embedded engine hear of an event first, those on Node after them, with what the first have
-//! changed. The rules are those of `js/pi/dispatch.js`, applied between two hosts in place of two handlers.
+//! Extensions on the embedded engine receive an event first; those on Node receive it with the
+//! changes made by the first. The rules are those of `js/pi/dispatch.js`, applied between two
+//! hosts instead of two handlers.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::host::{ConsoleLine, Fault, Host, HostError, HostFuture};
+use crate::host::{ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 
-/// What the second host is to do about an event.
+/// Whether an event continues to the second host.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Next {
-    /// It hears of the event, as the first has left it.
-    Hears,
-    /// The first has decided.
+pub(crate) enum EventFlow {
+    /// The second host receives the event, with the changes of the first.
+    Continue,
+    /// The first host's result is final.
     Decided,
 }
 
-/// Changes an event as the first host's result says.
-pub(crate) fn hand_on(event: &mut Value, result: &Value) -> Next {
+/// Applies the first host's result to the event, before it goes to the second host.
+pub(crate) fn merge_result(event: &mut Value, result: &Value) -> EventFlow {
     let name = event.get("type").and_then(Value::as_str).unwrap_or("");
     let decided = match name {
         "session_before_switch"
@@ -33,7 +34,7 @@ pub(crate) fn hand_on(event: &mut Value, result: &Value) -> Next {
         _ => false,
     };
     if decided {
-        return Next::Decided;
+        return EventFlow::Decided;
     }
     let fields: &[(&str, &str)] = match name {
         "turn_end" | "agent_before_settle" => &[("entries", "entries"), ("continue", "continue")],
@@ -62,38 +63,38 @@ pub(crate) fn hand_on(event: &mut Value, result: &Value) -> Next {
             }
         }
     }
-    Next::Hears
+    EventFlow::Continue
 }
 
-/// Makes one result of two.
-pub(crate) fn join(name: &str, first: Value, second: Value) -> Value {
+/// Combines the results of both hosts.
+pub(crate) fn combine_results(name: &str, first: Value, second: Value) -> Value {
     match (name, first, second) {
         (_, first, Value::Null) => first,
         ("resources_discover", Value::Object(first), Value::Object(second)) => {
-            Value::Object(joined_lists(first, second))
+            Value::Object(concat_lists(first, second))
         }
         ("before_agent_start", Value::Object(first), Value::Object(second)) => {
-            // The messages of both; of the rest, what came last.
-            let messages = joined_lists(only("messages", &first), only("messages", &second));
-            let mut all = overlaid(first, second);
+            // Messages of both hosts are concatenated; for all other fields the second host wins.
+            let messages = concat_lists(member("messages", &first), member("messages", &second));
+            let mut all = overlay(first, second);
             all.extend(messages);
             Value::Object(all)
         }
         ("tool_result", Value::Object(first), Value::Object(second)) => {
-            Value::Object(overlaid(first, second))
+            Value::Object(overlay(first, second))
         }
         (_, _, second) => second,
     }
 }
 
-fn only(name: &str, object: &Map<String, Value>) -> Map<String, Value> {
+fn member(name: &str, object: &Map<String, Value>) -> Map<String, Value> {
     let member = object.get(name);
     let member = member.map(|value| (name.to_owned(), value.clone()));
     member.into_iter().collect()
 }
 
 /// Appends the lists of one object to those of another.
-fn joined_lists(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
+fn concat_lists(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in second {
         match (first.get_mut(&name), value) {
             (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
@@ -105,34 +106,34 @@ fn joined_lists(mut first: Map<String, Value>, second: Map<String, Value>) -> Ma
     first
 }
 
-/// Puts the members of one object over those of another; what is null covers nothing.
-fn overlaid(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
+/// Overwrites the members of `first` with the non-null members of `second`.
+fn overlay(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
     first.extend(second.into_iter().filter(|(_, value)| !value.is_null()));
     first
 }
 
-/// Where an extension runs.
+/// Host that an extension runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtensionHost {
-    /// On the engine that is part of the program.
+    /// The JavaScript engine embedded in this program.
     #[default]
     Embedded,
-    /// On the user's Node.
+    /// The user's Node installation.
     Node,
 }
 
-/// Which events are heard in each place, and who completes at the prompt.
+/// Events that each host subscribes to, and the host that provides prompt completion.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Subscriptions {
     embedded: BTreeSet<String>,
     node: BTreeSet<String>,
-    /// Where the prompt was last given a completion of its own.
+    /// Host that last registered a completion provider for the prompt.
     completion: ExtensionHost,
 }
 
-impl Heard {
-    /// Notes what is heard in one place and returns what is heard at all.
-    pub(crate) fn note(&mut self, host: ExtensionHost, names: &Value) -> Value {
+impl Subscriptions {
+    /// Replaces the subscriptions of one host and returns the union of both.
+    pub(crate) fn update(&mut self, host: ExtensionHost, names: &Value) -> Value {
         let names = names.as_array().into_iter().flatten();
         let names = names.filter_map(Value::as_str).map(str::to_owned).collect();
         match host {
@@ -142,49 +143,51 @@ impl Heard {
         json!(self.embedded.union(&self.node).collect::<Vec<_>>())
     }
 
-    /// Returns where the prompt is completed.
     pub(crate) fn completion(&self) -> ExtensionHost {
         self.completion
     }
 
-    /// Returns whether anybody on Node hears of an event.
-    pub(crate) fn on_node(&self, event: &str) -> bool {
+    /// Returns whether an extension on Node subscribes to the event.
+    pub(crate) fn has_node_subscriber(&self, event: &str) -> bool {
         self.node.contains(event)
     }
 }
 
-/// The program, as one of two hosts asks it: who hears of what is told for both.
-pub(crate) struct SharedProgram {
-    program: Arc<dyn Host>,
-    place: ExtensionHost,
-    heard: Arc<Mutex<Heard>>,
+/// The embedding program as seen by one of the two hosts. Reports subscriptions for both hosts
+/// together.
+pub(crate) struct RoutedHost {
+    inner: Arc<dyn EngineHost>,
+    host_kind: ExtensionHost,
+    subscriptions: Arc<Mutex<Subscriptions>>,
 }
 
-impl SharedProgram {
+impl RoutedHost {
     pub(crate) fn new(
-        program: Arc<dyn Host>,
-        place: ExtensionHost,
-        heard: Arc<Mutex<Heard>>,
+        inner: Arc<dyn EngineHost>,
+        host_kind: ExtensionHost,
+        subscriptions: Arc<Mutex<Subscriptions>>,
     ) -> Self {
         Self {
-            program,
-            place,
-            heard,
+            inner,
+            host_kind,
+            subscriptions,
         }
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.subscriptions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Host for SharedProgram {
+impl EngineHost for RoutedHost {
     fn console(&self, line: ConsoleLine) {
-        self.program.console(line);
+        self.inner.console(line);
     }
 
-    fn fault(&self, fault: Fault) {
-        self.program.fault(fault);
+    fn fault(&self, fault: ExtensionFault) {
+        self.inner.fault(fault);
     }
 
     fn call(
@@ -194,18 +197,18 @@ impl Host for SharedProgram {
         arguments: Value,
     ) -> Result<Value, HostError> {
         let arguments = match method {
-            "subscriptions" => self.heard().note(self.place, &arguments),
+            "subscriptions" => self.subscriptions().update(self.host_kind, &arguments),
             "ui.change" if arguments.get("kind") == Some(&json!("completion")) => {
-                self.heard().completion = self.place;
+                self.subscriptions().completion = self.host_kind;
                 arguments
             }
             _ => arguments,
         };
-        self.program.call(extension, method, arguments)
+        self.inner.call(extension, method, arguments)
     }
 
     fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        self.program.request(extension, method, arguments)
+        self.inner.request(extension, method, arguments)
     }
 }
 

@@ -1,48 +1,55 @@
-//! AES-GCM with initialization vectors of any length, as NIST SP 800-38D builds it of counter mode and GHASH.
+//! AES-GCM with initialization vectors of any length, built from counter mode and GHASH as in
+//! NIST SP 800-38D.
 //!
-//! The library offers vectors of 12 bytes alone; it still does the encryption. Nothing here branches on, or looks
-//! anything up by, what is secret.
+//! aws-lc-rs supports only 12-byte vectors; it still performs the encryption. Nothing here branches
+//! on or indexes by secret data.
 
 use aws_lc_rs::cipher::{Algorithm, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::iv::FixedLength;
 
-use super::{Direction, Job, NativeError, TAG_LENGTH, refused, wrong_key};
+use super::{
+    CipherDirection, CipherInput, NativeError, TAG_LENGTH, cipher_error, invalid_key_length,
+};
 
-/// What GHASH reduces by: x^128 + x^7 + x^2 + x + 1, with the first bit first.
+/// Reduction polynomial of GHASH: x^128 + x^7 + x^2 + x + 1, most significant bit first.
 const POLYNOMIAL: u128 = 0xe1 << 120;
 
 const BLOCK: usize = 16;
 
-/// Node takes none that is longer.
-const LONGEST_VECTOR: usize = 128;
+/// Node's maximum length of an initialization vector.
+const MAX_IV: usize = 128;
 
-/// Encrypts or decrypts with a vector that is not 12 bytes long.
-pub(super) fn run(block: &'static Algorithm, job: &Job<'_>) -> Result<Vec<u8>, NativeError> {
-    if job.vector.is_empty() || job.vector.len() > LONGEST_VECTOR {
+/// Encrypts or decrypts with an initialization vector that is not 12 bytes long.
+pub(super) fn run(
+    block: &'static Algorithm,
+    input: &CipherInput<'_>,
+) -> Result<Vec<u8>, NativeError> {
+    if input.iv.is_empty() || input.iv.len() > MAX_IV {
         return Err(
             NativeError::new("Invalid initialization vector").with_code("ERR_CRYPTO_INVALID_IV")
         );
     }
-    let key = Key { block, job };
+    let key = GcmKey { block, input };
     let mut hash_key = [0; BLOCK];
     key.apply_counter(0, &mut hash_key)?;
     let hash_key = u128::from_be_bytes(hash_key);
-    let first = hash(hash_key, &[], job.vector, Lengths::SecondAlone);
-    match job.direction {
-        Direction::Encrypt => {
-            let mut text = job.message.to_vec();
+    let first = hash(hash_key, &[], input.iv, LengthBlock::SecondOnly);
+    match input.direction {
+        CipherDirection::Encrypt => {
+            let mut text = input.message.to_vec();
             key.apply_from(first, &mut text)?;
             let tag = key.tag(hash_key, first, &text)?;
             text.extend_from_slice(&tag);
             Ok(text)
         }
-        Direction::Decrypt => {
-            let split = job.message.len().checked_sub(TAG_LENGTH);
-            let parts = split.and_then(|at| job.message.split_at_checked(at));
-            let (sealed, tag) = parts.ok_or_else(|| refused(job.direction))?;
+        CipherDirection::Decrypt => {
+            let split = input.message.len().checked_sub(TAG_LENGTH);
+            let parts = split.and_then(|at| input.message.split_at_checked(at));
+            let (sealed, tag) = parts.ok_or_else(|| cipher_error(input.direction))?;
             let expected = key.tag(hash_key, first, sealed)?;
-            verify_slices_are_equal(&expected, tag).map_err(|_different| refused(job.direction))?;
+            verify_slices_are_equal(&expected, tag)
+                .map_err(|_different| cipher_error(input.direction))?;
             let mut text = sealed.to_vec();
             key.apply_from(first, &mut text)?;
             Ok(text)
@@ -50,24 +57,25 @@ pub(super) fn run(block: &'static Algorithm, job: &Job<'_>) -> Result<Vec<u8>, N
     }
 }
 
-struct Key<'job> {
+struct GcmKey<'a> {
     block: &'static Algorithm,
-    job: &'job Job<'job>,
+    input: &'a CipherInput<'a>,
 }
 
-impl Key<'_> {
-    /// Adds the key stream that begins with a counter to a text.
+impl GcmKey<'_> {
+    /// XORs the key stream that starts at `counter` into `text`.
     fn apply_counter(&self, counter: u128, text: &mut [u8]) -> Result<(), NativeError> {
-        let key = UnboundCipherKey::new(self.block, self.job.key);
-        let key = key.map_err(|_unspecified| wrong_key())?;
-        let vector = FixedLength::from(counter.to_be_bytes());
+        let key = UnboundCipherKey::new(self.block, self.input.key);
+        let key = key.map_err(|_unspecified| invalid_key_length())?;
+        let iv = FixedLength::from(counter.to_be_bytes());
         EncryptingKey::ctr(key)
-            .and_then(|key| key.less_safe_encrypt(text, EncryptionContext::Iv128(vector)))
+            .and_then(|key| key.less_safe_encrypt(text, EncryptionContext::Iv128(iv)))
             .map(drop)
-            .map_err(|_unspecified| refused(self.job.direction))
+            .map_err(|_unspecified| cipher_error(self.input.direction))
     }
 
-    /// Adds the key stream that follows the first counter to a text. Of a counter only the last 32 bits count on.
+    /// XORs the key stream that starts after `first` into `text`. Only the low 32 bits of the
+    /// counter are incremented.
     fn apply_from(&self, first: u128, text: &mut [u8]) -> Result<(), NativeError> {
         let fixed = first & !u128::from(u32::MAX);
         let low = u32::try_from(first & u128::from(u32::MAX)).unwrap_or_default();
@@ -92,27 +100,27 @@ impl Key<'_> {
         first: u128,
         sealed: &[u8],
     ) -> Result<[u8; TAG_LENGTH], NativeError> {
-        let hashed = hash(hash_key, self.job.additional, sealed, Lengths::Both);
+        let hashed = hash(hash_key, self.input.aad, sealed, LengthBlock::Both);
         let mut tag = hashed.to_be_bytes();
         self.apply_counter(first, &mut tag)?;
         Ok(tag)
     }
 }
 
-/// Which lengths end what is hashed.
+/// Contents of the final length block.
 #[derive(Clone, Copy)]
-enum Lengths {
+enum LengthBlock {
     Both,
-    /// The first half of the last block is empty.
-    SecondAlone,
+    /// The first half of the block is zero.
+    SecondOnly,
 }
 
-/// GHASH over two texts, each filled up to whole blocks, and their lengths.
-fn hash(key: u128, first: &[u8], second: &[u8], lengths: Lengths) -> u128 {
+/// GHASH over two inputs, each padded to full blocks, and their lengths.
+fn hash(key: u128, first: &[u8], second: &[u8], lengths: LengthBlock) -> u128 {
     let bits = |text: &[u8]| (text.len() as u128) * 8;
     let last = match lengths {
-        Lengths::Both => (bits(first) << 64) | bits(second),
-        Lengths::SecondAlone => bits(second),
+        LengthBlock::Both => (bits(first) << 64) | bits(second),
+        LengthBlock::SecondOnly => bits(second),
     };
     let blocks = first.chunks(BLOCK).chain(second.chunks(BLOCK));
     let blocks = blocks.map(|chunk| {
@@ -128,7 +136,7 @@ fn hash(key: u128, first: &[u8], second: &[u8], lengths: Lengths) -> u128 {
         .fold(0, |state, block| multiply(state ^ block, key))
 }
 
-/// Multiplies in the field, bit by bit and without a branch.
+/// Multiplies in GF(2^128), bit by bit and without branches.
 fn multiply(left: u128, right: u128) -> u128 {
     let mut product = 0;
     let mut shifted = right;

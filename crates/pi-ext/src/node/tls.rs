@@ -1,6 +1,6 @@
-//! TLS for the sockets of extensions, those of the web too: aws-lc, with the trust of the platform.
+//! TLS for sockets and `WebSocket`s of extensions: rustls with aws-lc and the platform's trust store.
 //!
-//! An extension may name the authorities it trusts itself, and may be a server.
+//! Extensions can also provide their own certificate authorities and run TLS servers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,11 +14,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use super::NativeError;
 
-/// Made with the first connection; the platform's roots are read then.
-static CONFIGURATION: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
+/// Created on the first connection, which loads the platform's root certificates.
+static PLATFORM_CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
 
-fn configuration() -> Result<Arc<ClientConfig>, NativeError> {
-    let made = CONFIGURATION.get_or_init(|| {
+fn platform_config() -> Result<Arc<ClientConfig>, NativeError> {
+    let config = PLATFORM_CONFIG.get_or_init(|| {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -26,97 +26,97 @@ fn configuration() -> Result<Arc<ClientConfig>, NativeError> {
             .map_err(|error| error.to_string())?;
         Ok(Arc::new(config))
     });
-    made.clone().map_err(no_set_up)
+    config.clone().map_err(setup_error)
 }
 
-fn no_set_up(error: impl std::fmt::Display) -> NativeError {
-    NativeError::new(format!("TLS could not be set up: {error}"))
+fn setup_error(error: impl std::fmt::Display) -> NativeError {
+    NativeError::new(format!("cannot set up TLS: {error}"))
 }
 
 fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, NativeError> {
     CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|error| {
-            NativeError::new(format!("the certificate cannot be read: {error}"))
+            NativeError::new(format!("cannot parse the certificate: {error}"))
                 .with_code("ERR_OSSL_PEM_NO_START_LINE")
         })
 }
 
-/// Trusts these authorities and no others.
-fn trusting(authorities: &str) -> Result<Arc<ClientConfig>, NativeError> {
+/// Returns a configuration that trusts only these certificate authorities.
+fn config_trusting(authorities: &str) -> Result<Arc<ClientConfig>, NativeError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(authorities)?);
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(no_set_up)?
+        .map_err(setup_error)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Arc::new(config))
 }
 
-/// What a server proves itself with.
-pub(super) struct Identity(Arc<ServerConfig>);
+/// Certificate and key of a server.
+pub(super) struct ServerIdentity(Arc<ServerConfig>);
 
-/// Reads a server's certificates and key (PEM).
+/// Parses the PEM certificate chain and key of a server.
 pub(super) fn identity(
     certificate: &str,
     key: &str,
     protocols: &[String],
-) -> Result<Identity, NativeError> {
+) -> Result<ServerIdentity, NativeError> {
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| {
-        NativeError::new(format!("the key of the server cannot be read: {error}"))
+        NativeError::new(format!("cannot parse the server's key: {error}"))
             .with_code("ERR_OSSL_PEM_NO_START_LINE")
     })?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(no_set_up)?
+        .map_err(setup_error)?
         .with_no_client_auth()
         .with_single_cert(certificates(certificate)?, key)
-        .map_err(no_set_up)?;
+        .map_err(setup_error)?;
     let protocols = protocols.iter().map(|it| it.clone().into_bytes());
     config.alpn_protocols = protocols.collect();
-    Ok(Identity(Arc::new(config)))
+    Ok(ServerIdentity(Arc::new(config)))
 }
 
-/// Shakes hands with a client.
+/// Performs the server side of a TLS handshake.
 pub(super) async fn accept<Stream: AsyncRead + AsyncWrite + Unpin>(
     stream: Stream,
-    identity: &Identity,
+    identity: &ServerIdentity,
 ) -> Result<server::TlsStream<Stream>, NativeError> {
     let acceptor = TlsAcceptor::from(Arc::clone(&identity.0));
     let accepted = acceptor.accept(stream).await;
     accepted.map_err(|error| NativeError::new(error.to_string()).with_code("EPROTO"))
 }
 
-/// Whom a client wants to speak with.
-pub(super) struct Peer<'a> {
-    /// The name it has to prove.
+/// The server that a client connects to.
+pub(super) struct TlsPeer<'a> {
+    /// Name that the certificate must match.
     pub(super) server: &'a str,
     pub(super) protocols: &'a [String],
-    /// Certificates (PEM) to trust in place of the platform's.
+    /// PEM certificates to trust instead of the platform's. Empty means the platform's.
     pub(super) authorities: &'a str,
 }
 
-/// Shakes hands with a server of this name.
+/// Performs the client side of a TLS handshake.
 pub(super) async fn handshake<Stream: AsyncRead + AsyncWrite + Unpin>(
     stream: Stream,
-    peer: &Peer<'_>,
+    peer: &TlsPeer<'_>,
 ) -> Result<client::TlsStream<Stream>, NativeError> {
-    let Peer {
+    let TlsPeer {
         server,
         protocols,
         authorities,
     } = *peer;
     let name = ServerName::try_from(server.to_owned()).map_err(|_invalid| {
-        NativeError::new(format!("{server} is no name of a server"))
+        NativeError::new(format!("invalid server name: {server}"))
             .with_code("ERR_INVALID_ARG_VALUE")
     })?;
     let mut config = if authorities.is_empty() {
-        configuration()?
+        platform_config()?
     } else {
-        trusting(authorities)?
+        config_trusting(authorities)?
     };
     if !protocols.is_empty() {
         let protocols = protocols.iter().map(|it| it.clone().into_bytes());
@@ -124,10 +124,10 @@ pub(super) async fn handshake<Stream: AsyncRead + AsyncWrite + Unpin>(
     }
     let connector = TlsConnector::from(config);
     connector.connect(name, stream).await.map_err(|error| {
-        let refused = error
+        let tls_error = error
             .get_ref()
             .and_then(|it| it.downcast_ref::<rustls::Error>());
-        match refused {
+        match tls_error {
             Some(rustls::Error::InvalidCertificate(why)) => NativeError::new(format!(
                 "the certificate of {server} is not trusted: {why:?}"
             ))

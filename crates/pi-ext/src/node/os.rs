@@ -1,12 +1,12 @@
-//! The machine: the Rust half of `os`.
+//! System information: native half of `os`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{NativeError, Request};
-use crate::engine::{ProcessInfo, Reply};
+use super::{NativeError, NativeRequest};
+use crate::engine::{NativeReply, ProcessInfo};
 
-/// Returns Node's name of the system.
+/// Returns Node's `process.platform`.
 pub(super) fn platform() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -16,7 +16,7 @@ pub(super) fn platform() -> &'static str {
     }
 }
 
-/// Returns Node's name of the processor.
+/// Returns Node's `process.arch`.
 pub(super) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "x64",
@@ -27,7 +27,7 @@ pub(super) fn architecture() -> &'static str {
     }
 }
 
-/// Returns `[uid, gid, euid, egid, ppid]`; nothing on Windows.
+/// Returns `[uid, gid, euid, egid, ppid]`, or `null` on Windows.
 #[cfg(unix)]
 pub(super) fn user_ids() -> Value {
     use rustix::process;
@@ -46,30 +46,32 @@ pub(super) fn user_ids() -> Value {
 }
 
 #[derive(Debug, Deserialize)]
-struct Moment {
+struct ZoneOffsetArguments {
     zone: String,
     /// Milliseconds since 1970.
     time: f64,
 }
 
-/// Returns by how many minutes a zone is ahead of UTC at a time.
-fn zone_offset(moment: &Moment) -> Result<Reply, NativeError> {
+/// Returns the offset of a time zone from UTC in minutes.
+fn zone_offset(arguments: &ZoneOffsetArguments) -> Result<NativeReply, NativeError> {
     let unknown = |_error| {
-        NativeError::new(format!("Invalid time zone specified: {}", moment.zone))
+        NativeError::new(format!("Invalid time zone specified: {}", arguments.zone))
             .with_code("ERR_INVALID_ARG_VALUE")
     };
-    let zone = jiff::tz::TimeZone::get(&moment.zone).map_err(unknown)?;
+    let zone = jiff::tz::TimeZone::get(&arguments.zone).map_err(unknown)?;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a date has whole milliseconds, and too large a number saturates"
+        reason = "dates have integral milliseconds, and the cast saturates"
     )]
-    let time = jiff::Timestamp::from_millisecond(moment.time as i64).map_err(unknown)?;
+    let time = jiff::Timestamp::from_millisecond(arguments.time as i64).map_err(unknown)?;
     let seconds = zone.to_offset(time).seconds();
-    Ok(Reply::Json(json!(f64::from(seconds) / 60.0)))
+    Ok(NativeReply::Json(json!(f64::from(seconds) / 60.0)))
 }
 
-/// Performs an operation.
-pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, NativeError> {
+pub(super) fn run(
+    process: &ProcessInfo,
+    request: &NativeRequest,
+) -> Result<NativeReply, NativeError> {
     let variable = |name: &str| {
         let found = process.environment.iter().find(|(key, _)| key == name);
         found
@@ -79,7 +81,9 @@ pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, Nat
     match request.operation.as_str() {
         "zone" => {
             let zone = jiff::tz::TimeZone::system();
-            Ok(Reply::Text(zone.iana_name().unwrap_or("UTC").to_owned()))
+            Ok(NativeReply::Text(
+                zone.iana_name().unwrap_or("UTC").to_owned(),
+            ))
         }
         "zoneOffset" => zone_offset(&request.read()?),
         "info" => {
@@ -103,7 +107,7 @@ pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, Nat
             if let (Value::Object(info), Value::Object(more)) = (&mut info, system()) {
                 info.extend(more);
             }
-            Ok(Reply::Json(info))
+            Ok(NativeReply::Json(info))
         }
         _ => Err(request.unknown("os")),
     }

@@ -1,15 +1,15 @@
-//! Web addresses: the Rust half of `URL`.
+//! Native half of `URL`.
 
 use serde::Deserialize;
 use serde_json::json;
 use url::{Url, quirks};
 
-use super::{NativeError, Request};
-use crate::engine::Reply;
+use super::{NativeError, NativeRequest};
+use crate::engine::NativeReply;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Arguments {
+struct UrlArguments {
     href: String,
     base: Option<String>,
     property: String,
@@ -17,9 +17,8 @@ struct Arguments {
     path: String,
 }
 
-/// Performs an operation.
-pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
-    let arguments: Arguments = request.read()?;
+pub(super) fn run(request: &NativeRequest) -> Result<NativeReply, NativeError> {
+    let arguments: UrlArguments = request.read()?;
     match request.operation.as_str() {
         "parse" => {
             let base = match &arguments.base {
@@ -38,7 +37,7 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             Ok(describe(&url))
         }
         "fromPath" => Url::from_file_path(&arguments.path)
-            .map(|url| Reply::Text(url.to_string()))
+            .map(|url| NativeReply::Text(url.to_string()))
             .map_err(|()| invalid(&arguments.path)),
         "toPath" => {
             let url = Url::parse(&arguments.href).map_err(|_why| invalid(&arguments.href))?;
@@ -47,11 +46,13 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
                     .with_code("ERR_INVALID_URL_SCHEME"));
             }
             url.to_file_path()
-                .map(|path| Reply::Text(path.to_string_lossy().into_owned()))
+                .map(|path| NativeReply::Text(path.to_string_lossy().into_owned()))
                 .map_err(|()| invalid(&arguments.href))
         }
-        "toAscii" => Ok(Reply::Text(quirks::domain_to_ascii(&arguments.href))),
-        "toUnicode" => Ok(Reply::Text(quirks::domain_to_unicode(&arguments.href))),
+        "toAscii" => Ok(NativeReply::Text(quirks::domain_to_ascii(&arguments.href))),
+        "toUnicode" => Ok(NativeReply::Text(quirks::domain_to_unicode(
+            &arguments.href,
+        ))),
         _ => Err(request.unknown("url")),
     }
 }
@@ -61,7 +62,7 @@ fn invalid(_: &str) -> NativeError {
 }
 
 fn set(url: &mut Url, property: &str, value: &str) -> Result<(), NativeError> {
-    // A setter that is given something impossible leaves the address as it is, by the standard.
+    // By the standard, setters ignore invalid values.
     match property {
         "href" => *url = Url::parse(value).map_err(|_why| invalid(value))?,
         "protocol" => quirks::set_protocol(url, value).unwrap_or_default(),
@@ -78,8 +79,8 @@ fn set(url: &mut Url, property: &str, value: &str) -> Result<(), NativeError> {
     Ok(())
 }
 
-fn describe(url: &Url) -> Reply {
-    Reply::Json(json!({
+fn describe(url: &Url) -> NativeReply {
+    NativeReply::Json(json!({
         "href": quirks::href(url),
         "origin": quirks::origin(url),
         "protocol": quirks::protocol(url),

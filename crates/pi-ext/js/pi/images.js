@@ -1,20 +1,21 @@
-// Pictures, made to fit what models take.
+// Image resizing and conversion for models.
 import { closeSync, openSync, readSync } from "node:fs";
 import { call, request } from "pi:host";
 import { getImageDimensions } from "pi:tui/image";
 
+// Number of bytes read to detect an image type.
 const HEAD = 4100;
 
-// Makes a picture fit; null where it cannot be read or made small enough.
+// Resizes an image to the limits of models. Returns null if it cannot be decoded or made small enough.
 export async function resizeImage(bytes, mimeType, options = {}) {
   const data = Buffer.from(bytes).toString("base64");
-  const fitted = await request("convert.image", { data, mimeType, ...options });
-  if (!fitted) return null;
+  const resized = await request("convert.image", { data, mimeType, ...options });
+  if (!resized) return null;
   const before = getImageDimensions(data) ?? { widthPx: 0, heightPx: 0 };
-  const after = getImageDimensions(fitted.data) ?? before;
+  const after = getImageDimensions(resized.data) ?? before;
   return {
-    data: fitted.data,
-    mimeType: fitted.mimeType,
+    data: resized.data,
+    mimeType: resized.mimeType,
     originalWidth: before.widthPx,
     originalHeight: before.heightPx,
     width: after.widthPx,
@@ -23,21 +24,21 @@ export async function resizeImage(bytes, mimeType, options = {}) {
   };
 }
 
-// Makes a PNG of a picture, given and returned in base64; null where it cannot be read.
+// Converts a base64-encoded image to PNG. Returns null if it cannot be decoded.
 export async function convertToPng(data, mimeType) {
   if (mimeType === "image/png") return { data, mimeType };
   const png = await request("convert.png", { data });
   return png ? { data: png, mimeType: "image/png" } : null;
 }
 
-// Tells a model how coordinates of a picture that was made smaller are meant.
+// Returns a note for the model on how to map coordinates of a resized image.
 export function formatDimensionNote({ wasResized, originalWidth, originalHeight, width, height }) {
   if (!wasResized) return undefined;
   const scale = (originalWidth / width).toFixed(2);
-  return `[Image: ${originalWidth}x${originalHeight} pixels, shown here as ${width}x${height}; a place in the original is ${scale} times the one seen]`;
+  return `[Image: original ${originalWidth}x${originalHeight}, displayed at ${width}x${height}. Multiply coordinates by ${scale} to map to the original image.]`;
 }
 
-// Returns the kind of a picture that models take; null for any other file.
+// Returns the MIME type of an image that models support, or null for any other file.
 export async function detectSupportedImageMimeTypeFromFile(path) {
   const head = Buffer.alloc(HEAD);
   const file = openSync(path, "r");

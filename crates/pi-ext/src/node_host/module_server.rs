@@ -1,4 +1,5 @@
-//! What the loader on Node asks for: our modules as text, and the files Node cannot find or read by itself.
+//! Serves the module loader on Node: sources of embedded modules, and files that Node cannot
+//! resolve or parse.
 
 use std::path::{Path, PathBuf};
 
@@ -9,62 +10,62 @@ use serde_json::{Value, json};
 use crate::cache::SourceCache;
 use crate::engine::EngineOptions;
 use crate::host::HostError;
-use crate::resolver::{ImportKind, Resolver, Target};
+use crate::resolver::{ImportKind, ModuleResolver, ResolvedModule};
 use crate::typescript::SourceFormat;
 
-/// Our modules by name. Whoever starts a host on Node needs most of them.
+/// Sources of the embedded modules by name. Unpacked together, since a Node host needs most of them.
 static SOURCES: PackedTexts = PackedTexts::new(include_bytes!(concat!(
     env!("OUT_DIR"),
     "/node_sources.deflate"
 )));
 
-/// A package that has types alone.
-const NOTHING: &str = "pi:nothing";
+/// Empty module for packages that contain only types.
+const EMPTY_MODULE: &str = "pi:empty";
 
-/// Returns the text of a module of ours.
+/// Returns the source of an embedded module.
 pub(super) fn source(name: &str) -> Option<&'static str> {
     SOURCES.get(name)
 }
 
-/// Answers the loader.
-pub(super) struct Modules {
+/// Handles the requests of the loader.
+pub(super) struct ModuleServer {
     packages: Vec<(String, String)>,
-    program: PathBuf,
-    resolver: Resolver,
+    executable: PathBuf,
+    resolver: ModuleResolver,
     cache: SourceCache,
 }
 
 #[derive(Deserialize)]
-struct Import {
+struct ImportRequest {
     specifier: String,
     importer: String,
     kind: String,
 }
 
-impl Modules {
+impl ModuleServer {
     pub(super) fn new(options: &EngineOptions) -> Self {
         let mut packages = options.packages.clone();
-        let types_alone = options.virtual_modules.iter();
-        packages.extend(types_alone.map(|(name, _)| (name.clone(), NOTHING.to_owned())));
+        let types_only = options.virtual_modules.iter();
+        packages.extend(types_only.map(|(name, _)| (name.clone(), EMPTY_MODULE.to_owned())));
         Self {
             packages,
-            program: options.process.executable.clone(),
-            resolver: Resolver::new(Vec::new()),
+            executable: options.process.executable.clone(),
+            resolver: ModuleResolver::new(Vec::new()),
             cache: options.cache.clone(),
         }
     }
 
-    pub(super) fn answer(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn handle(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
         match method {
             "packages" => {
                 let names = self.packages.iter();
                 let names = names.map(|(name, module)| (name.clone(), json!(module)));
                 let names: serde_json::Map<_, _> = names.collect();
-                Ok(json!({ "packages": names, "program": self.program }))
+                Ok(json!({ "packages": names, "executable": self.executable }))
             }
             "source" => match text("name") {
-                NOTHING => Ok(json!("export {};\n")),
+                EMPTY_MODULE => Ok(json!("export {};\n")),
                 name => source(name)
                     .map(Value::from)
                     .ok_or_else(|| not_found(format!("Cannot find module '{name}'"))),
@@ -74,11 +75,11 @@ impl Modules {
                 let import = serde_json::from_value(arguments);
                 self.resolve(&import.map_err(|error| HostError::new(error.to_string()))?)
             }
-            _ => Err(HostError::new(format!("the loader knows no {method}"))),
+            _ => Err(HostError::new(format!("unknown loader method `{method}`"))),
         }
     }
 
-    fn resolve(&self, import: &Import) -> Result<Value, HostError> {
+    fn resolve(&self, import: &ImportRequest) -> Result<Value, HostError> {
         let kind = match import.kind.as_str() {
             "require" => ImportKind::Require,
             _ => ImportKind::Import,
@@ -88,8 +89,8 @@ impl Modules {
             .resolve(&import.specifier, &import.importer, kind)
             .map_err(|error| not_found(error.to_string()))?;
         Ok(match target {
-            Target::File(path) => json!(path.to_string_lossy()),
-            Target::Builtin(name) | Target::Virtual(name) => json!(name),
+            ResolvedModule::File(path) => json!(path.to_string_lossy()),
+            ResolvedModule::Builtin(name) | ResolvedModule::Virtual(name) => json!(name),
         })
     }
 

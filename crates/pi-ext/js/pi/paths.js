@@ -1,4 +1,4 @@
-// Where things of the program are.
+// Paths of the program and its shells.
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -24,13 +24,13 @@ export function getReadmePath() {
 }
 
 function onPath(name) {
-  return (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name)).find((file) => existsSync(file));
+  return (process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, name)).find((file) => existsSync(file));
 }
 
-// The shell that commands run in, and what it is called with.
+// Returns the shell for commands and its arguments.
 export function getShellConfig(customShellPath) {
   if (customShellPath) {
-    if (!existsSync(customShellPath)) throw new Error(`there is no shell at ${customShellPath}`);
+    if (!existsSync(customShellPath)) throw new Error(`shell not found: ${customShellPath}`);
     return { shell: customShellPath, args: ["-c"] };
   }
   const bash = existsSync("/bin/bash") ? "/bin/bash" : onPath(process.platform === "win32" ? "bash.exe" : "bash");
@@ -38,6 +38,6 @@ export function getShellConfig(customShellPath) {
 }
 export function getPowerShellConfig() {
   const shell = onPath("pwsh") ?? onPath("pwsh.exe") ?? onPath("powershell.exe");
-  if (!shell) throw new Error("there is no PowerShell on the PATH");
+  if (!shell) throw new Error("PowerShell not found on PATH");
   return { shell, args: ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-Command"] };
 }

@@ -1,4 +1,4 @@
-// How a text became another.
+// Text diffs.
 import { call } from "pi:host";
 import { theme } from "pi:pi/theme";
 
@@ -12,7 +12,7 @@ export function generateUnifiedPatch(path, before, after) {
 
 const SIGNS = { "+": "toolDiffAdded", "-": "toolDiffRemoved" };
 
-// Colors the lines of a difference.
+// Colors the lines of a diff.
 export function renderDiff(diff) {
   const lines = diff.split("\n").map((line) => theme.fg(SIGNS[line[0]] ?? "toolDiffContext", line.replaceAll("\t", "   ")));
   return lines.join("\n");
