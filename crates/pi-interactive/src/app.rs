@@ -45,7 +45,7 @@ use self::header::HeaderPlace;
 pub(crate) use self::mailbox::Mailbox;
 use self::sign_in::SignIn;
 use crate::dialog::Dialog;
-use crate::extension_desk::ExtensionDesk;
+use crate::extension_ui::ExtensionUiBridge;
 use crate::intent::Answer;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
@@ -112,7 +112,7 @@ pub(crate) struct App {
     theme_problem: Option<String>,
     key_problems: Vec<ConfigDiagnostic>,
     theme_watch: Option<ThemeWatch>,
-    pub(crate) desk: ExtensionDesk,
+    pub(crate) desk: ExtensionUiBridge,
     pub(crate) extensions: ExtensionState,
     header: HeaderPlace,
     /// Talks to the components of extensions.

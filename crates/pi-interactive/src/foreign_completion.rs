@@ -9,7 +9,7 @@ use pi_tui::{
 };
 use tokio::runtime::Handle;
 
-use crate::extension_desk::{question, select_item};
+use crate::extension_ui::{question, select_item};
 
 /// Makes a command of an extension complete its arguments.
 pub(crate) fn with_arguments(

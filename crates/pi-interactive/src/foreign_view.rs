@@ -10,14 +10,14 @@ use pi_tui::{
 };
 use serde_json::{Value, json};
 
-use crate::extension_desk::{ExtensionDesk, Subject, Task};
+use crate::extension_ui::{ExtensionUiBridge, Subject, Task};
 use crate::foreign_text::fitted_line;
 
 /// A component of an extension.
 #[derive(Debug)]
 pub(crate) struct ForeignView {
     id: ComponentId,
-    desk: ExtensionDesk,
+    desk: ExtensionUiBridge,
     lines: Lines,
     /// The width the lines were drawn for.
     drawn_for: Option<usize>,
@@ -35,7 +35,7 @@ pub(crate) struct ForeignView {
 
 impl ForeignView {
     /// Shows nothing until the extension has drawn.
-    pub(crate) fn new(id: ComponentId, desk: ExtensionDesk, key_release: bool) -> Self {
+    pub(crate) fn new(id: ComponentId, desk: ExtensionUiBridge, key_release: bool) -> Self {
         Self {
             id,
             desk,
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_stay_until_others_arrive() {
-        let mut view = ForeignView::new(1, ExtensionDesk::default(), false);
+        let mut view = ForeignView::new(1, ExtensionUiBridge::default(), false);
         assert_eq!(shown(&mut view, 20), [""; 0]);
         assert_eq!(view.accept(20, &drawn(&["one", "two"])), None);
         assert_eq!(shown(&mut view, 20), ["one", "two"]);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn lines_that_are_too_wide_are_cut_and_blamed_once() {
-        let mut view = ForeignView::new(1, ExtensionDesk::default(), false);
+        let mut view = ForeignView::new(1, ExtensionUiBridge::default(), false);
         view.render(4);
         assert_eq!(
             view.accept(4, &drawn(&["too wide", "ok", "wide too"])),

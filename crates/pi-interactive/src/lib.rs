@@ -13,8 +13,8 @@ mod dialog;
 mod dialogs;
 mod diff_view;
 mod editor_area;
-mod extension_desk;
-mod extension_kit;
+mod extension_ui;
+mod tui_toolkit;
 mod extension_question;
 mod external_editor;
 mod footer;
@@ -46,7 +46,7 @@ mod theme_choice;
 mod theme_watch;
 mod title;
 mod transcript;
-mod trust_desk;
+mod trust_prompter;
 mod web_address;
 mod widgets;
 mod working;
@@ -56,11 +56,11 @@ use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
-pub use extension_desk::ExtensionDesk;
-pub use extension_kit::ExtensionKit;
+pub use extension_ui::ExtensionUiBridge;
+pub use tui_toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
 pub use resource_config::configure_resources;
-pub use trust_desk::TrustDesk;
+pub use trust_prompter::TrustPrompter;
 
 use app::{App, AppParts};
 use editor_area::EditorArea;
@@ -84,26 +84,26 @@ pub struct InteractiveOptions {
     /// Tells what is new, as Markdown.
     pub changelog: Option<fn() -> String>,
     /// Whom the runtime asks about projects.
-    pub trust: Option<TrustDesk>,
+    pub trust: Option<TrustPrompter>,
     /// Where extensions meet the screen; the one the runtime was given.
-    pub extensions: ExtensionDesk,
+    pub extensions: ExtensionUiBridge,
     /// Whether this is the very first start.
     pub first_start: bool,
     /// What becomes known once something is on the screen, such as newer releases.
-    pub news: Option<StartupNews>,
+    pub startup_notices: Option<StartupNotices>,
 }
 
 /// Work that begins after the first frame; its lines are shown when it is over.
-pub struct StartupNews(BoxFuture<'static, Vec<String>>);
+pub struct StartupNotices(BoxFuture<'static, Vec<String>>);
 
-impl StartupNews {
+impl StartupNotices {
     /// Shows the lines this work ends with. Nothing of it runs before the first frame.
     pub fn new(work: impl Future<Output = Vec<String>> + Send + 'static) -> Self {
         Self(Box::pin(work))
     }
 }
 
-impl std::fmt::Debug for StartupNews {
+impl std::fmt::Debug for StartupNotices {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("StartupNews")

@@ -14,7 +14,7 @@ pub struct CommandReference {
     /// What it takes, if it takes something.
     pub argument: Option<&'static str>,
     /// What it does.
-    pub about: &'static str,
+    pub description: &'static str,
 }
 
 /// Returns the commands of the menu, in its order.
@@ -25,7 +25,7 @@ pub fn commands() -> impl Iterator<Item = CommandReference> {
         .map(|command| CommandReference {
             name: command.name,
             argument: command.argument,
-            about: command.description,
+            description: command.description,
         })
 }
 

@@ -142,7 +142,7 @@ pub(crate) fn after_first_frame(app: &mut App) {
     if app.options.refresh_catalogs {
         app.runtime.refresh_catalogs();
     }
-    if let Some(news) = app.options.news.take() {
+    if let Some(news) = app.options.startup_notices.take() {
         app.spawn(news.0, |app, lines| {
             for line in lines {
                 app.tell(NoticeLevel::Info, line);

@@ -25,7 +25,7 @@ use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
-use crate::extension_desk::ExtensionDesk;
+use crate::extension_ui::ExtensionUiBridge;
 use crate::look::Look;
 use costs::Costs;
 use history::{Finished, History};
@@ -72,7 +72,7 @@ pub(crate) struct BashEnd {
 #[derive(Debug)]
 pub(crate) struct Transcript {
     look: Look,
-    desk: ExtensionDesk,
+    desk: ExtensionUiBridge,
     /// Blocks that extensions draw, by their number.
     rows: HashMap<ComponentId, BlockId>,
     /// Calls whose result is awaited.
@@ -96,7 +96,7 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     /// Starts without blocks.
-    pub(crate) fn new(look: Look, desk: ExtensionDesk) -> Self {
+    pub(crate) fn new(look: Look, desk: ExtensionUiBridge) -> Self {
         Self {
             look,
             desk,

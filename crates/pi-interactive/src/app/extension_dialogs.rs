@@ -6,7 +6,7 @@ use pi_runtime::{DialogAnswer, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::extension_desk::DialogId;
+use crate::extension_ui::DialogId;
 use crate::extension_question;
 
 /// A question that waits for the place of the prompt.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::App;
 use super::extension_dialogs::WaitingDialog;
 use crate::ExitReason;
-use crate::extension_desk::{DialogId, Drawing, News, Task};
+use crate::extension_ui::{DialogId, Drawing, News, Task};
 use crate::foreign_text::out_of_band;
 use crate::foreign_view::ForeignView;
 use crate::screen::Side;

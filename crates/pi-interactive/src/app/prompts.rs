@@ -5,7 +5,7 @@ use pi_runtime::QueuedTexts;
 use pi_tui::ColorToken;
 
 use super::App;
-use crate::extension_desk::Task;
+use crate::extension_ui::Task;
 
 impl App {
     /// Returns the text at the prompt, large pastes as markers.

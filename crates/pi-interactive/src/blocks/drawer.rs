@@ -6,7 +6,7 @@ use pi_runtime::{ComponentId, DrawnCall, ToolRenderer};
 use pi_tui::{Line, Theme};
 use serde_json::{Value, json};
 
-use crate::extension_desk::{ExtensionDesk, Subject};
+use crate::extension_ui::{ExtensionUiBridge, Subject};
 use crate::foreign_text::fitted_line;
 use crate::look::Appearance;
 
@@ -17,13 +17,13 @@ type Asked = (usize, Arc<Theme>, u64);
 #[derive(Debug)]
 pub(crate) struct Drawer {
     id: ComponentId,
-    desk: ExtensionDesk,
+    desk: ExtensionUiBridge,
     asked: Option<Asked>,
 }
 
 impl Drawer {
     /// Makes a drawer with a number of its own.
-    pub(crate) fn new(desk: ExtensionDesk) -> Self {
+    pub(crate) fn new(desk: ExtensionUiBridge) -> Self {
         Self {
             id: desk.new_row(),
             desk,
@@ -89,7 +89,7 @@ pub(super) struct CallState<'block> {
 
 impl CallDrawer {
     /// Has an extension draw a call.
-    pub(crate) fn new(desk: ExtensionDesk, renderer: ToolRenderer, call_id: &str) -> Self {
+    pub(crate) fn new(desk: ExtensionUiBridge, renderer: ToolRenderer, call_id: &str) -> Self {
         Self {
             drawer: Drawer::new(desk),
             renderer,
@@ -160,16 +160,16 @@ pub(crate) struct CustomDrawer {
 
 impl CustomDrawer {
     /// Has an extension draw a message.
-    pub(crate) fn message(desk: ExtensionDesk, custom_type: &str, value: Value) -> Self {
+    pub(crate) fn message(desk: ExtensionUiBridge, custom_type: &str, value: Value) -> Self {
         Self::new(desk, "message", custom_type, value)
     }
 
     /// Has an extension draw an entry.
-    pub(crate) fn entry(desk: ExtensionDesk, custom_type: &str, value: Value) -> Self {
+    pub(crate) fn entry(desk: ExtensionUiBridge, custom_type: &str, value: Value) -> Self {
         Self::new(desk, "entry", custom_type, value)
     }
 
-    fn new(desk: ExtensionDesk, kind: &'static str, custom_type: &str, value: Value) -> Self {
+    fn new(desk: ExtensionUiBridge, kind: &'static str, custom_type: &str, value: Value) -> Self {
         Self {
             drawer: Drawer::new(desk),
             kind,
@@ -218,7 +218,7 @@ pub(crate) struct Wording {
 
 impl Wording {
     /// Asks extensions about the texts of a block.
-    pub(crate) fn new(desk: ExtensionDesk) -> Self {
+    pub(crate) fn new(desk: ExtensionUiBridge) -> Self {
         Self {
             drawer: Drawer::new(desk),
             texts: Vec::new(),

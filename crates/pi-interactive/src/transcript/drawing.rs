@@ -10,7 +10,7 @@ use super::Transcript;
 use crate::blocks::{
     AnswerBlock, CallDrawer, CustomBlock, CustomDrawer, ToolCallBlock, UserBlock, Wording,
 };
-use crate::extension_desk::ExtensionDesk;
+use crate::extension_ui::ExtensionUiBridge;
 
 impl Transcript {
     /// An extension has drawn a call.
@@ -56,14 +56,14 @@ impl Transcript {
 }
 
 /// Returns what draws a call of a tool, if an extension does.
-pub(super) fn of_call(desk: &ExtensionDesk, tool: &str, call_id: &str) -> Option<CallDrawer> {
+pub(super) fn of_call(desk: &ExtensionUiBridge, tool: &str, call_id: &str) -> Option<CallDrawer> {
     let renderer = desk.link()?.tool_renderer(tool)?;
     Some(CallDrawer::new(desk.clone(), renderer, call_id))
 }
 
 /// Returns what draws a message of an extension, if one does.
 pub(super) fn of_message(
-    desk: &ExtensionDesk,
+    desk: &ExtensionUiBridge,
     custom_type: &str,
     message: &AgentMessage,
 ) -> Option<CustomDrawer> {
@@ -74,7 +74,7 @@ pub(super) fn of_message(
 
 /// Returns what draws a message of an extension that stands in the session as an entry.
 pub(super) fn of_message_entry(
-    desk: &ExtensionDesk,
+    desk: &ExtensionUiBridge,
     entry: &Entry,
     custom: &CustomMessageEntry,
 ) -> Option<CustomDrawer> {
@@ -94,7 +94,7 @@ pub(super) fn of_message_entry(
 
 /// Returns what draws an entry of an extension; without that it does not show.
 pub(super) fn of_entry(
-    desk: &ExtensionDesk,
+    desk: &ExtensionUiBridge,
     entry: &Entry,
     custom: &CustomEntry,
 ) -> Option<CustomDrawer> {
@@ -106,12 +106,12 @@ pub(super) fn of_entry(
 }
 
 /// Returns what extensions have a say in, where they have one.
-pub(super) fn of_texts(desk: &ExtensionDesk) -> Option<Wording> {
+pub(super) fn of_texts(desk: &ExtensionUiBridge) -> Option<Wording> {
     let transforms = desk.link()?.transforms_markdown();
     transforms.then(|| Wording::new(desk.clone()))
 }
 
-fn draws_message(desk: &ExtensionDesk, custom_type: &str) -> bool {
+fn draws_message(desk: &ExtensionUiBridge, custom_type: &str) -> bool {
     desk.link()
         .is_some_and(|link| link.draws_message(custom_type))
 }

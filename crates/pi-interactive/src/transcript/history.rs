@@ -16,7 +16,7 @@ use crate::blocks::{
     AnswerBlock, BashExecutionBlock, CallDrawer, CostBlock, CostNotice, CustomBlock, SkillBlock,
     SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
-use crate::extension_desk::ExtensionDesk;
+use crate::extension_ui::ExtensionUiBridge;
 use crate::look::Look;
 
 /// Takes as many ids from the end as are shown at once, and returns them.
@@ -43,7 +43,7 @@ pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
 /// Blocks that are not on the screen yet.
 pub(super) struct History {
     look: Look,
-    desk: ExtensionDesk,
+    desk: ExtensionUiBridge,
     blocks: Vec<Made>,
     /// Calls without a result, by their id.
     open: HashMap<String, usize>,
@@ -70,7 +70,7 @@ impl History {
     pub(super) fn of(
         entries: &[Arc<Entry>],
         look: &Look,
-        desk: &ExtensionDesk,
+        desk: &ExtensionUiBridge,
         costs: &mut Costs,
     ) -> Self {
         let mut history = Self::new(look, desk);
@@ -103,7 +103,7 @@ impl History {
     }
 
     /// Starts without blocks.
-    pub(super) fn new(look: &Look, desk: &ExtensionDesk) -> Self {
+    pub(super) fn new(look: &Look, desk: &ExtensionUiBridge) -> Self {
         Self {
             look: look.clone(),
             desk: desk.clone(),

@@ -40,7 +40,7 @@ impl Stage {
             rows: 24,
         });
         Self {
-            transcript: Transcript::new(look.clone(), crate::ExtensionDesk::default()),
+            transcript: Transcript::new(look.clone(), crate::ExtensionUiBridge::default()),
             tui,
             look,
         }

@@ -21,7 +21,7 @@ use crate::lone_dialog::Beforehand;
 
 /// Asks about projects, on a screen of its own or on the application's.
 #[derive(Clone, Debug)]
-pub struct TrustDesk(Arc<Inner>);
+pub struct TrustPrompter(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -30,7 +30,7 @@ struct Inner {
     application: Mutex<Option<Mailbox>>,
 }
 
-impl TrustDesk {
+impl TrustPrompter {
     /// Makes a desk for the user of this directory and the settings of this run.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
         Self(Arc::new(Inner {
@@ -68,7 +68,7 @@ impl TrustDesk {
     }
 }
 
-impl TrustPrompt for TrustDesk {
+impl TrustPrompt for TrustPrompter {
     fn ask<'a>(
         &'a self,
         cwd: &'a Path,

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_hours(1);
 
 /// The terminal library, for extensions.
 #[derive(Debug)]
-pub struct ExtensionKit {
+pub struct PiTuiToolkit {
     agent_dir: AgentDir,
     env: Env,
     /// Read when an extension asks for them; extensions that are loaded anew find those of that time.
@@ -40,7 +40,7 @@ pub struct ExtensionKit {
     is_kitty: AtomicBool,
 }
 
-impl ExtensionKit {
+impl PiTuiToolkit {
     /// Creates a kit; the user's keys are read when an extension asks for one.
     pub fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl ExtensionKit {
     }
 }
 
-impl TerminalKit for ExtensionKit {
+impl TerminalKit for PiTuiToolkit {
     fn begin(&self) {
         *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -8,7 +8,7 @@ use pi_tui::InputEvent;
 use serde_json::Value;
 
 use super::surfaces::{Subject, Wanted};
-use super::{Drawing, ExtensionDesk, News};
+use super::{Drawing, ExtensionUiBridge, News};
 
 /// What components are told.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ enum Work {
     Draw(ExtensionLink, Wanted),
 }
 
-impl ExtensionDesk {
+impl ExtensionUiBridge {
     /// Talks to components for as long as it is polled.
     pub(crate) async fn serve(self) {
         loop {

@@ -38,7 +38,7 @@ use crate::lone_dialog::Beforehand;
 
 /// The place where extensions and the screen meet; clones are the same place.
 #[derive(Clone, Default)]
-pub struct ExtensionDesk(Arc<Inner>);
+pub struct ExtensionUiBridge(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -65,13 +65,13 @@ struct State {
     epoch: u64,
 }
 
-impl std::fmt::Debug for ExtensionDesk {
+impl std::fmt::Debug for ExtensionUiBridge {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("ExtensionDesk")
+        formatter.write_str("ExtensionUiBridge")
     }
 }
 
-impl ExtensionDesk {
+impl ExtensionUiBridge {
     /// Makes a desk for the user of this directory and the settings of this run, who can be asked before the application runs.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
         Self(Arc::new(Inner {
@@ -159,7 +159,7 @@ impl ExtensionDesk {
     }
 }
 
-impl ExtensionUi for ExtensionDesk {
+impl ExtensionUi for ExtensionUiBridge {
     fn mode(&self) -> ExtensionMode {
         ExtensionMode::Terminal
     }

@@ -9,7 +9,7 @@ use pi_runtime::{
 use pi_tui::InputEvent;
 use tokio::sync::oneshot;
 
-use super::ExtensionDesk;
+use super::ExtensionUiBridge;
 
 /// News kept at most; an extension that says more in one breath is not heard any more.
 const MOST: usize = 4_096;
@@ -99,13 +99,13 @@ impl NewsQueue {
 
 /// A question that is withdrawn when nobody waits for its answer.
 pub(super) struct Asking {
-    desk: ExtensionDesk,
+    desk: ExtensionUiBridge,
     id: DialogId,
     is_answered: bool,
 }
 
 impl Asking {
-    pub(super) fn new(desk: ExtensionDesk, id: DialogId) -> Self {
+    pub(super) fn new(desk: ExtensionUiBridge, id: DialogId) -> Self {
         Self {
             desk,
             id,

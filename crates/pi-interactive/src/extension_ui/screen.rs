@@ -16,7 +16,7 @@ use pi_tui::{
 };
 
 use super::surfaces::Subject;
-use super::{ExtensionDesk, News, State};
+use super::{ExtensionUiBridge, News, State};
 use crate::editor_area::ACTIONS;
 use crate::look::Look;
 use crate::theme_choice::ThemeChoice;
@@ -53,7 +53,7 @@ impl Known {
     }
 }
 
-impl ExtensionDesk {
+impl ExtensionUiBridge {
     /// Begins with a screen.
     pub(crate) fn open(&self, look: Look) {
         self.state().known.look = Some(look);
@@ -150,7 +150,7 @@ impl ExtensionDesk {
     }
 }
 
-impl ExtensionScreen for ExtensionDesk {
+impl ExtensionScreen for ExtensionUiBridge {
     fn connect(&self, link: Option<ExtensionLink>) {
         {
             let mut state = self.state();
