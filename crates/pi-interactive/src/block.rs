@@ -8,7 +8,7 @@ use std::time::Instant;
 use pi_runtime::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
 
-use crate::look::{Appearance, Look};
+use crate::ui_theme::{RenderContext, UiTheme};
 
 /// One block.
 ///
@@ -16,7 +16,7 @@ use crate::look::{Appearance, Look};
 /// gives it another [`generation`](Self::generation).
 pub(crate) trait Block: Send + 'static {
     /// Lays the block out; called only when something it depends on has changed.
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines;
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines;
 
     /// Returns a number that changes with what the block would show.
     fn generation(&self) -> u64;
@@ -55,22 +55,22 @@ type LayoutKey = (usize, u64, u64);
 #[derive(Debug)]
 pub(crate) struct BlockView<B> {
     block: B,
-    look: Look,
+    ui: UiTheme,
     /// What was last said about details; a block that was clicked differs until that changes.
     expanded: bool,
-    laid_out: Option<(LayoutKey, Lines)>,
+    layout: Option<(LayoutKey, Lines)>,
     #[cfg(test)]
     layouts: usize,
 }
 
 impl<B: Block> BlockView<B> {
     /// Makes a component of a block.
-    pub(crate) fn new(block: B, look: Look) -> Self {
+    pub(crate) fn new(block: B, ui: UiTheme) -> Self {
         Self {
             block,
-            look,
+            ui,
             expanded: false,
-            laid_out: None,
+            layout: None,
             #[cfg(test)]
             layouts: 0,
         }
@@ -95,24 +95,24 @@ impl<B: Block> BlockView<B> {
 
 impl<B: Block> Component for BlockView<B> {
     fn render(&mut self, width: usize) -> Lines {
-        let expanded = self.look.is_expanded();
+        let expanded = self.ui.is_expanded();
         if self.expanded != expanded {
             self.expanded = expanded;
             self.block.set_expanded(expanded);
         }
-        let (look, appearance) = self.look.now();
-        let key = (width, look, self.block.generation());
-        if let Some((laid_out, lines)) = &self.laid_out
-            && *laid_out == key
+        let (ui, ctx) = self.ui.current();
+        let key = (width, ui, self.block.generation());
+        if let Some((layout, lines)) = &self.layout
+            && *layout == key
         {
             return lines.clone();
         }
-        let lines = self.block.lines(width, &appearance);
+        let lines = self.block.lines(width, &ctx);
         #[cfg(test)]
         {
             self.layouts += 1;
         }
-        self.laid_out = Some((key, lines.clone()));
+        self.layout = Some((key, lines.clone()));
         lines
     }
 

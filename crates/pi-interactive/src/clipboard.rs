@@ -61,6 +61,6 @@ fn store(picture: &arboard::ImageData<'_>) -> Result<PathBuf, ClipboardError> {
     )?;
     let name = format!("pi-clipboard-{}.png", uuid::Uuid::new_v4());
     let path = std::env::temp_dir().join(name);
-    crate::scratch::write_private(&path, png.get_ref())?;
+    crate::temp_files::write_private(&path, png.get_ref())?;
     Ok(path)
 }

@@ -19,7 +19,7 @@ const MENTIONED: &str = "pi-crash-mentioned.log";
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
 /// Writes a record when this program panics, before what was arranged for that earlier: it may end the program.
-pub(crate) fn keep_records(directory: &Path, version: &str) {
+pub(crate) fn install_panic_hook(directory: &Path, version: &str) {
     if DIRECTORY.set(directory.to_owned()).is_err() {
         return;
     }
@@ -40,7 +40,7 @@ fn write_record(directory: &Path, text: &str) {
     let text = redaction.clean(text);
     // The newest crash counts.
     drop(std::fs::remove_file(&path));
-    if let Err(error) = crate::scratch::write_private(&path, text.as_bytes()) {
+    if let Err(error) = crate::temp_files::write_private(&path, text.as_bytes()) {
         tracing::error!(%error, "no crash record could be written");
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn last_record(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Returns where the record of the last crash is, once.
-pub(crate) fn take_record(directory: &Path) -> Option<PathBuf> {
+pub(crate) fn take_unreported(directory: &Path) -> Option<PathBuf> {
     let mentioned = directory.join(MENTIONED);
     std::fs::rename(directory.join(RECORD), &mentioned).ok()?;
     Some(mentioned)
@@ -66,7 +66,7 @@ mod tests {
     fn a_record_holds_no_secret() {
         let directory = tempfile::tempdir().unwrap();
         write_record(directory.path(), "panicked: sk-ant-api03-0123456789abcdef");
-        let record = take_record(directory.path()).unwrap();
+        let record = take_unreported(directory.path()).unwrap();
         assert_eq!(
             std::fs::read_to_string(record).unwrap(),
             "panicked: [redacted]"
@@ -76,11 +76,11 @@ mod tests {
     #[test]
     fn a_record_is_mentioned_once() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(take_record(directory.path()), None);
+        assert_eq!(take_unreported(directory.path()), None);
         write_record(directory.path(), "first");
         write_record(directory.path(), "second");
-        let record = take_record(directory.path()).unwrap();
+        let record = take_unreported(directory.path()).unwrap();
         assert_eq!(std::fs::read_to_string(record).unwrap(), "second");
-        assert_eq!(take_record(directory.path()), None);
+        assert_eq!(take_unreported(directory.path()), None);
     }
 }

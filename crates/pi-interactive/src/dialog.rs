@@ -34,12 +34,12 @@ pub(crate) trait Dialog: Component {
     fn tick(&mut self, _now: Instant) {}
 
     /// Tells the dialog something that became known after it was opened.
-    fn feed(&mut self, _news: DialogNews) {}
+    fn on_update(&mut self, _news: DialogUpdate) {}
 }
 
 /// Something that becomes known while a dialog is open.
 #[derive(Clone, Debug)]
-pub(crate) enum DialogNews {
+pub(crate) enum DialogUpdate {
     /// Sessions that were found; each time all that are known so far, newest first.
     Sessions {
         /// Which were looked for.
@@ -68,7 +68,7 @@ pub(crate) enum DialogNews {
     /// The models that can be chosen are now these.
     Models(Vec<Arc<pi_ai::Model>>),
     /// Work under way is this far.
-    Progress(crate::dialogs::Progress),
+    Progress(crate::dialogs::ProgressUpdate),
     /// The external editor was closed with this text.
     Edited(String),
     /// What was asked for could not be done.

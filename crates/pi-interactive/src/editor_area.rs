@@ -11,7 +11,7 @@ use pi_tui::{
 };
 
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// Actions that work wherever the cursor is, in the order in which they are tried.
 pub(crate) const ACTIONS: [&str; 18] = [
@@ -62,9 +62,9 @@ pub(crate) struct EditorArea {
 
 impl EditorArea {
     /// Makes an empty prompt.
-    pub(crate) fn new(look: &Look, options: EditorOptions) -> Self {
+    pub(crate) fn new(ui: &UiTheme, options: EditorOptions) -> Self {
         let (sender, events) = mpsc::channel();
-        let mut editor = Editor::new(theme(look), options);
+        let mut editor = Editor::new(theme(ui), options);
         editor.on_event(move |event| {
             if sender.send(event).is_err() {
                 tracing::debug!("nobody listens to the prompt any more");
@@ -167,14 +167,14 @@ impl Component for EditorArea {
     }
 }
 
-fn theme(look: &Look) -> EditorTheme {
+fn theme(ui: &UiTheme) -> EditorTheme {
     EditorTheme {
-        border: look.painter(ColorToken::BorderMuted),
+        border: ui.painter(ColorToken::BorderMuted),
         popup: SelectTheme {
-            selected: look.painter(ColorToken::Accent),
-            description: look.painter(ColorToken::Muted),
-            position: look.painter(ColorToken::Dim),
-            empty: look.painter(ColorToken::Dim),
+            selected: ui.painter(ColorToken::Accent),
+            description: ui.painter(ColorToken::Muted),
+            position: ui.painter(ColorToken::Dim),
+            empty: ui.painter(ColorToken::Dim),
         },
     }
 }

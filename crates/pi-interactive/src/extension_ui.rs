@@ -4,10 +4,10 @@
 //! is noted here as news for the application, what they may know of the screen is kept here for
 //! them, and what their components must be told or asked is work for a task beside both.
 
-mod news;
+mod events;
 mod screen;
 mod surfaces;
-mod work;
+mod tasks;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,42 +22,42 @@ use pi_runtime::{
 };
 use tokio::sync::{Notify, oneshot};
 
-pub(crate) use news::{DialogId, Drawing, News};
+pub(crate) use events::{DialogId, DrawOutcome, ExtensionEvent};
 pub(crate) use screen::{question, select_item};
-pub(crate) use surfaces::Subject;
-pub(crate) use work::Task;
+pub(crate) use surfaces::DrawSubject;
+pub(crate) use tasks::ComponentTask;
 
-use news::{Asking, NewsQueue};
-use screen::Known;
+use events::{ExtensionEventQueue, PendingDialog};
+use screen::ScreenKnowledge;
 use surfaces::Surfaces;
-use work::Backlog;
+use tasks::ComponentTaskQueue;
 
 use crate::extension_question;
-use crate::intent::{Answer, Intent};
-use crate::lone_dialog::Beforehand;
+use crate::intent::{Intent, QuestionAnswer};
+use crate::standalone_dialog::StartupPrompter;
 
 /// The place where extensions and the screen meet; clones are the same place.
 #[derive(Clone, Default)]
-pub struct ExtensionUiBridge(Arc<Inner>);
+pub struct ExtensionUiBridge(Arc<BridgeInner>);
 
 #[derive(Default)]
-struct Inner {
+struct BridgeInner {
     /// How to ask before there is an application.
-    beforehand: Option<Beforehand>,
+    startup_prompter: Option<StartupPrompter>,
     has_application: AtomicBool,
-    state: Mutex<State>,
-    news: Notify,
+    state: Mutex<BridgeState>,
+    events: Notify,
     /// Wakes the task that talks to components.
-    work: Notify,
+    tasks: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct BridgeState {
     link: Option<ExtensionLink>,
-    news: NewsQueue,
-    backlog: Backlog,
+    events: ExtensionEventQueue,
+    backlog: ComponentTaskQueue,
     surfaces: Surfaces,
-    known: Known,
+    screen: ScreenKnowledge,
     next_dialog: DialogId,
     /// Rows of the transcript that were numbered.
     rows: u64,
@@ -74,27 +74,27 @@ impl std::fmt::Debug for ExtensionUiBridge {
 impl ExtensionUiBridge {
     /// Makes a desk for the user of this directory and the settings of this run, who can be asked before the application runs.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
-        Self(Arc::new(Inner {
-            beforehand: Some(Beforehand {
+        Self(Arc::new(BridgeInner {
+            startup_prompter: Some(StartupPrompter {
                 agent_dir,
                 env,
                 run_settings,
             }),
-            ..Inner::default()
+            ..BridgeInner::default()
         }))
     }
 
     /// Brings everything to the application from here on.
-    pub(crate) fn use_application(&self) {
+    pub(crate) fn attach_application(&self) {
         self.0.has_application.store(true, Ordering::Relaxed);
     }
 
     /// Asks on a screen of its own, where the application does not run yet.
-    fn ask_alone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
+    fn ask_standalone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
         if self.0.has_application.load(Ordering::Relaxed) {
             return None;
         }
-        let beforehand = self.0.beforehand.clone()?;
+        let startup_prompter = self.0.startup_prompter.clone()?;
         // Nothing counts the time down on that screen.
         let dialog = ExtensionDialog {
             timeout: None,
@@ -102,14 +102,14 @@ impl ExtensionUiBridge {
         };
         Some(Box::pin(async move {
             let cwd = std::env::current_dir().unwrap_or_default();
-            let make = |look| extension_question::dialog(&dialog, look, Instant::now());
+            let make = |ui| extension_question::dialog(&dialog, ui, Instant::now());
             let read = |intent| match intent {
                 Intent::Answer(answer) => Some(answer),
                 _ => None,
             };
-            match beforehand.ask(&cwd, make, read).await {
+            match startup_prompter.ask(&cwd, make, read).await {
                 Ok(answer) => {
-                    let answer = answer.unwrap_or(Answer::Dismissed);
+                    let answer = answer.unwrap_or(QuestionAnswer::Dismissed);
                     extension_question::given(&dialog.question, answer)
                 }
                 Err(error) => {
@@ -120,7 +120,7 @@ impl ExtensionUiBridge {
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BridgeState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,25 +136,25 @@ impl ExtensionUiBridge {
 
     /// Waits until there are news for the application.
     pub(crate) async fn changed(&self) {
-        self.0.news.notified().await;
+        self.0.events.notified().await;
     }
 
     /// Returns the news.
-    pub(crate) fn take_news(&self) -> Vec<News> {
-        self.state().news.take()
+    pub(crate) fn take_events(&self) -> Vec<ExtensionEvent> {
+        self.state().events.take()
     }
 
-    fn tell_news(&self, news: News) {
-        self.state().news.push(news);
-        self.0.news.notify_one();
+    fn emit(&self, events: ExtensionEvent) {
+        self.state().events.push(events);
+        self.0.events.notify_one();
     }
 
     /// Has a component told something, in the order in which things are said here.
-    pub(crate) fn say(&self, task: Task) {
+    pub(crate) fn say(&self, task: ComponentTask) {
         let mut state = self.state();
         if state.link.is_some() {
             state.backlog.push(task);
-            self.0.work.notify_one();
+            self.0.tasks.notify_one();
         }
     }
 }
@@ -168,18 +168,18 @@ impl ExtensionUi for ExtensionUiBridge {
         {
             let mut state = self.state();
             match &notice {
-                ExtensionNotice::Status { key, text } => state.known.set_status(key, text.clone()),
-                ExtensionNotice::EditorText { text } => state.known.editor_text.clone_from(text),
+                ExtensionNotice::Status { key, text } => state.screen.set_status(key, text.clone()),
+                ExtensionNotice::EditorText { text } => state.screen.editor_text.clone_from(text),
                 _ => {}
             }
         }
-        self.tell_news(News::Notice(notice));
+        self.emit(ExtensionEvent::Notice(notice));
         Box::pin(std::future::ready(()))
     }
 
     fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
-        if let Some(asking) = self.ask_alone(&dialog) {
-            return asking;
+        if let Some(with_intent) = self.ask_standalone(&dialog) {
+            return with_intent;
         }
         let (answer, answered) = oneshot::channel();
         let id = {
@@ -187,26 +187,26 @@ impl ExtensionUi for ExtensionUiBridge {
             state.next_dialog = state.next_dialog.next();
             state.next_dialog
         };
-        self.tell_news(News::Asked { id, dialog, answer });
-        let asking = Asking::new(self.clone(), id);
+        self.emit(ExtensionEvent::DialogRequested { id, dialog, answer });
+        let with_intent = PendingDialog::new(self.clone(), id);
         Box::pin(async move {
             let answer = answered.await;
-            asking.answered();
+            with_intent.answered();
             answer.unwrap_or(DialogAnswer::Cancelled)
         })
     }
 
     fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        self.tell_news(News::Failed(failure));
+        self.emit(ExtensionEvent::Failed(failure));
         Box::pin(std::future::ready(()))
     }
 
     fn shut_down(&self) {
-        self.tell_news(News::ShutDown);
+        self.emit(ExtensionEvent::ShutDown);
     }
 
     fn editor_text(&self) -> String {
-        self.state().known.editor_text.clone()
+        self.state().screen.editor_text.clone()
     }
 
     fn screen(&self) -> Option<&dyn ExtensionScreen> {

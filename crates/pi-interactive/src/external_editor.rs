@@ -75,7 +75,7 @@ impl ScratchFile {
     fn create(text: &str) -> io::Result<Self> {
         let name = format!("pi-editor-{}.md", uuid::Uuid::new_v4());
         let path = std::env::temp_dir().join(name);
-        crate::scratch::write_private(&path, text.as_bytes())?;
+        crate::temp_files::write_private(&path, text.as_bytes())?;
         Ok(Self(path))
     }
 }

@@ -4,13 +4,13 @@ use pi_session::{ContextUsage, TokenTotals};
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width, visible_width};
 
 use crate::blocks::clean_line;
-use crate::foreign_text::styled_line;
-use crate::look::{Appearance, Look};
+use crate::ui_theme::{RenderContext, UiTheme};
+use crate::untrusted_text::styled_line;
 
 /// Columns between what was used and the model at least.
-const LEAST_GAP: usize = 2;
+const MIN_GAP: usize = 2;
 /// Columns of the model's name that stay as long as there is something else to leave out.
-const LEAST_MODEL: usize = 12;
+const MIN_MODEL_WIDTH: usize = 12;
 /// Percent of the context above which it is nearly full.
 const NEARLY_FULL: f64 = 70.0;
 /// Percent of the context above which it is as good as full.
@@ -19,9 +19,9 @@ const ELLIPSIS: Truncation<'static> = Truncation { ellipsis: "..." };
 
 /// What the footer says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FooterFacts {
+pub(crate) struct FooterData {
     /// The working directory, with the home as `~`.
-    pub(crate) place: String,
+    pub(crate) directory: String,
     /// The branch that is checked out.
     pub(crate) branch: Option<String>,
     pub(crate) name: Option<String>,
@@ -51,18 +51,18 @@ pub(crate) struct FooterFacts {
 /// The footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
-    look: Look,
-    facts: FooterFacts,
+    ui: UiTheme,
+    data: FooterData,
     /// An extension shows something in its place.
     hidden: bool,
 }
 
 impl Footer {
     /// Starts with nothing to say.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
-            look,
-            facts: FooterFacts::default(),
+            ui,
+            data: FooterData::default(),
             hidden: false,
         }
     }
@@ -73,46 +73,49 @@ impl Footer {
     }
 
     /// Says something else.
-    pub(crate) fn set_facts(&mut self, facts: FooterFacts) {
-        self.facts = facts;
+    pub(crate) fn set_data(&mut self, data: FooterData) {
+        self.data = data;
     }
 }
 
-impl FooterFacts {
-    fn place_line(&self) -> String {
+impl FooterData {
+    fn directory_line(&self) -> String {
         let branch = self.branch.as_deref();
         let branch = branch.map(|branch| format!(" ({})", clean_line(branch)));
         let name = self.name.as_deref();
         let name = name.map(|name| format!(" • {}", clean_line(name)));
-        let place = clean_line(&self.place);
-        [Some(place), branch, name].into_iter().flatten().collect()
+        let directory = clean_line(&self.directory);
+        [Some(directory), branch, name]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Returns what was used, without how full the context is.
-    fn usage(&self, detail: Detail) -> String {
+    fn usage(&self, detail: FooterDetail) -> String {
         let tokens = [("↑", self.tokens.input), ("↓", self.tokens.output)];
         let cache = [
             ("R", self.tokens.cache_read),
             ("W", self.tokens.cache_write),
         ];
         let mut counts = Vec::new();
-        if detail >= Detail::Tokens {
+        if detail >= FooterDetail::Tokens {
             counts.extend(tokens);
         }
-        if detail >= Detail::Cache {
+        if detail >= FooterDetail::Cache {
             counts.extend(cache);
         }
         let counts = counts.into_iter().filter(|(_, count)| *count > 0);
         let mut parts: Vec<String> = counts
             .map(|(mark, count)| format!("{mark}{}", short_count(count)))
             .collect();
-        if detail >= Detail::Cache
+        if detail >= FooterDetail::Cache
             && self.tokens.cache_read + self.tokens.cache_write > 0
             && let Some(share) = self.cache_hits
         {
             parts.push(format!("CH{share:.1}%"));
         }
-        if detail >= Detail::Cost && (self.cost > 0.0 || self.subscription) {
+        if detail >= FooterDetail::Cost && (self.cost > 0.0 || self.subscription) {
             let paid = if self.subscription { " (sub)" } else { "" };
             parts.push(format!("${:.3}{paid}", self.cost));
         }
@@ -120,8 +123,8 @@ impl FooterFacts {
     }
 
     /// Returns how full the context is, and the color that says how bad that is.
-    fn fill(&self, detail: Detail) -> (String, ColorToken) {
-        let automatic = if self.auto_compaction && detail >= Detail::Compaction {
+    fn fill(&self, detail: FooterDetail) -> (String, ColorToken) {
+        let automatic = if self.auto_compaction && detail >= FooterDetail::Compaction {
             " (auto)"
         } else {
             ""
@@ -143,39 +146,39 @@ impl FooterFacts {
         (format!("{share}/{}{automatic}", short_count(window)), token)
     }
 
-    fn numbers(&self, detail: Detail, appearance: &Appearance) -> String {
+    fn numbers(&self, detail: FooterDetail, ctx: &RenderContext) -> String {
         let usage = self.usage(detail);
         let (fill, token) = self.fill(detail);
         let gap = if usage.is_empty() { "" } else { " " };
         format!(
             "{}{}",
-            appearance.paint(ColorToken::Dim, &format!("{usage}{gap}")),
-            appearance.paint(token, &fill)
+            ctx.paint(ColorToken::Dim, &format!("{usage}{gap}")),
+            ctx.paint(token, &fill)
         )
     }
 
-    fn numbers_line(&self, width: usize, appearance: &Appearance) -> String {
-        let model = ModelText::new(self);
-        let fits = |left: &String| visible_width(left) + LEAST_GAP + model.least_width() <= width;
-        let mut numbers = Detail::ALL
-            .map(|detail| self.numbers(detail, appearance))
+    fn numbers_line(&self, width: usize, ctx: &RenderContext) -> String {
+        let model = ModelLabel::new(self);
+        let fits = |left: &String| visible_width(left) + MIN_GAP + model.least_width() <= width;
+        let mut numbers = FooterDetail::ALL
+            .map(|detail| self.numbers(detail, ctx))
             .into_iter();
-        let briefest = self.numbers(Detail::Context, appearance);
+        let briefest = self.numbers(FooterDetail::Context, ctx);
         let left = numbers.find(fits).unwrap_or(briefest);
         let left = truncate_to_width(&left, width, ELLIPSIS);
-        let right = model.within(width.saturating_sub(visible_width(&left) + LEAST_GAP));
+        let right = model.within(width.saturating_sub(visible_width(&left) + MIN_GAP));
         if right.is_empty() {
             return left.into_owned();
         }
         let gap = width.saturating_sub(visible_width(&left) + visible_width(&right));
         let right = format!("{}{right}", " ".repeat(gap));
-        format!("{left}{}", appearance.paint(ColorToken::Dim, &right))
+        format!("{left}{}", ctx.paint(ColorToken::Dim, &right))
     }
 }
 
 /// How much the numbers tell; each tells what those before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
+enum FooterDetail {
     /// How full the context is.
     Context,
     /// Whether the session compacts itself.
@@ -187,7 +190,7 @@ enum Detail {
     Cache,
 }
 
-impl Detail {
+impl FooterDetail {
     /// From the most to the least.
     const ALL: [Self; 5] = [
         Self::Cache,
@@ -199,20 +202,20 @@ impl Detail {
 }
 
 /// The model and how it thinks, as far as there is room.
-struct ModelText {
+struct ModelLabel {
     provider: Option<String>,
     model: String,
     /// With what separates it from the model; empty if the model does not think.
     level: String,
 }
 
-impl ModelText {
-    fn new(facts: &FooterFacts) -> Self {
-        let provider = facts.provider.as_deref();
+impl ModelLabel {
+    fn new(data: &FooterData) -> Self {
+        let provider = data.provider.as_deref();
         Self {
             provider: provider.map(|provider| format!("({}) ", clean_line(provider))),
-            model: clean_line(facts.model.as_deref().unwrap_or("no model")),
-            level: match facts.thinking.as_deref() {
+            model: clean_line(data.model.as_deref().unwrap_or("no model")),
+            level: match data.thinking.as_deref() {
                 Some("off") => " • thinking off".to_owned(),
                 Some(level) => format!(" • {level}"),
                 None => String::new(),
@@ -222,7 +225,7 @@ impl ModelText {
 
     /// Returns the columns in which the model can be told from others and its level is whole.
     fn least_width(&self) -> usize {
-        visible_width(&self.model).min(LEAST_MODEL) + visible_width(&self.level)
+        visible_width(&self.model).min(MIN_MODEL_WIDTH) + visible_width(&self.level)
     }
 
     /// Returns what fits into `room` columns: the provider goes first, then the end of the model's name.
@@ -251,18 +254,15 @@ impl Component for Footer {
         if self.hidden {
             return Lines::empty();
         }
-        let appearance = self.look.appearance();
-        let facts = &self.facts;
+        let ctx = self.ui.context();
+        let data = &self.data;
         let dim = |text: &str| {
             let text = truncate_to_width(text, width, ELLIPSIS);
-            appearance.paint(ColorToken::Dim, &text)
+            ctx.paint(ColorToken::Dim, &text)
         };
-        let statuses = facts.statuses.join(" ");
+        let statuses = data.statuses.join(" ");
         let statuses = styled_line(&statuses);
-        let mut lines = vec![
-            dim(&facts.place_line()),
-            facts.numbers_line(width, &appearance),
-        ];
+        let mut lines = vec![dim(&data.directory_line()), data.numbers_line(width, &ctx)];
         if !statuses.is_empty() {
             // Extensions color what they say themselves.
             lines.push(truncate_to_width(&statuses, width, ELLIPSIS).into_owned());
@@ -289,9 +289,9 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn shown(facts: &FooterFacts, width: usize) -> Vec<String> {
-        let mut footer = Footer::new(Look::for_tests());
-        footer.set_facts(facts.clone());
+    fn shown(data: &FooterData, width: usize) -> Vec<String> {
+        let mut footer = Footer::new(UiTheme::for_tests());
+        footer.set_data(data.clone());
         let lines = footer.render(width);
         assert!(lines.iter().all(|line| visible_width(line) <= width));
         lines
@@ -300,9 +300,9 @@ mod tests {
             .collect()
     }
 
-    fn facts() -> FooterFacts {
-        FooterFacts {
-            place: "~/project".to_owned(),
+    fn data() -> FooterData {
+        FooterData {
+            directory: "~/project".to_owned(),
             branch: Some("main".to_owned()),
             name: Some("Corn\x1b[2Jflower\nFiles".to_owned()),
             tokens: TokenTotals {
@@ -324,14 +324,14 @@ mod tests {
             provider: Some("mock".to_owned()),
             model: Some("alpha".to_owned()),
             thinking: Some("medium".to_owned()),
-            ..FooterFacts::default()
+            ..FooterData::default()
         }
     }
 
     #[test]
     fn everything_has_its_place_and_foreign_names_are_inert() {
         assert_eq!(
-            shown(&facts(), 90),
+            shown(&data(), 90),
             [
                 "~/project (main) • Cornflower Files",
                 "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)                 (mock) alpha • medium",
@@ -341,32 +341,32 @@ mod tests {
 
     #[test]
     fn what_matters_least_goes_first_when_it_is_narrow() {
-        let numbers = |facts: &FooterFacts, width| shown(facts, width).pop().unwrap();
-        let long = FooterFacts {
+        let numbers = |data: &FooterData, width| shown(data, width).pop().unwrap();
+        let long = FooterData {
             model: Some("alpha-with-a-long-name".to_owned()),
-            ..facts()
+            ..data()
         };
-        for (facts, width, expected) in [
+        for (data, width, expected) in [
             (
-                facts(),
+                data(),
                 72,
                 "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)      alpha • medium",
             ),
             (
-                facts(),
+                data(),
                 67,
                 "↑1.2k ↓56 $0.008 4.8%/200k (auto)             (mock) alpha • medium",
             ),
             (
-                facts(),
+                data(),
                 48,
                 "$0.008 4.8%/200k (auto)    (mock) alpha • medium",
             ),
-            (facts(), 40, "$0.008 4.8%/200k (auto)   alpha • medium"),
-            (facts(), 36, "4.8%/200k (auto)      alpha • medium"),
-            (facts(), 25, "4.8%/200k  alpha • medium"),
-            (facts(), 20, "4.8%/200k  alpha • m"),
-            (facts(), 6, "4.8..."),
+            (data(), 40, "$0.008 4.8%/200k (auto)   alpha • medium"),
+            (data(), 36, "4.8%/200k (auto)      alpha • medium"),
+            (data(), 25, "4.8%/200k  alpha • medium"),
+            (data(), 20, "4.8%/200k  alpha • m"),
+            (data(), 6, "4.8..."),
             (
                 long.clone(),
                 80,
@@ -374,11 +374,11 @@ mod tests {
             ),
             (long, 40, "4.8%/200k (auto)  alpha-with... • medium"),
         ] {
-            assert_eq!(numbers(&facts, width), expected, "{width}");
+            assert_eq!(numbers(&data, width), expected, "{width}");
         }
-        assert_eq!(shown(&facts(), 20)[0], "~/project (main) ...");
+        assert_eq!(shown(&data(), 20)[0], "~/project (main) ...");
         for width in 0..20 {
-            shown(&facts(), width);
+            shown(&data(), width);
         }
     }
 
@@ -390,11 +390,11 @@ mod tests {
                 context_window: 200_000,
                 percent,
             };
-            let facts = FooterFacts {
+            let data = FooterData {
                 context: Some(context),
-                ..FooterFacts::default()
+                ..FooterData::default()
             };
-            facts.fill(Detail::Cache)
+            data.fill(FooterDetail::Cache)
         };
         assert_eq!(
             token(Some(91.0)),
@@ -406,12 +406,12 @@ mod tests {
 
     #[test]
     fn statuses_of_extensions_have_a_line_of_their_own() {
-        let facts = FooterFacts {
+        let data = FooterData {
             statuses: vec!["one\ntwo".to_owned(), "three".to_owned()],
             thinking: Some("off".to_owned()),
-            ..facts()
+            ..data()
         };
-        let lines = shown(&facts, 90);
+        let lines = shown(&data, 90);
         assert_eq!(lines.get(2).map(String::as_str), Some("one two three"));
         assert!(lines.concat().contains("alpha • thinking off"));
     }

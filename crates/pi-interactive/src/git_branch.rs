@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// More than any reference or link file holds.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Returns the branch checked out at a directory, or `detached` where it is a commit; none outside
 /// of repositories.
@@ -39,7 +39,7 @@ fn git_directory(directory: &Path) -> Option<PathBuf> {
 
 fn read_small(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return None;
     }
     fs::read_to_string(path).ok()

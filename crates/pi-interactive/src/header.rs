@@ -4,16 +4,16 @@
 use pi_tui::{ColorToken, Lines, wrap_text};
 
 use crate::block::Block;
-use crate::blocks::{Page, clean, clean_line};
+use crate::blocks::{BlockCanvas, clean, clean_line};
 use crate::keys;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// What stands before the lines of a list.
 const INDENT: &str = "  ";
 
 /// What the header says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeaderFacts {
+pub(crate) struct HeaderData {
     /// The version, as `--version` prints it.
     pub(crate) version: String,
     /// Whether the name and the keys are left out.
@@ -35,26 +35,26 @@ pub(crate) struct HeaderSection {
 
 /// The header.
 #[derive(Debug)]
-pub(crate) struct Header {
-    facts: HeaderFacts,
+pub(crate) struct HeaderBlock {
+    data: HeaderData,
     /// An extension shows something in the place of the name and the keys.
-    is_nameless: bool,
+    title_hidden: bool,
     expanded: bool,
     generation: u64,
 }
 
-impl Header {
+impl HeaderBlock {
     /// Makes room for what an extension shows, or shows the name and the keys again.
-    pub(crate) fn set_nameless(&mut self, is_nameless: bool) {
-        self.is_nameless = is_nameless;
+    pub(crate) fn set_title_hidden(&mut self, title_hidden: bool) {
+        self.title_hidden = title_hidden;
         self.generation += 1;
     }
 
     /// Makes a header.
-    pub(crate) fn new(facts: HeaderFacts) -> Self {
+    pub(crate) fn new(data: HeaderData) -> Self {
         Self {
-            facts,
-            is_nameless: false,
+            data,
+            title_hidden: false,
             expanded: false,
             generation: 0,
         }
@@ -62,8 +62,8 @@ impl Header {
 }
 
 /// What the header says about keys, most useful first: the short form, and the long one.
-fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
-    let key = |action: &str| appearance.key(action);
+fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
+    let key = |action: &str| ctx.key(action);
     let short = vec![
         format!("{} stop", key(keys::INTERRUPT)),
         format!("{} clear, twice exit", key(keys::CLEAR)),
@@ -71,7 +71,7 @@ fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
         "! shell".to_owned(),
         format!("{} more", key(keys::TOOLS_EXPAND)),
     ];
-    let with_key = |action: &str, what: &str| format!("{} {what}", appearance.keys(action));
+    let with_key = |action: &str, what: &str| format!("{} {what}", ctx.keys(action));
     let long = vec![
         with_key(keys::INTERRUPT, "stops what is going on"),
         with_key(keys::CLEAR, "clears the prompt, twice exits"),
@@ -104,38 +104,35 @@ fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
     (usable(short), usable(long))
 }
 
-impl Header {
-    fn draw_name(&self, page: &mut Page<'_>) {
-        let appearance = page.appearance;
-        let name = appearance.style(ColorToken::Accent).bold().apply("pi");
-        let version = clean_line(&format!(" v{}", self.facts.version));
-        page.styled(&format!(
-            "{name}{}",
-            appearance.paint(ColorToken::Dim, &version)
-        ));
-        let (short, long) = hints(appearance);
+impl HeaderBlock {
+    fn draw_title(&self, canvas: &mut BlockCanvas<'_>) {
+        let ctx = canvas.ctx;
+        let name = ctx.style(ColorToken::Accent).bold().apply("pi");
+        let version = clean_line(&format!(" v{}", self.data.version));
+        canvas.styled(&format!("{name}{}", ctx.paint(ColorToken::Dim, &version)));
+        let (short, long) = hints(ctx);
         if self.expanded {
             for hint in long {
                 let (key, what) = hint.split_once(' ').unwrap_or((&hint, ""));
-                page.styled(&format!(
+                canvas.styled(&format!(
                     "{} {}",
-                    appearance.paint(ColorToken::Dim, key),
-                    appearance.paint(ColorToken::Muted, what)
+                    ctx.paint(ColorToken::Dim, key),
+                    ctx.paint(ColorToken::Muted, what)
                 ));
             }
         } else {
-            page.text(ColorToken::Muted, &short.join(" · "));
+            canvas.text(ColorToken::Muted, &short.join(" · "));
         }
     }
 
-    fn draw_section(&self, section: &HeaderSection, page: &mut Page<'_>) {
-        let appearance = page.appearance;
+    fn draw_section(&self, section: &HeaderSection, canvas: &mut BlockCanvas<'_>) {
+        let ctx = canvas.ctx;
         let token = if section.is_problem {
             ColorToken::Warning
         } else {
             ColorToken::MdHeading
         };
-        page.text(token, &format!("[{}]", clean_line(&section.title)));
+        canvas.text(token, &format!("[{}]", clean_line(&section.title)));
         let shown: Vec<String> = if self.expanded || section.names.is_empty() {
             section
                 .details
@@ -145,32 +142,32 @@ impl Header {
         } else {
             vec![clean_line(&section.names.join(", "))]
         };
-        let indent = if page.width() > INDENT.len() {
+        let indent = if canvas.width() > INDENT.len() {
             INDENT
         } else {
             ""
         };
-        let room = page.width() - indent.len();
+        let room = canvas.width() - indent.len();
         for line in shown {
-            let line = appearance.paint(ColorToken::Dim, &line);
+            let line = ctx.paint(ColorToken::Dim, &line);
             let rows = wrap_text(&line, room);
-            page.rows(rows.into_iter().map(|row| format!("{indent}{row}")));
+            canvas.rows(rows.into_iter().map(|row| format!("{indent}{row}")));
         }
     }
 }
 
-impl Block for Header {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+impl Block for HeaderBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut lines = Vec::new();
-        if !self.facts.quiet && !self.is_nameless {
-            let mut page = Page::new(width, 1, appearance);
-            self.draw_name(&mut page);
-            lines.extend(page.plain());
+        if !self.data.quiet && !self.title_hidden {
+            let mut canvas = BlockCanvas::new(width, 1, ctx);
+            self.draw_title(&mut canvas);
+            lines.extend(canvas.plain());
         }
-        for section in &self.facts.sections {
-            let mut page = Page::new(width, 0, appearance);
-            self.draw_section(section, &mut page);
-            lines.extend(page.plain());
+        for section in &self.data.sections {
+            let mut canvas = BlockCanvas::new(width, 0, ctx);
+            self.draw_section(section, &mut canvas);
+            lines.extend(canvas.plain());
         }
         lines.into()
     }
@@ -192,8 +189,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn shown(header: &mut Header, width: usize) -> Vec<String> {
-        let lines = header.lines(width, &Appearance::for_tests());
+    fn shown(header: &mut HeaderBlock, width: usize) -> Vec<String> {
+        let lines = header.lines(width, &RenderContext::for_tests());
         assert!(
             lines
                 .iter()
@@ -205,8 +202,8 @@ mod tests {
             .collect()
     }
 
-    fn header(quiet: bool) -> Header {
-        Header::new(HeaderFacts {
+    fn header(quiet: bool) -> HeaderBlock {
+        HeaderBlock::new(HeaderData {
             version: "1.2.3".to_owned(),
             quiet,
             sections: vec![HeaderSection {

@@ -55,7 +55,7 @@ pub(crate) enum Intent {
     RenameSession { path: PathBuf, name: Option<String> },
     /// Delete a session's file.
     DeleteSession(PathBuf),
-    /// List the sessions of this project or of all, as [`DialogNews::Sessions`](crate::dialog::DialogNews).
+    /// List the sessions of this project or of all, as [`DialogUpdate::Sessions`](crate::dialog::DialogNews).
     ListSessions(SessionScope),
     /// Copy a session file into this project and go on with it.
     Import(PathBuf),
@@ -72,7 +72,7 @@ pub(crate) enum Intent {
     /// Give the sign-in under way up.
     CancelSignIn,
     /// Keep an API key.
-    StoreKey { provider: String, key: Secret },
+    StoreKey { provider: String, key: SecretText },
     /// Delete a stored credential.
     SignOut { provider: String },
     /// The first start is over.
@@ -80,20 +80,20 @@ pub(crate) enum Intent {
     /// Open the sign-in dialog.
     OpenLogin,
     /// A question got its answer: confirmations, and the questions of extensions.
-    Answer(Answer),
+    Answer(QuestionAnswer),
     /// Put text into the clipboard.
     CopyText(String),
     /// Open an address in the browser.
     OpenUrl(String),
-    /// Open a text in the user's editor; it comes back as [`DialogNews::Edited`](crate::dialog::DialogNews).
+    /// Open a text in the user's editor; it comes back as [`DialogUpdate::Edited`](crate::dialog::DialogNews).
     EditExternally(String),
 }
 
 /// Text that is not shown, printed or logged.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(pub(crate) String);
+pub(crate) struct SecretText(pub(crate) String);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SecretText {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Secret(…)")
     }
@@ -122,7 +122,7 @@ pub(crate) enum SessionScope {
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum QuestionAnswer {
     Confirmed(bool),
     /// One of the choices, by its place in the list.
     Chosen(usize),

@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
     use crate::editor_area::{EditorArea, PromptEvent};
-    use crate::look::Look;
+    use crate::ui_theme::UiTheme;
 
     #[test]
     fn every_default_key_is_a_key() {
@@ -285,7 +285,7 @@ mod tests {
             padding: 0,
             max_completions: 5,
         };
-        let mut area = EditorArea::new(&Look::for_tests(), options);
+        let mut area = EditorArea::new(&UiTheme::for_tests(), options);
         area.set_focused(true);
         let editor = area.editor();
         editor.add_to_history("an earlier prompt");

@@ -7,46 +7,46 @@
 mod app;
 mod block;
 mod blocks;
+mod byte_size;
 mod clipboard;
 mod crash;
 mod dialog;
 mod dialogs;
 mod diff_view;
+mod double_press;
 mod editor_area;
-mod extension_ui;
-mod tui_toolkit;
+mod extension_completion;
 mod extension_question;
+mod extension_ui;
+mod extension_view;
 mod external_editor;
 mod footer;
-mod foreign_completion;
-mod foreign_text;
-mod foreign_view;
 mod git_branch;
-mod grouped;
 mod header;
+mod image_converter;
 mod intent;
-mod interrupts;
 mod keys;
-mod lone_dialog;
-mod look;
 mod paths;
-mod picture_desk;
 mod queue_view;
 mod reference;
 mod resource_config;
-mod scratch;
 mod screen;
-mod session_link;
+mod session_events;
 mod session_report;
-mod size_text;
 mod slash;
+mod standalone_dialog;
 mod startup;
+mod temp_files;
 mod terminal_setup;
-mod theme_choice;
+mod theme_selector;
 mod theme_watch;
+mod thousands;
 mod title;
 mod transcript;
 mod trust_prompter;
+mod tui_toolkit;
+mod ui_theme;
+mod untrusted_text;
 mod web_address;
 mod widgets;
 mod working;
@@ -57,16 +57,16 @@ use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui
 use thiserror::Error;
 
 pub use extension_ui::ExtensionUiBridge;
-pub use tui_toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
 pub use resource_config::configure_resources;
 pub use trust_prompter::TrustPrompter;
+pub use tui_toolkit::PiTuiToolkit;
 
 use app::{App, AppParts};
 use editor_area::EditorArea;
-use look::Look;
-use screen::{Dock, Screen};
-use theme_choice::ThemeChoice;
+use screen::{AppScreen, Dock};
+use theme_selector::ThemeSelector;
+use ui_theme::UiTheme;
 
 /// What the application starts with beside the session.
 #[derive(Debug, Default)]
@@ -134,16 +134,16 @@ pub async fn run(
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
     let services = runtime.services();
-    crash::keep_records(services.agent_dir.path(), &options.version);
+    crash::install_panic_hook(services.agent_dir.path(), &options.version);
     let settings = services.settings.settings();
     let env = &services.env;
     let capabilities = terminal_setup::capabilities(&settings, env);
     let mode = terminal_setup::color_mode(capabilities, env);
-    let mut themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
+    let mut themes = ThemeSelector::new(mode, terminal_setup::color_scheme(env), &settings);
     themes.load(&settings, &services.resources.themes);
     let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);
     let chosen = themes.choose();
-    let look = Look::new(terminal_setup::appearance(
+    let ui = UiTheme::new(terminal_setup::render_context(
         &settings,
         chosen.theme,
         keys.clone(),
@@ -153,13 +153,13 @@ pub async fn run(
     ));
     let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
     let editor = EditorArea::new(
-        &look,
+        &ui,
         EditorOptions {
             padding: settings.editor_padding_x().into(),
             max_completions: settings.autocomplete_max_visible().into(),
         },
     );
-    let dock = Dock::build(&mut tui, &look, editor);
+    let dock = Dock::build(&mut tui, &ui, editor);
     let runner = Runner::start(
         tui,
         RunnerOptions {
@@ -169,15 +169,15 @@ pub async fn run(
     )?;
     let mut app = App::new(AppParts {
         options,
-        screen: Screen::new(runner, &dock),
-        look,
+        screen: AppScreen::new(runner, &dock),
+        ui,
         themes,
         runtime,
     });
     app.note_problems(chosen.problem, problems);
-    app.options.extensions.use_application();
+    app.options.extensions.attach_application();
     if let Some(trust) = &app.options.trust {
-        trust.use_application(Some(app.mail()));
+        trust.attach_application(Some(app.handle()));
     }
     app.run().await
 }

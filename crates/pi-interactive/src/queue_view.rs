@@ -5,20 +5,20 @@ use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
 
 use crate::blocks::clean_line;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// The list of waiting messages.
 #[derive(Debug)]
 pub(crate) struct QueueView {
-    look: Look,
+    ui: UiTheme,
     waiting: QueuedTexts,
 }
 
 impl QueueView {
     /// Starts empty.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
-            look,
+            ui,
             waiting: QueuedTexts::default(),
         }
     }
@@ -44,17 +44,17 @@ impl Component for QueueView {
         if lines.is_empty() {
             return Lines::empty();
         }
-        let appearance = self.look.appearance();
+        let ctx = self.ui.context();
         lines.push(format!(
             " ↳ {} takes them back into the prompt",
-            appearance.key(keys::MESSAGE_DEQUEUE)
+            ctx.key(keys::MESSAGE_DEQUEUE)
         ));
         lines.insert(0, String::new());
         lines
             .into_iter()
             .map(|line| {
                 let line = truncate_to_width(&line, width, Truncation::default());
-                appearance.paint(ColorToken::Dim, &line)
+                ctx.paint(ColorToken::Dim, &line)
             })
             .collect()
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_listed_in_order_and_nothing_else_is() {
-        let mut view = QueueView::new(Look::for_tests());
+        let mut view = QueueView::new(UiTheme::for_tests());
         assert!(view.render(40).is_empty());
         view.set(QueuedTexts {
             steering: vec!["turn\nleft".to_owned()],

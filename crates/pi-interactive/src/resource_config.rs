@@ -8,9 +8,9 @@ use pi_config::{
 };
 
 use crate::InteractiveError;
-use crate::dialogs::{BoardEntry, BoardSide, Mark, ResourceBoard, ResourcesDialog};
-use crate::lone_dialog::{self, Surroundings};
+use crate::dialogs::{ResourceEntry, ResourceScope, ResourceToggles, ResourcesDialog, ToggleState};
 use crate::paths::with_tilde;
+use crate::standalone_dialog::{self, StandaloneOptions};
 
 /// Shows all resources and switches them until the user leaves. It begins with the settings of `scope`.
 pub async fn configure_resources(
@@ -19,43 +19,43 @@ pub async fn configure_resources(
 ) -> Result<(), InteractiveError> {
     let (agent_dir, env) = (request.agent_dir.clone(), request.env.clone());
     let (cwd, settings) = (request.cwd.clone(), request.settings.settings());
-    let surroundings = Surroundings {
+    let options = StandaloneOptions {
         agent_dir: &agent_dir,
         env: &env,
         cwd: &cwd,
         settings: &settings,
     };
     let side = match scope {
-        Scope::User => BoardSide::User,
-        Scope::Project => BoardSide::Project,
+        Scope::User => ResourceScope::User,
+        Scope::Project => ResourceScope::Project,
     };
-    let board = SettingsBoard::new(request);
-    let make = |look| Box::new(ResourcesDialog::open(look, Box::new(board), side)) as _;
+    let toggles = SettingsToggles::new(request);
+    let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), side)) as _;
     // It switches by itself; there is nothing to answer.
-    let _no_answer: Option<()> = lone_dialog::show(&surroundings, make, |_intent| None).await?;
+    let _no_answer: Option<()> = standalone_dialog::show(&options, make, |_intent| None).await?;
     Ok(())
 }
 
 /// The settings behind the dialog.
-struct SettingsBoard {
-    board: Switchboard,
+struct SettingsToggles {
+    toggles: Switchboard,
     home: Option<PathBuf>,
     agent_dir: PathBuf,
 }
 
-impl SettingsBoard {
+impl SettingsToggles {
     fn new(request: ResourceRequest) -> Self {
         Self {
             home: request.env.home_dir(),
             agent_dir: request.agent_dir.path().to_owned(),
-            board: Switchboard::load(request),
+            toggles: Switchboard::load(request),
         }
     }
 
     /// The resources in the order of the list, each with its number on the board.
-    fn sorted(&self, side: BoardSide) -> Vec<(usize, &ListedResource)> {
+    fn sorted(&self, side: ResourceScope) -> Vec<(usize, &ListedResource)> {
         let mut items: Vec<(usize, &ListedResource)> = self
-            .board
+            .toggles
             .resources(scope_of(side))
             .iter()
             .enumerate()
@@ -91,52 +91,52 @@ impl SettingsBoard {
     }
 }
 
-impl ResourceBoard for SettingsBoard {
-    fn entries(&self, side: BoardSide) -> Vec<BoardEntry> {
+impl ResourceToggles for SettingsToggles {
+    fn entries(&self, side: ResourceScope) -> Vec<ResourceEntry> {
         let items = self.sorted(side).into_iter();
         items
             .map(|(_, item)| {
                 let said = match side {
-                    BoardSide::User => ProjectOverride::Inherit,
-                    BoardSide::Project => self.board.project_override(item),
+                    ResourceScope::User => ProjectOverride::Inherit,
+                    ResourceScope::Project => self.toggles.project_override(item),
                 };
                 let mark = match (said, item.enabled) {
-                    (ProjectOverride::Load, _) => Mark::Loaded,
-                    (ProjectOverride::Unload, _) => Mark::Unloaded,
-                    (ProjectOverride::Inherit, true) => Mark::On,
-                    (ProjectOverride::Inherit, false) => Mark::Off,
+                    (ProjectOverride::Load, _) => ToggleState::Loaded,
+                    (ProjectOverride::Unload, _) => ToggleState::Unloaded,
+                    (ProjectOverride::Inherit, true) => ToggleState::On,
+                    (ProjectOverride::Inherit, false) => ToggleState::Off,
                 };
-                BoardEntry {
+                ResourceEntry {
                     group: self.group_of(item),
                     kind: kind_label(item.kind),
                     name: name_of(item),
                     path: item.source_info.path.to_string_lossy().into_owned(),
                     mark,
-                    is_dim: side == BoardSide::Project
+                    is_inherited: side == ResourceScope::Project
                         && said == ProjectOverride::Inherit
-                        && self.board.is_inherited(item),
+                        && self.toggles.is_inherited(item),
                 }
             })
             .collect()
     }
 
-    fn switch(&mut self, side: BoardSide, place: usize) -> Result<(), String> {
+    fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String> {
         let Some(number) = self.sorted(side).get(place).map(|(number, _)| *number) else {
             return Ok(());
         };
-        let switched = self.board.switch(scope_of(side), number);
+        let switched = self.toggles.switch(scope_of(side), number);
         switched.map_err(|error| error.to_string())
     }
 
     fn has_project(&self) -> bool {
-        self.board.has_project()
+        self.toggles.has_project()
     }
 }
 
-fn scope_of(side: BoardSide) -> Scope {
+fn scope_of(side: ResourceScope) -> Scope {
     match side {
-        BoardSide::User => Scope::User,
-        BoardSide::Project => Scope::Project,
+        ResourceScope::User => Scope::User,
+        ResourceScope::Project => Scope::Project,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pi_runtime::AgentSession;
 use pi_session::SessionError;
 
-use crate::grouped::grouped;
+use crate::thousands::group_thousands;
 
 /// Returns the facts, one a line.
 pub(crate) fn session_report(
@@ -36,8 +36,8 @@ pub(crate) fn session_report(
         "messages",
         format!(
             "{} ({} from you, {}, {}, {})",
-            grouped(stats.total_messages),
-            grouped(stats.user_messages),
+            group_thousands(stats.total_messages),
+            group_thousands(stats.user_messages),
             counted(stats.assistant_messages, "answer"),
             counted(stats.tool_calls, "tool call"),
             counted(stats.tool_results, "result"),
@@ -48,21 +48,24 @@ pub(crate) fn session_report(
         "tokens",
         format!(
             "{} ({} input, {} output, {} cache read, {} cache write)",
-            grouped(tokens.total),
-            grouped(tokens.input),
-            grouped(tokens.output),
-            grouped(tokens.cache_read),
-            grouped(tokens.cache_write),
+            group_thousands(tokens.total),
+            group_thousands(tokens.input),
+            group_thousands(tokens.output),
+            group_thousands(tokens.cache_read),
+            group_thousands(tokens.cache_write),
         ),
     );
     if let Some(context) = stats.context_usage {
-        let used = context.tokens.map_or("unknown".to_owned(), grouped);
+        let used = context.tokens.map_or("unknown".to_owned(), group_thousands);
         let percent = context
             .percent
             .map_or(String::new(), |share| format!(" ({share:.1}%)"));
         fact(
             "context",
-            format!("{used} of {}{percent}", grouped(context.context_window)),
+            format!(
+                "{used} of {}{percent}",
+                group_thousands(context.context_window)
+            ),
         );
     }
     let cached = tokens.cache_read > 0 || tokens.cache_write > 0;
@@ -77,7 +80,7 @@ pub(crate) fn session_report(
                 format!(
                     "{}: {} tokens, ${:.4}",
                     model.name,
-                    grouped(model.tokens),
+                    group_thousands(model.tokens),
                     model.cost
                 ),
             );
@@ -89,5 +92,5 @@ pub(crate) fn session_report(
 /// Returns a number and what it counts.
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number))
+    format!("{} {what}{plural}", group_thousands(number))
 }

@@ -7,12 +7,12 @@ use pi_runtime::Prompt;
 
 use crate::app::App;
 use crate::block::BlockView;
-use crate::header::{Header, HeaderFacts, HeaderSection};
+use crate::header::{HeaderBlock, HeaderData, HeaderSection};
 use crate::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
 /// How many problems are told before the rest is counted.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
 /// What somebody without any credential can do, seen from inside the application.
 const NO_MODEL: &str = "No model can be asked yet. /login signs in or stores a key.\n\
@@ -20,12 +20,12 @@ const NO_MODEL: &str = "No model can be asked yet. /login signs in or stores a k
     A server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
 
 /// Shows the header and what there is to say about how the session was made.
-pub(crate) fn greet(app: &mut App) {
+pub(crate) fn show_startup(app: &mut App) {
     let services = app.runtime.services();
     let settings = services.settings.settings();
-    let home = app.look.appearance().home.clone();
+    let home = app.ui.context().home.clone();
     let display = |path: &Path| with_tilde(path, home.as_deref());
-    let facts = HeaderFacts {
+    let data = HeaderData {
         version: app.options.version.clone(),
         quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !app.options.verbose,
         sections: if settings.quiet_startup() && !app.options.verbose {
@@ -36,23 +36,23 @@ pub(crate) fn greet(app: &mut App) {
             sections
         },
     };
-    let header = BlockView::new(Header::new(facts), app.look.clone());
+    let header = BlockView::new(HeaderBlock::new(data), app.ui.clone());
     let header = app.with_transcript(|transcript, document| transcript.append(document, header));
     app.show_header(header);
     let mut diagnostics = app.runtime.diagnostics();
     diagnostics.extend(services.settings.take_diagnostics());
     for diagnostic in diagnostics {
-        app.tell_diagnostic(&diagnostic);
+        app.report_diagnostic(&diagnostic);
     }
     if let Some(fallback) = app.runtime.model_fallback() {
-        app.tell(NoticeLevel::Warning, fallback);
+        app.notify(NoticeLevel::Warning, fallback);
     }
     if app.session.model().is_none() {
-        app.tell(NoticeLevel::Warning, NO_MODEL);
+        app.notify(NoticeLevel::Warning, NO_MODEL);
     }
     app.warn_about_extra_usage();
-    app.tell_theme_problem();
-    app.tell_key_problems();
+    app.report_theme_problem();
+    app.report_key_problems();
 }
 
 fn sections(
@@ -109,7 +109,7 @@ fn problems(resources: &Resources) -> Option<HeaderSection> {
         .iter()
         .filter(|diagnostic| diagnostic.level > DiagnosticLevel::Info)
         .map(ConfigDiagnostic::spelled);
-    let mut details: Vec<String> = told.by_ref().take(MOST_PROBLEMS).collect();
+    let mut details: Vec<String> = told.by_ref().take(MAX_PROBLEMS).collect();
     let more = told.count();
     if more > 0 {
         details.push(format!("and {more} more"));
@@ -138,14 +138,14 @@ pub(crate) fn after_first_frame(app: &mut App) {
     app.probe_terminal();
     app.watch_theme_files();
     app.mention_crash();
-    app.look_at_project();
+    app.report_project_changes();
     if app.options.refresh_catalogs {
         app.runtime.refresh_catalogs();
     }
     if let Some(news) = app.options.startup_notices.take() {
         app.spawn(news.0, |app, lines| {
             for line in lines {
-                app.tell(NoticeLevel::Info, line);
+                app.notify(NoticeLevel::Info, line);
             }
         });
     }
@@ -159,7 +159,7 @@ pub(crate) fn after_first_frame(app: &mut App) {
     // Whoever hears of it may ask the user first.
     app.spawn(
         async move { runtime.tell_session_start().await },
-        |app, ()| app.say_in_turn(prompts),
+        |app, ()| app.send_prompts(prompts),
     );
 }
 
@@ -171,30 +171,30 @@ impl App {
     }
 
     /// Says what is wrong with the user's keys.
-    fn tell_key_problems(&mut self) {
+    fn report_key_problems(&mut self) {
         for problem in self.take_key_problems() {
-            self.tell_diagnostic(&problem);
+            self.report_diagnostic(&problem);
         }
     }
 
     /// Says what a pull changed of a project that was trusted before.
-    pub(crate) fn look_at_project(&mut self) {
+    pub(crate) fn report_project_changes(&mut self) {
         let looking = self.runtime.project_changes();
         self.spawn(looking, |app, found| {
             if let Some(changes) = found {
-                app.tell_diagnostic(&changes);
+                app.report_diagnostic(&changes);
             }
         });
     }
 
     /// Says what is wrong with a file of the user.
-    pub(crate) fn tell_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
+    pub(crate) fn report_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
         let level = match diagnostic.level {
             DiagnosticLevel::Info => NoticeLevel::Info,
             DiagnosticLevel::Warning => NoticeLevel::Warning,
             DiagnosticLevel::Error => NoticeLevel::Error,
         };
-        self.tell(level, diagnostic.spelled());
+        self.notify(level, diagnostic.spelled());
     }
 }
 
@@ -220,10 +220,10 @@ mod tests {
         let told = problems(&resources).unwrap();
         assert!(told.is_problem);
         assert_eq!(told.details, ["skills/a/SKILL.md: it has no description"]);
-        let many = vec![ConfigDiagnostic::warning("the same", skill); MOST_PROBLEMS];
+        let many = vec![ConfigDiagnostic::warning("the same", skill); MAX_PROBLEMS];
         resources.diagnostics.extend(many);
         let told = problems(&resources).unwrap();
-        assert_eq!(told.details.len(), MOST_PROBLEMS + 1);
+        assert_eq!(told.details.len(), MAX_PROBLEMS + 1);
         assert_eq!(told.details.last().unwrap(), "and 1 more");
     }
 }

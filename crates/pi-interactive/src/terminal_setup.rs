@@ -14,9 +14,9 @@ use pi_tui::{
     TerminalEnvironment, Theme, TuiOptions, UserBindings,
 };
 
+use crate::image_converter::ImageConverter;
 use crate::keys::{self, APP_ACTIONS};
-use crate::look::Appearance;
-use crate::picture_desk::PictureDesk;
+use crate::ui_theme::RenderContext;
 
 /// Says that the user wants no colors.
 const NO_COLOR: &str = "NO_COLOR";
@@ -160,15 +160,15 @@ pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut Rend
 }
 
 /// Returns the first appearance.
-pub(crate) fn appearance(
+pub(crate) fn render_context(
     settings: &Settings,
     theme: Theme,
     keys: Keybindings,
     capabilities: Capabilities,
     cwd: PathBuf,
     home: Option<PathBuf>,
-) -> Appearance {
-    let mut appearance = Appearance {
+) -> RenderContext {
+    let mut ctx = RenderContext {
         theme: Arc::new(theme),
         keys: Arc::new(keys),
         capabilities,
@@ -181,15 +181,15 @@ pub(crate) fn appearance(
         show_cost_notices: false,
         show_images: true,
         image_width: 60,
-        pictures: PictureDesk::default(),
+        image_converter: ImageConverter::default(),
         cwd,
         home,
     };
-    appearance.apply(settings);
-    appearance
+    ctx.apply(settings);
+    ctx
 }
 
-impl Appearance {
+impl RenderContext {
     /// Takes what the settings say about showing things.
     pub(crate) fn apply(&mut self, settings: &Settings) {
         self.hide_thinking = settings.hide_thinking_block();

@@ -3,9 +3,9 @@
 //! Blocks live in the screen's document; this remembers which one belongs to which message and tool
 //! call. How a block looks is its own business.
 
-mod answers;
+mod assistant;
 mod costs;
-mod drawing;
+mod extension_rendering;
 mod history;
 #[cfg(test)]
 mod tests;
@@ -26,9 +26,9 @@ use crate::blocks::{
     SummaryBlock, ToolCallBlock,
 };
 use crate::extension_ui::ExtensionUiBridge;
-use crate::look::Look;
-use costs::Costs;
-use history::{Finished, History};
+use crate::ui_theme::UiTheme;
+use costs::CostTracker;
+use history::{HistoryBlocks, HistoryBuilder};
 
 /// Entries that are shown at once; more are loaded when somebody looks for them.
 const RECENT_ENTRIES: usize = 1_000;
@@ -55,7 +55,7 @@ pub(crate) struct Notice {
 
 /// How a command of the user ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BashEnd {
+pub(crate) struct BashOutcome {
     /// The exit code; none if it was killed or never ran.
     pub(crate) exit_code: Option<i64>,
     /// Whether the user stopped it.
@@ -71,8 +71,8 @@ pub(crate) struct BashEnd {
 /// The blocks of a session.
 #[derive(Debug)]
 pub(crate) struct Transcript {
-    look: Look,
-    desk: ExtensionUiBridge,
+    ui: UiTheme,
+    bridge: ExtensionUiBridge,
     /// Blocks that extensions draw, by their number.
     rows: HashMap<ComponentId, BlockId>,
     /// Calls whose result is awaited.
@@ -80,7 +80,7 @@ pub(crate) struct Transcript {
     /// Calls of the answer that arrives, by their place in it.
     arriving: HashMap<usize, BlockId>,
     /// The text of the answer that arrives.
-    answer: Option<BlockId>,
+    assistant: Option<BlockId>,
     bash: Option<BlockId>,
     status: Option<BlockId>,
     /// Blocks that change by themselves, and when.
@@ -91,40 +91,40 @@ pub(crate) struct Transcript {
     earlier: Option<BlockId>,
     /// The first block of those that are shown.
     first: Option<BlockId>,
-    costs: Costs,
+    costs: CostTracker,
 }
 
 impl Transcript {
     /// Starts without blocks.
-    pub(crate) fn new(look: Look, desk: ExtensionUiBridge) -> Self {
+    pub(crate) fn new(ui: UiTheme, bridge: ExtensionUiBridge) -> Self {
         Self {
-            look,
-            desk,
+            ui,
+            bridge,
             rows: HashMap::new(),
             calls: HashMap::new(),
             arriving: HashMap::new(),
-            answer: None,
+            assistant: None,
             bash: None,
             status: None,
             ticking: HashMap::new(),
             older: Vec::new(),
             earlier: None,
             first: None,
-            costs: Costs::default(),
+            costs: CostTracker::default(),
         }
     }
 
     /// Forgets every block, for another session; the document is cleared too.
     pub(crate) fn clear(&mut self, document: &mut Document) {
-        self.desk.forget_rows(self.rows.keys().copied().collect());
-        *self = Self::new(self.look.clone(), self.desk.clone());
+        self.bridge.forget_rows(self.rows.keys().copied().collect());
+        *self = Self::new(self.ui.clone(), self.bridge.clone());
         document.clear();
     }
 
     /// Shows what a session holds: the recent part, and a line above it if there is more.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
         let idle = session.is_idle();
-        self.costs = Costs::priced_by(session.models());
+        self.costs = CostTracker::priced_by(session.models());
         session.with_session(|session| self.show_recent(document, session, idle));
         if let Some(message) = session.streaming_message() {
             self.catch_up(document, &message);
@@ -136,9 +136,9 @@ impl Transcript {
         self.older = session.branch_ids();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&recent, session);
-        let mut history = History::of(&entries, &self.look, &self.desk, &mut self.costs);
+        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, &mut self.costs);
         if idle {
-            history.close_calls();
+            history.fail_open_calls();
         }
         if !self.older.is_empty() {
             let earlier = EarlierBlock::new(self.older.len());
@@ -164,10 +164,10 @@ impl Transcript {
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&ids, session);
-        let costs = &mut self.costs.anew();
-        let mut history = History::of(&entries, &self.look, &self.desk, costs);
-        history.close_calls();
-        let Finished {
+        let costs = &mut self.costs.reset();
+        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
+        history.fail_open_calls();
+        let HistoryBlocks {
             components, rows, ..
         } = history.finish();
         let ids = match self.first {
@@ -177,7 +177,7 @@ impl Transcript {
                 .map(|component| document.push_boxed(component, Liveness::Settled))
                 .collect(),
         };
-        self.note_rows(rows, &ids);
+        self.register_rows(rows, &ids);
         self.first = ids.first().copied().or(self.first);
         let left = self.older.len();
         if left > 0 {
@@ -193,18 +193,21 @@ impl Transcript {
         match event {
             SessionEvent::Agent(step) => self.follow_step(document, step, now),
             SessionEvent::AgentEnd { .. } => {
-                self.answer = None;
+                self.assistant = None;
                 self.arriving.clear();
             }
             SessionEvent::EntryAppended { entry } => match &entry.body {
                 EntryBody::CustomMessage(custom) if custom.display => {
-                    let drawer = drawing::of_message_entry(&self.desk, entry, custom);
+                    let renderer =
+                        extension_rendering::for_message_entry(&self.bridge, entry, custom);
                     let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                    self.push(document, block.drawn_by(drawer));
+                    self.push(document, block.rendered_by(renderer));
                 }
                 EntryBody::Custom(custom) => {
-                    if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
-                        self.push(document, CustomBlock::drawn(drawer));
+                    if let Some(renderer) =
+                        extension_rendering::for_entry(&self.bridge, entry, custom)
+                    {
+                        self.push(document, CustomBlock::drawn(renderer));
                     }
                 }
                 EntryBody::Compaction(compaction) => {
@@ -214,8 +217,8 @@ impl Transcript {
                 EntryBody::BranchSummary(branch) => {
                     let notice = self
                         .costs
-                        .summarized(Summarized::Branch, branch.usage.as_ref());
-                    self.tell_costs(document, notice);
+                        .on_summary(Summarized::Branch, branch.usage.as_ref());
+                    self.add_cost_notices(document, notice);
                 }
                 _ => {}
             },
@@ -237,23 +240,23 @@ impl Transcript {
             } => {
                 if final_error.as_deref() == Some(RETRY_CANCELLED) {
                     let text = "The request is not tried again.".to_owned();
-                    self.say(document, NoticeLevel::Status, text);
+                    self.push_notice(document, NoticeLevel::Status, text);
                     return;
                 }
                 let error = final_error.as_deref().unwrap_or("unknown");
                 let times = if *attempt == 1 { "retry" } else { "retries" };
                 let text = format!("Gave up after {attempt} {times}: {error}");
-                self.say(document, NoticeLevel::Error, text);
+                self.push_notice(document, NoticeLevel::Error, text);
             }
             SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
-                self.say(document, NoticeLevel::Error, error_message.clone());
+                self.push_notice(document, NoticeLevel::Error, error_message.clone());
             }
             _ => {}
         }
     }
 
     /// Adds a remark. A status replaces a status that is still the last line.
-    pub(crate) fn tell(&mut self, document: &mut Document, notice: &Notice) {
+    pub(crate) fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
         let is_status = notice.level == NoticeLevel::Status;
         let replaced = self.status.filter(|_| is_status);
         if replaced.is_some() && document.last() == replaced {
@@ -271,31 +274,31 @@ impl Transcript {
     }
 
     /// A command of the user begins.
-    pub(crate) fn bash_begins(&mut self, document: &mut Document, command: &str, excluded: bool) {
+    pub(crate) fn begin_bash(&mut self, document: &mut Document, command: &str, excluded: bool) {
         let block = BashExecutionBlock::running(command, excluded, Instant::now());
         self.bash = Some(self.push(document, block));
     }
 
     /// A command of the user printed something.
-    pub(crate) fn bash_printed(&mut self, document: &mut Document, delta: &str) {
+    pub(crate) fn append_bash_output(&mut self, document: &mut Document, delta: &str) {
         self.update::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
     }
 
     /// A command of the user is over.
-    pub(crate) fn bash_ended(&mut self, document: &mut Document, end: &BashEnd) {
+    pub(crate) fn finish_bash(&mut self, document: &mut Document, end: &BashOutcome) {
         let bash = self.bash.take();
         self.update::<BashExecutionBlock>(document, bash, |block| block.finish(end));
     }
 
     /// Shows details of every block, or the short forms; those out of sight follow when they are seen.
     pub(crate) fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
-        self.look.set_expanded(expanded);
+        self.ui.set_expanded(expanded);
         document.invalidate();
     }
 
     /// Returns whether details are shown.
     pub(crate) fn is_expanded(&self) -> bool {
-        self.look.is_expanded()
+        self.ui.is_expanded()
     }
 
     /// Returns when a block changes by itself next.
@@ -318,12 +321,12 @@ impl Transcript {
         match step {
             AgentEvent::MessageStart { message } => match &**message {
                 AgentMessage::Assistant(_) => {
-                    self.answer = None;
+                    self.assistant = None;
                     self.arriving.clear();
                 }
                 AgentMessage::ToolResult(_) => {}
                 other => {
-                    let mut history = History::new(&self.look, &self.desk);
+                    let mut history = HistoryBuilder::new(&self.ui, &self.bridge);
                     history.add_message(other);
                     self.push_history(document, history);
                 }
@@ -331,12 +334,12 @@ impl Transcript {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
-            } => self.answer_grew(document, message, assistant_message_event),
+            } => self.assistant_updated(document, message, assistant_message_event),
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {
-                    self.answer_ended(document, answer);
-                    let notices = self.costs.answered(answer);
-                    self.tell_costs(document, notices);
+                    self.assistant_finished(document, answer);
+                    let notices = self.costs.on_answer(answer);
+                    self.add_cost_notices(document, notices);
                 }
             }
             AgentEvent::ToolExecutionStart {
@@ -388,10 +391,10 @@ impl Transcript {
             _ if asked_for => {}
             (None, true, _) => {
                 let text = "The session was not compacted".to_owned();
-                self.say(document, NoticeLevel::Status, text);
+                self.push_notice(document, NoticeLevel::Status, text);
             }
             (None, false, Some(error)) => {
-                self.say(document, NoticeLevel::Error, error.to_owned());
+                self.push_notice(document, NoticeLevel::Error, error.to_owned());
             }
             (None, false, None) => {}
         }
@@ -406,11 +409,11 @@ impl Transcript {
     ) {
         let summarized = Summarized::Compaction { tokens_before };
         self.push(document, SummaryBlock::new(summarized, summary));
-        let notice = self.costs.summarized(summarized, usage);
-        self.tell_costs(document, notice);
+        let notice = self.costs.on_summary(summarized, usage);
+        self.add_cost_notices(document, notice);
     }
 
-    fn tell_costs(
+    fn add_cost_notices(
         &mut self,
         document: &mut Document,
         notices: impl IntoIterator<Item = CostNotice>,
@@ -420,12 +423,12 @@ impl Transcript {
         }
     }
 
-    fn say(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
-        self.tell(document, &Notice { level, text });
+    fn push_notice(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
+        self.add_notice(document, &Notice { level, text });
     }
 
-    fn push_history(&mut self, document: &mut Document, history: History) -> Vec<BlockId> {
-        let Finished {
+    fn push_history(&mut self, document: &mut Document, history: HistoryBuilder) -> Vec<BlockId> {
+        let HistoryBlocks {
             components,
             open,
             rows,
@@ -434,7 +437,7 @@ impl Transcript {
             .into_iter()
             .map(|component| document.push_boxed(component, Liveness::Settled))
             .collect();
-        self.note_rows(rows, &ids);
+        self.register_rows(rows, &ids);
         let open = open.into_iter();
         self.calls
             .extend(open.filter_map(|(call, index)| Some((call, *ids.get(index)?))));
@@ -444,7 +447,7 @@ impl Transcript {
     fn push(&mut self, document: &mut Document, block: impl Block) -> BlockId {
         let tick = block.next_tick();
         let row = block.row();
-        let id = document.push(BlockView::new(block, self.look.clone()));
+        let id = document.push(BlockView::new(block, self.ui.clone()));
         self.rows.extend(row.map(|row| (row, id)));
         self.ticking.extend(tick.map(|tick| (id, tick)));
         id

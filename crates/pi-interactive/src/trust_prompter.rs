@@ -13,28 +13,28 @@ use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;
 
-use crate::app::Mailbox;
+use crate::app::AppHandle;
 use crate::dialog::Dialog;
 use crate::dialogs::TrustDialog;
 use crate::intent::Intent;
-use crate::lone_dialog::Beforehand;
+use crate::standalone_dialog::StartupPrompter;
 
 /// Asks about projects, on a screen of its own or on the application's.
 #[derive(Clone, Debug)]
-pub struct TrustPrompter(Arc<Inner>);
+pub struct TrustPrompter(Arc<PrompterInner>);
 
 #[derive(Debug)]
-struct Inner {
-    beforehand: Beforehand,
+struct PrompterInner {
+    startup_prompter: StartupPrompter,
     /// The application, once it runs.
-    application: Mutex<Option<Mailbox>>,
+    application: Mutex<Option<AppHandle>>,
 }
 
 impl TrustPrompter {
     /// Makes a desk for the user of this directory and the settings of this run.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
-        Self(Arc::new(Inner {
-            beforehand: Beforehand {
+        Self(Arc::new(PrompterInner {
+            startup_prompter: StartupPrompter {
                 agent_dir,
                 env,
                 run_settings,
@@ -44,27 +44,26 @@ impl TrustPrompter {
     }
 
     /// Sends further questions to the running application, or to nobody any more.
-    pub(crate) fn use_application(&self, mailbox: Option<Mailbox>) {
-        *self.application() = mailbox;
+    pub(crate) fn attach_application(&self, handle: Option<AppHandle>) {
+        *self.application() = handle;
     }
 
-    fn application(&self) -> std::sync::MutexGuard<'_, Option<Mailbox>> {
+    fn application(&self) -> std::sync::MutexGuard<'_, Option<AppHandle>> {
         let application = &self.0.application;
         application.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask_alone(
+    async fn ask_standalone(
         &self,
         cwd: &Path,
         choices: Vec<TrustChoice>,
     ) -> Result<Option<TrustChoice>, RunnerError> {
-        let ask =
-            |look| Box::new(TrustDialog::ask(look, cwd.to_owned(), choices)) as Box<dyn Dialog>;
+        let ask = |ui| Box::new(TrustDialog::ask(ui, cwd.to_owned(), choices)) as Box<dyn Dialog>;
         let read = |intent| match intent {
             Intent::Trust(choice) => Some(choice),
             _ => None,
         };
-        self.0.beforehand.ask(cwd, ask, read).await
+        self.0.startup_prompter.ask(cwd, ask, read).await
     }
 }
 
@@ -76,15 +75,18 @@ impl TrustPrompt for TrustPrompter {
     ) -> BoxFuture<'a, Option<TrustChoice>> {
         Box::pin(async move {
             let application = self.application().clone();
-            let Some(mailbox) = application else {
-                return self.ask_alone(cwd, choices).await.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "nobody could be asked about the project");
-                    None
-                });
+            let Some(handle) = application else {
+                return self
+                    .ask_standalone(cwd, choices)
+                    .await
+                    .unwrap_or_else(|error| {
+                        tracing::warn!(%error, "nobody could be asked about the project");
+                        None
+                    });
             };
             let (sender, answer) = oneshot::channel();
             let cwd: PathBuf = cwd.to_owned();
-            mailbox.post(move |app| app.ask_trust(cwd, choices, sender));
+            handle.post(move |app| app.prompt_trust(cwd, choices, sender));
             answer.await.ok().flatten()
         })
     }

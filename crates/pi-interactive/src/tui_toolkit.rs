@@ -3,10 +3,10 @@
 //! Extensions draw in JavaScript; measuring, keys, Markdown and editing are done by `pi-tui`. This
 //! file answers single questions; the components that keep a state are in the folder.
 
-mod document;
 mod editor;
-mod field;
-mod pictures;
+mod images;
+mod input;
+mod markdown;
 mod styles;
 
 use std::ops::Range;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::terminal_setup::read_keys;
 
 /// Longer than any sequence is waited for.
-const PATIENCE: Duration = Duration::from_hours(1);
+const ESCAPE_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// The terminal library, for extensions.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl TerminalKit for PiTuiToolkit {
         match area {
             "key" => self.answer_key(question, &arguments),
             "text" => answer_text(question, arguments),
-            "image" => pictures::answer(question, &arguments, &self.env),
+            "image" => images::answer(question, &arguments, &self.env),
             _ => Err(unknown(question)),
         }
     }
@@ -169,9 +169,12 @@ impl TerminalKit for PiTuiToolkit {
             mode: self.keyboard(),
         };
         match kind {
-            "editor" => Ok(Box::new(editor::EditorPart::new(keyboard, &read(options)?))),
-            "field" => Ok(Box::new(field::FieldPart::new(keyboard, read(options)?))),
-            "markdown" => Ok(Box::new(document::DocumentPart::new(&read(options)?))),
+            "editor" => Ok(Box::new(editor::EditorWidget::new(
+                keyboard,
+                &read(options)?,
+            ))),
+            "field" => Ok(Box::new(input::InputWidget::new(keyboard, read(options)?))),
+            "markdown" => Ok(Box::new(markdown::MarkdownWidget::new(&read(options)?))),
             _ => Err(unknown(kind)),
         }
     }
@@ -194,7 +197,7 @@ impl Keyboard {
         let now = Instant::now();
         let mut decoder = InputDecoder::new(InputTiming::default(), self.mode);
         let mut events = decoder.push(data.as_bytes(), now);
-        events.extend(decoder.expire(now + PATIENCE));
+        events.extend(decoder.expire(now + ESCAPE_TIMEOUT));
         let context = InputContext {
             keybindings: &self.keys,
             now,
@@ -207,7 +210,7 @@ impl Keyboard {
 }
 
 #[derive(Deserialize)]
-struct Fuzzy {
+struct FuzzyRequest {
     query: String,
     texts: Vec<String>,
 }
@@ -233,10 +236,10 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
             Ok(pi_tui::fuzzy_score(&query, &text).into())
         }
         "text.rank" => {
-            let Fuzzy { query, texts } = read(arguments)?;
+            let FuzzyRequest { query, texts } = read(arguments)?;
             Ok(rank(&FuzzyQuery::new(&query), &texts).into())
         }
-        "text.highlight" => Ok(document::highlight(&read(arguments)?)),
+        "text.highlight" => Ok(markdown::highlight(&read(arguments)?)),
         _ => Err(unknown(question)),
     }
 }

@@ -9,9 +9,9 @@ use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
 
 use crate::blocks::clean_line;
-use crate::foreign_text::styled_line;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
+use crate::untrusted_text::styled_line;
 
 /// The pictures of the spinner.
 pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -27,7 +27,7 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 pub(crate) enum Activity {
     #[default]
     Idle,
-    Working,
+    WorkingIndicator,
     Compacting {
         /// Whether pi began it by itself.
         automatic: bool,
@@ -46,11 +46,11 @@ pub(crate) enum Activity {
 
 /// What a run is busy with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum RunStep {
     #[default]
     Preparing,
     /// The model was asked and has not answered.
-    Asked,
+    Waiting,
     Thinking,
     Answering,
     /// The model writes the arguments of a tool.
@@ -61,53 +61,53 @@ enum Step {
 
 /// The indicator.
 #[derive(Debug)]
-pub(crate) struct Working {
-    look: Look,
+pub(crate) struct WorkingIndicator {
+    ui: UiTheme,
     activity: Activity,
-    step: Step,
+    step: RunStep,
     /// What the request under way is doing, and since when.
     request: Option<(StreamPhase, Instant)>,
     /// When the model last said something, or was asked.
-    heard: Instant,
+    last_event: Instant,
     since: Instant,
     now: Instant,
-    wishes: Wishes,
+    overrides: WorkingOverrides,
 }
 
 /// What extensions want to be shown while the model works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct WorkingOverrides {
     pub(crate) message: Option<String>,
     pub(crate) hidden: bool,
     /// Pictures, and how long each stays; no pictures show none.
     pub(crate) indicator: Option<(Vec<String>, Duration)>,
 }
 
-impl Working {
+impl WorkingIndicator {
     /// Starts idle.
-    pub(crate) fn new(look: Look, now: Instant) -> Self {
+    pub(crate) fn new(ui: UiTheme, now: Instant) -> Self {
         Self {
-            look,
+            ui,
             activity: Activity::Idle,
-            step: Step::default(),
+            step: RunStep::default(),
             request: None,
-            heard: now,
+            last_event: now,
             since: now,
             now,
-            wishes: Wishes::default(),
+            overrides: WorkingOverrides::default(),
         }
     }
 
     /// Changes what extensions want.
-    pub(crate) fn with_wishes(&mut self, change: impl FnOnce(&mut Wishes)) {
-        change(&mut self.wishes);
+    pub(crate) fn update_overrides(&mut self, change: impl FnOnce(&mut WorkingOverrides)) {
+        change(&mut self.overrides);
     }
 
     /// Shows something else.
     pub(crate) fn set(&mut self, activity: Activity, now: Instant) {
         if std::mem::discriminant(&self.activity) != std::mem::discriminant(&activity) {
             self.since = now;
-            self.heard = now;
+            self.last_event = now;
         }
         self.activity = activity;
         self.now = now;
@@ -126,18 +126,18 @@ impl Working {
         };
         self.now = now;
         match step {
-            AgentEvent::TurnStart => self.go(Step::Asked, now),
+            AgentEvent::TurnStart => self.set_step(RunStep::Waiting, now),
             AgentEvent::MessageUpdate {
                 assistant_message_event,
                 ..
             } => {
-                self.heard = now;
-                self.listen(assistant_message_event);
+                self.last_event = now;
+                self.on_stream_event(assistant_message_event);
             }
             AgentEvent::MessageEnd { message }
                 if matches!(**message, AgentMessage::Assistant(_)) =>
             {
-                self.go(Step::Preparing, now);
+                self.set_step(RunStep::Preparing, now);
             }
             AgentEvent::ToolExecutionStart {
                 tool_call_id,
@@ -146,15 +146,15 @@ impl Working {
             } => {
                 let call = (tool_call_id.clone(), tool_name.clone());
                 match &mut self.step {
-                    Step::Running(calls) => calls.push(call),
-                    _ => self.go(Step::Running(vec![call]), now),
+                    RunStep::Running(calls) => calls.push(call),
+                    _ => self.set_step(RunStep::Running(vec![call]), now),
                 }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
-                if let Step::Running(calls) = &mut self.step {
+                if let RunStep::Running(calls) = &mut self.step {
                     calls.retain(|(id, _)| id != tool_call_id);
                     if calls.is_empty() {
-                        self.go(Step::Preparing, now);
+                        self.set_step(RunStep::Preparing, now);
                     }
                 }
             }
@@ -162,29 +162,29 @@ impl Working {
         }
     }
 
-    fn listen(&mut self, event: &AssistantMessageEvent) {
+    fn on_stream_event(&mut self, event: &AssistantMessageEvent) {
         let step = match event {
             AssistantMessageEvent::ThinkingStart { .. }
-            | AssistantMessageEvent::ThinkingDelta { .. } => Step::Thinking,
+            | AssistantMessageEvent::ThinkingDelta { .. } => RunStep::Thinking,
             AssistantMessageEvent::TextStart { .. } | AssistantMessageEvent::TextDelta { .. } => {
-                Step::Answering
+                RunStep::Answering
             }
             AssistantMessageEvent::ToolCallStart { tool_name, .. } => {
-                Step::Calling(tool_name.clone())
+                RunStep::Calling(tool_name.clone())
             }
             _ => return,
         };
         self.step = step;
     }
 
-    fn go(&mut self, step: Step, now: Instant) {
+    fn set_step(&mut self, step: RunStep, now: Instant) {
         self.step = step;
-        self.heard = now;
+        self.last_event = now;
     }
 
     /// Returns when the picture changes next; never while idle.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        let interval = match &self.wishes.indicator {
+        let interval = match &self.overrides.indicator {
             Some((_, interval)) if self.is_working() => *interval,
             _ => INTERVAL,
         };
@@ -197,7 +197,7 @@ impl Working {
     }
 
     fn is_working(&self) -> bool {
-        matches!(self.activity, Activity::Working)
+        matches!(self.activity, Activity::WorkingIndicator)
     }
 
     /// Returns the picture to show at the moment.
@@ -207,7 +207,7 @@ impl Working {
             let steps = elapsed.as_millis() / interval.as_millis().max(1);
             steps as usize % count.max(1)
         };
-        match &self.wishes.indicator {
+        match &self.overrides.indicator {
             Some((frames, interval)) if self.is_working() => {
                 let frame = frames.get(at(frames.len(), *interval));
                 frame.map_or("", String::as_str)
@@ -222,12 +222,12 @@ impl Working {
     fn text(&self) -> Option<String> {
         Some(match &self.activity {
             Activity::Idle => return None,
-            Activity::Working if self.wishes.hidden => return None,
-            Activity::Working if self.wishes.message.is_some() => {
-                let message = self.wishes.message.as_deref().unwrap_or_default();
+            Activity::WorkingIndicator if self.overrides.hidden => return None,
+            Activity::WorkingIndicator if self.overrides.message.is_some() => {
+                let message = self.overrides.message.as_deref().unwrap_or_default();
                 styled_line(message).into_owned()
             }
-            Activity::Working => self.working_text(),
+            Activity::WorkingIndicator => self.working_text(),
             Activity::Compacting { automatic: true } => {
                 "The context is nearly full: compacting…".to_owned()
             }
@@ -265,21 +265,21 @@ impl Working {
         if let Some(text) = self.waiting_text() {
             return text;
         }
-        let silence = self.now.saturating_duration_since(self.heard);
+        let silence = self.now.saturating_duration_since(self.last_event);
         let speaks = matches!(
             self.step,
-            Step::Thinking | Step::Answering | Step::Calling(_)
+            RunStep::Thinking | RunStep::Answering | RunStep::Calling(_)
         );
         if speaks && silence >= STALLED_AFTER {
             return format!("No word from the model for {}s", silence.as_secs());
         }
         match &self.step {
-            Step::Preparing => "Working…".to_owned(),
-            Step::Asked => counted("Waiting for the model…", silence),
-            Step::Thinking => "Thinking…".to_owned(),
-            Step::Answering => "Answering…".to_owned(),
-            Step::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
-            Step::Running(calls) => match calls.as_slice() {
+            RunStep::Preparing => "Working…".to_owned(),
+            RunStep::Waiting => counted("Waiting for the model…", silence),
+            RunStep::Thinking => "Thinking…".to_owned(),
+            RunStep::Answering => "Answering…".to_owned(),
+            RunStep::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
+            RunStep::Running(calls) => match calls.as_slice() {
                 [(_, tool)] => format!("Running {}…", clean_line(tool)),
                 calls => format!("Running {} tools…", calls.len()),
             },
@@ -295,16 +295,16 @@ fn counted(text: &str, waited: Duration) -> String {
     format!("{text} {}s", waited.as_secs())
 }
 
-impl Component for Working {
+impl Component for WorkingIndicator {
     fn render(&mut self, width: usize) -> Lines {
         // An empty row stays between the conversation and the prompt.
         let Some(text) = self.text() else {
             return [""].into_iter().collect();
         };
-        let appearance = self.look.appearance();
-        let stop = appearance.key(keys::INTERRUPT);
+        let ctx = self.ui.context();
+        let stop = ctx.key(keys::INTERRUPT);
         let picture = self.picture();
-        let is_own = self.wishes.indicator.is_some() && self.is_working();
+        let is_own = self.overrides.indicator.is_some() && self.is_working();
         let token = match self.activity {
             Activity::Retrying { .. } => ColorToken::Warning,
             _ => ColorToken::Accent,
@@ -313,9 +313,9 @@ impl Component for Working {
             "" => String::new(),
             // An extension colors its pictures itself.
             picture if is_own => format!("{} ", styled_line(picture)),
-            picture => format!("{} ", appearance.paint(token, picture)),
+            picture => format!("{} ", ctx.paint(token, picture)),
         };
-        let text = appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
+        let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
         let line = format!(" {picture}{text}");
         let line = truncate_to_width(&line, width, Truncation { ellipsis: "…" });
         [String::new(), line.into_owned()].into_iter().collect()
@@ -328,7 +328,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    fn shown(working: &mut Working) -> String {
+    fn shown(working: &mut WorkingIndicator) -> String {
         let lines = working.render(80);
         let line = lines.last().map(ToString::to_string).unwrap_or_default();
         pi_tui::strip_ansi(&line).into_owned()
@@ -338,12 +338,12 @@ mod tests {
     fn a_run_says_what_it_is_busy_with_and_since_when_nothing_came() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut working = Working::new(Look::for_tests(), start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
         assert_eq!(
             (shown(&mut working), working.next_tick()),
             (String::new(), None)
         );
-        working.set(Activity::Working, start);
+        working.set(Activity::WorkingIndicator, start);
         assert_eq!(shown(&mut working), " ⠋ Working… (escape to stop)");
         let agent = |step| SessionEvent::Agent(step);
         working.follow(&agent(AgentEvent::TurnStart), after(1));
@@ -357,7 +357,7 @@ mod tests {
             shown(&mut working),
             " ⠋ Waiting for the model… 7s (escape to stop)"
         );
-        working.step = Step::Answering;
+        working.step = RunStep::Answering;
         working.tick(after(30));
         assert!(shown(&mut working).contains("No word from the model for 29s"));
         for (id, tool) in [("1", "bash"), ("2", "read")] {
@@ -383,8 +383,8 @@ mod tests {
     fn a_request_says_what_it_waits_for_until_it_is_answered() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut working = Working::new(Look::for_tests(), start);
-        working.set(Activity::Working, start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
+        working.set(Activity::WorkingIndicator, start);
         working.follow(&SessionEvent::Agent(AgentEvent::TurnStart), start);
         let retrying = StreamPhase::Retrying {
             attempt: 2,
@@ -408,18 +408,18 @@ mod tests {
             assert!(line.contains(&format!(" {wanted} (escape")), "{line}");
         }
         working.set_phase(Some(StreamPhase::Receiving), start);
-        working.step = Step::Thinking;
+        working.step = RunStep::Thinking;
         working.tick(after(1));
         assert!(shown(&mut working).contains("Thinking…"));
         working.set_phase(None, after(1));
-        working.step = Step::Preparing;
+        working.step = RunStep::Preparing;
         assert!(shown(&mut working).contains("Working…"));
     }
 
     #[test]
     fn a_pause_counts_down_and_a_narrow_line_is_cut() {
         let start = Instant::now();
-        let mut working = Working::new(Look::for_tests(), start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
         let retrying = Activity::Retrying {
             attempt: 1,
             max_attempts: 3,

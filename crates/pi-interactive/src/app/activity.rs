@@ -24,7 +24,7 @@ impl App {
                 self.set_progress(false);
                 self.refresh_footer();
                 self.notify_done();
-                self.settle_leaving();
+                self.quit_if_requested();
             }
             SessionEvent::QueueUpdate { .. } => self.refresh_queue(),
             SessionEvent::SessionInfoChanged { .. } => {
@@ -44,7 +44,7 @@ impl App {
                 self.after_interlude(now);
                 self.refresh_footer();
                 if !will_retry {
-                    self.release_held_back();
+                    self.send_queued_prompts();
                 }
             }
             SessionEvent::AutoRetryStart {
@@ -71,7 +71,7 @@ impl App {
             | SessionEvent::SummarizationRetryFinished => self.after_interlude(now),
             SessionEvent::BashExecutionUpdate { delta, .. } => {
                 self.with_transcript(|transcript, document| {
-                    transcript.bash_printed(document, delta);
+                    transcript.append_bash_output(document, delta);
                 });
             }
             _ => {}
@@ -89,10 +89,10 @@ impl App {
         match step {
             AgentEvent::AgentStart => {
                 self.run_began.get_or_insert(now);
-                self.show_activity(Activity::Working, now);
+                self.show_activity(Activity::WorkingIndicator, now);
                 self.set_progress(true);
             }
-            AgentEvent::TurnStart => self.show_activity(Activity::Working, now),
+            AgentEvent::TurnStart => self.show_activity(Activity::WorkingIndicator, now),
             AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. } => self.refresh_footer(),
             _ => {}
         }
@@ -101,7 +101,7 @@ impl App {
     /// Goes back to what was going on around a compaction or a pause.
     fn after_interlude(&mut self, now: Instant) {
         let activity = if self.session.is_streaming() {
-            Activity::Working
+            Activity::WorkingIndicator
         } else {
             Activity::Idle
         };

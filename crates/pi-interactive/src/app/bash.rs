@@ -3,7 +3,7 @@
 use pi_runtime::BashRequest;
 
 use super::App;
-use crate::transcript::{BashEnd, NoticeLevel};
+use crate::transcript::{BashOutcome, NoticeLevel};
 
 impl App {
     /// Runs a command; `typed` is what the user wrote.
@@ -14,8 +14,8 @@ impl App {
             return;
         }
         if self.shell_running {
-            let stop = self.look.appearance().key(crate::keys::INTERRUPT);
-            self.tell(
+            let stop = self.ui.context().key(crate::keys::INTERRUPT);
+            self.notify(
                 NoticeLevel::Warning,
                 format!("A command is running already; {stop} stops it"),
             );
@@ -25,7 +25,7 @@ impl App {
         self.remember_prompt(typed);
         self.set_prompt("");
         self.with_transcript(|transcript, document| {
-            transcript.bash_begins(document, command, excluded);
+            transcript.begin_bash(document, command, excluded);
         });
         self.shell_running = true;
         let session = self.session.clone();
@@ -37,7 +37,7 @@ impl App {
         let running = async move { session.bash(request).await };
         self.spawn(running, |app, result| {
             let end = match result {
-                Ok(result) => BashEnd {
+                Ok(result) => BashOutcome {
                     exit_code: result.exit_code.map(i64::from),
                     cancelled: result.cancelled,
                     truncated: result.truncated,
@@ -46,7 +46,7 @@ impl App {
                         .map(|path| path.to_string_lossy().into_owned()),
                     error: None,
                 },
-                Err(error) => BashEnd {
+                Err(error) => BashOutcome {
                     exit_code: None,
                     cancelled: false,
                     truncated: false,
@@ -55,7 +55,7 @@ impl App {
                 },
             };
             app.shell_running = false;
-            app.with_transcript(|transcript, document| transcript.bash_ended(document, &end));
+            app.with_transcript(|transcript, document| transcript.finish_bash(document, &end));
             app.refresh_footer();
             if let Some((typed, command, excluded)) = app.next_shell.take() {
                 app.run_shell(&typed, &command, excluded);

@@ -4,9 +4,9 @@ use pi_runtime::{BugReport, WrittenReport, secrets_in_use};
 use serde_json::json;
 
 use super::App;
+use crate::byte_size::format_size;
 use crate::crash;
-use crate::dialogs::Question;
-use crate::size_text::size_text;
+use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
 /// The file that is logged to.
@@ -19,12 +19,12 @@ impl App {
         if !description.is_empty() {
             return self.ask_report(Some(description.to_owned()));
         }
-        let question = Question {
+        let question = QuestionOptions {
             title: "What went wrong?".to_owned(),
             details: Some(
                 "A report is written to an archive in this folder. Nothing is sent.".to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask_line(
             question,
@@ -40,7 +40,7 @@ impl App {
     }
 
     fn ask_report(&mut self, description: Option<String>) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Include the conversation?".to_owned(),
             details: Some(
                 "The report holds the versions, the terminal, the model, the settings, the end of the \
@@ -48,7 +48,7 @@ impl App {
                  run again: your messages, the answers, and what tools read and returned are in it."
                     .to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let choices = ["With the conversation", "Without it", "No report"];
         self.ask(question, &choices, move |app, chosen| match chosen {
@@ -60,7 +60,7 @@ impl App {
     fn write_report(&mut self, description: Option<String>, with_conversation: bool) {
         let services = self.runtime.services();
         let size = self.screen.peek().size();
-        let capabilities = self.look.appearance().capabilities;
+        let capabilities = self.ui.context().capabilities;
         let report = BugReport {
             description,
             with_conversation,
@@ -106,9 +106,9 @@ impl App {
             "The report is in {} ({}, {redacted}).\nIt holds {}. Nothing was sent; look through it \
              before you pass it on.",
             written.path.display(),
-            size_text(written.bytes),
+            format_size(written.bytes),
             written.files.join(", "),
         );
-        self.tell(NoticeLevel::Info, text);
+        self.notify(NoticeLevel::Info, text);
     }
 }

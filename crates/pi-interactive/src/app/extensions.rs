@@ -12,12 +12,12 @@ use serde_json::Value;
 use super::App;
 use super::extension_dialogs::WaitingDialog;
 use crate::ExitReason;
-use crate::extension_ui::{DialogId, Drawing, News, Task};
-use crate::foreign_text::out_of_band;
-use crate::foreign_view::ForeignView;
+use crate::extension_ui::{ComponentTask, DialogId, DrawOutcome, ExtensionEvent};
+use crate::extension_view::ExtensionView;
 use crate::screen::Side;
 use crate::transcript::NoticeLevel;
-use crate::working::{INTERVAL, Wishes};
+use crate::untrusted_text::out_of_band;
+use crate::working::{INTERVAL, WorkingOverrides};
 
 /// Lines of a stack that are shown.
 const STACK_LINES: usize = 6;
@@ -40,76 +40,85 @@ pub(crate) struct ExtensionState {
     listener: Option<ListenerId>,
     branch: Option<String>,
     last_failure: Option<ExtensionFailure>,
-    leaves_when_idle: bool,
-    are_there: bool,
+    quit_when_idle: bool,
+    has_extensions: bool,
 }
 
 impl App {
     /// Lets extensions and the screen find each other.
     pub(super) fn begin_with_extensions(&mut self) {
-        self.desk.open(self.look.clone());
-        self.talk.spawn(self.desk.clone().serve());
-        self.tell_size();
-        self.tell_themes();
-        self.tell_editor();
+        self.bridge.open(self.ui.clone());
+        self.component_tasks.spawn(self.bridge.clone().serve());
+        self.publish_size();
+        self.publish_themes();
+        self.publish_editor();
         // What was said before there was a screen.
         self.on_extensions();
     }
 
     /// Sees to what extensions want.
     pub(super) fn on_extensions(&mut self) {
-        for news in self.desk.take_news() {
+        for news in self.bridge.take_events() {
             match news {
-                News::Connected => self.on_connected(),
-                News::Notice(notice) => self.on_notice(notice),
-                News::Asked { id, dialog, answer } => self.on_question(id, dialog, answer),
-                News::Withdrawn(id) => self.on_withdrawn(id),
-                News::Failed(failure) => self.on_failure(failure),
-                News::Changed(change) => self.on_change(change),
-                News::Drawn { id, width, drawing } => self.on_drawn(id, width, drawing),
-                News::ThemeWanted(name) => self.use_theme(name),
-                News::Typed(event) => self.written(|app| app.screen.runner().hand_on(event)),
-                News::TypedInstead(data) => {
+                ExtensionEvent::Connected => self.on_connected(),
+                ExtensionEvent::Notice(notice) => self.on_notice(notice),
+                ExtensionEvent::DialogRequested { id, dialog, answer } => {
+                    self.on_extension_dialog(id, dialog, answer)
+                }
+                ExtensionEvent::Withdrawn(id) => self.on_dialog_withdrawn(id),
+                ExtensionEvent::Failed(failure) => self.on_failure(failure),
+                ExtensionEvent::Changed(change) => self.on_change(change),
+                ExtensionEvent::Drawn {
+                    id,
+                    width,
+                    extension_rendering,
+                } => self.on_drawn(id, width, extension_rendering),
+                ExtensionEvent::ThemeWanted(name) => self.use_theme(name),
+                ExtensionEvent::Typed(event) => {
+                    self.written(|app| app.screen.runner().hand_on(event))
+                }
+                ExtensionEvent::TypedInstead(data) => {
                     self.written(|app| app.screen.runner().hand_on_bytes(data.as_bytes()));
                 }
-                News::ShutDown => self.leave_when_idle(),
+                ExtensionEvent::ShutDown => self.leave_when_idle(),
             }
         }
         for (id, bounds) in self.screen.overlay_bounds() {
-            self.desk.set_bounds(id, bounds);
+            self.bridge.set_bounds(id, bounds);
         }
     }
 
     /// Other extensions are at work: nothing of the ones before stays.
     fn on_connected(&mut self) {
-        let are_there = self.desk.is_connected();
-        if !are_there && !self.extensions.are_there {
+        let has_extensions = self.bridge.is_connected();
+        if !has_extensions && !self.extensions.has_extensions {
             return;
         }
-        let has_editor = self.screen.has_foreign_editor();
+        let has_editor = self.screen.has_extension_editor();
         let written = has_editor.then(|| self.prompt_text());
         self.screen.unmount_all();
-        self.give_up_questions();
+        self.dismiss_extension_dialogs();
         if let Some(listener) = self.extensions.listener.take() {
             self.screen.runner().tui().remove_listener(listener);
         }
         if self.extensions.header.is_some() {
-            self.show_own_header();
+            self.show_builtin_header();
         }
         self.extensions = ExtensionState {
-            are_there,
+            has_extensions,
             ..ExtensionState::default()
         };
-        self.screen
-            .with_working(|working| working.with_wishes(|wishes| *wishes = Wishes::default()));
-        if self.look.appearance().thinking_label.is_some() {
-            self.change_look(|appearance| appearance.thinking_label = None);
+        self.screen.with_working(|working| {
+            working.update_overrides(|overrides| *overrides = WorkingOverrides::default())
+        });
+        if self.ui.context().thinking_label.is_some() {
+            self.update_ui(|ctx| ctx.thinking_label = None);
         }
         if let Some(written) = written {
             self.set_prompt(&written);
         }
         self.register_shortcuts();
-        self.tell_hidden_commands();
+        self.report_hidden_commands();
         self.refresh_completion();
         self.refresh_footer();
         self.refresh_title();
@@ -120,7 +129,7 @@ impl App {
             ExtensionNotice::Notify {
                 message,
                 notify_type,
-            } => self.tell(
+            } => self.notify(
                 match notify_type.as_deref() {
                     Some("error") => NoticeLevel::Error,
                     Some("warning") => NoticeLevel::Warning,
@@ -130,7 +139,7 @@ impl App {
             ),
             ExtensionNotice::Status { .. } => {
                 self.refresh_footer();
-                self.desk.redraw();
+                self.bridge.redraw();
             }
             ExtensionNotice::Widget {
                 key,
@@ -142,21 +151,21 @@ impl App {
             }
             ExtensionNotice::EditorText { text } => self.set_prompt(&text),
             ExtensionNotice::EditorPaste { text } => self.insert_at_prompt(&text),
-            ExtensionNotice::WorkingMessage { message } => self
-                .screen
-                .with_working(|working| working.with_wishes(|wishes| wishes.message = message)),
-            ExtensionNotice::WorkingVisible { visible } => self
-                .screen
-                .with_working(|working| working.with_wishes(|wishes| wishes.hidden = !visible)),
+            ExtensionNotice::WorkingMessage { message } => self.screen.with_working(|working| {
+                working.update_overrides(|overrides| overrides.message = message)
+            }),
+            ExtensionNotice::WorkingVisible { visible } => self.screen.with_working(|working| {
+                working.update_overrides(|overrides| overrides.hidden = !visible)
+            }),
             ExtensionNotice::WorkingIndicator { indicator } => {
                 let indicator = indicator.as_ref().map(read_indicator);
                 self.screen.with_working(|working| {
-                    working.with_wishes(|wishes| wishes.indicator = indicator);
+                    working.update_overrides(|overrides| overrides.indicator = indicator);
                 });
             }
             ExtensionNotice::HiddenThinkingLabel { label } => {
                 let label = label.map(|label| crate::blocks::clean_line(&label));
-                self.change_look(|appearance| appearance.thinking_label = label);
+                self.update_ui(|ctx| ctx.thinking_label = label);
             }
             other => tracing::debug!(?other, "an extension says what this screen does not show"),
         }
@@ -200,7 +209,7 @@ impl App {
                 key_release,
             } => self.mount(id, place, key_release),
             ScreenChange::Unmount { id } => self.unmount(id),
-            ScreenChange::Focus { id } => self.screen.focus_foreign(id),
+            ScreenChange::Focus { id } => self.screen.focus_extension_view(id),
             ScreenChange::OverlayHidden { id, hidden } => {
                 self.screen.hide_overlay(id, Some(hidden), None);
             }
@@ -210,7 +219,7 @@ impl App {
             ScreenChange::OverlayReleased { id, usual, heir } => {
                 self.screen.release_overlay(id, usual, heir);
             }
-            ScreenChange::RawInput { listening } => self.listen_raw(listening),
+            ScreenChange::RawInput { listening } => self.set_raw_listener(listening),
             ScreenChange::Completion { triggers } => {
                 let triggers = triggers.iter().filter_map(|text| text.chars().next());
                 self.extensions.completion = Some(triggers.collect());
@@ -224,7 +233,7 @@ impl App {
                 self.extensions.editor_text = text;
                 self.on_prompt_changed();
             }
-            ScreenChange::EditorAction { action } => self.perform_named(&action),
+            ScreenChange::EditorAction { action } => self.perform_action_by_name(&action),
             ScreenChange::EditorRestored { text } => {
                 self.extensions.editor_text.clear();
                 self.set_prompt(&text);
@@ -245,7 +254,7 @@ impl App {
     }
 
     fn mount(&mut self, id: ComponentId, place: ScreenPlace, key_release: bool) {
-        let view = ForeignView::new(id, self.desk.clone(), key_release);
+        let view = ExtensionView::new(id, self.bridge.clone(), key_release);
         match place {
             ScreenPlace::Widget { key, placement } => {
                 for side in [Side::Above, Side::Below] {
@@ -256,11 +265,11 @@ impl App {
                 self.screen
                     .with_widgets(side, |widgets| widgets.set_component(key, view));
             }
-            ScreenPlace::Header => self.show_foreign_header(id, key_release),
+            ScreenPlace::Header => self.show_extension_header(id, key_release),
             ScreenPlace::Footer => self.screen.mount_footer(view),
             ScreenPlace::Custom => self.screen.mount_custom(view),
             ScreenPlace::Editor => {
-                self.extensions.editor_text = self.desk.editor_text();
+                self.extensions.editor_text = self.bridge.editor_text();
                 self.screen.mount_editor(view);
                 self.screen.with_editor(|area| area.editor().set_text(""));
             }
@@ -276,58 +285,58 @@ impl App {
             .header
             .is_some_and(|(header, _)| header == id)
         {
-            self.show_own_header();
+            self.show_builtin_header();
         }
         self.screen.unmount(id);
     }
 
-    fn on_drawn(&mut self, id: ComponentId, width: usize, drawing: Drawing) {
-        match drawing {
-            Drawing::Component(Ok(drawn)) => {
+    fn on_drawn(&mut self, id: ComponentId, width: usize, extension_rendering: DrawOutcome) {
+        match extension_rendering {
+            DrawOutcome::Component(Ok(drawn)) => {
                 let header = self.extensions.header.map(|(header, _)| header);
                 let too_wide = if header == Some(id) {
-                    self.with_foreign_header(|view| view.accept(width, &drawn))
+                    self.with_extension_header(|view| view.accept(width, &drawn))
                 } else {
                     self.screen
-                        .with_foreign(id, |view| view.accept(width, &drawn))
+                        .with_extension_view(id, |view| view.accept(width, &drawn))
                 };
                 if let Some(count) = too_wide.flatten() {
-                    self.blame_width(id, count, width);
+                    self.warn_too_wide(id, count, width);
                 }
             }
             // The last lines stay; who drew has been told of.
-            Drawing::Component(Err(_)) => {}
-            Drawing::Call(drawn) => self.with_transcript(|transcript, document| {
-                transcript.call_drawn(document, id, drawn.ok());
+            DrawOutcome::Component(Err(_)) => {}
+            DrawOutcome::Call(drawn) => self.with_transcript(|transcript, document| {
+                transcript.accept_call(document, id, drawn.ok());
             }),
-            Drawing::Wording(texts) => self.with_transcript(|transcript, document| {
-                transcript.worded(document, id, texts.ok());
+            DrawOutcome::TextTransform(texts) => self.with_transcript(|transcript, document| {
+                transcript.accept_texts(document, id, texts.ok());
             }),
-            Drawing::Custom(drawn) => self.with_transcript(|transcript, document| {
-                transcript.custom_drawn(document, id, drawn.ok().flatten());
+            DrawOutcome::Custom(drawn) => self.with_transcript(|transcript, document| {
+                transcript.accept_custom(document, id, drawn.ok().flatten());
             }),
         }
     }
 
-    fn blame_width(&mut self, id: ComponentId, count: usize, width: usize) {
-        let whose = match self.desk.owner(id) {
+    fn warn_too_wide(&mut self, id: ComponentId, count: usize, width: usize) {
+        let whose = match self.bridge.owner(id) {
             Some(extension) => format!("A component of {extension}"),
             None => "A component of an extension".to_owned(),
         };
         let lines = if count == 1 { "line" } else { "lines" };
         let what = format!("drew {count} {lines} wider than its {width} columns; they are cut");
-        self.tell(NoticeLevel::Warning, format!("{whose} {what}"));
+        self.notify(NoticeLevel::Warning, format!("{whose} {what}"));
     }
 
-    fn listen_raw(&mut self, listening: bool) {
+    fn set_raw_listener(&mut self, listening: bool) {
         let tui = self.screen.runner().tui();
         if let Some(listener) = self.extensions.listener.take() {
             tui.remove_listener(listener);
         }
         if listening {
-            let desk = self.desk.clone();
+            let bridge = self.bridge.clone();
             let listener = tui.add_listener(move |event| {
-                desk.say(Task::Raw(event.clone()));
+                bridge.say(ComponentTask::Raw(event.clone()));
                 Heard::Consumed
             });
             self.extensions.listener = Some(listener);
@@ -338,7 +347,7 @@ impl App {
         self.themes.set_setting(Some(name.clone()));
         self.apply_theme();
         self.screen.runner().tui().invalidate();
-        self.theme_told();
+        self.publish_theme_change();
         let kept = self.session.settings().settings().theme.clone();
         if kept.as_deref() != Some(name.as_str()) {
             self.save_setting(|settings| settings.theme = Some(name));
@@ -349,20 +358,20 @@ impl App {
         if self.session.is_idle() {
             self.leave(ExitReason::Quit);
         } else {
-            self.extensions.leaves_when_idle = true;
+            self.extensions.quit_when_idle = true;
         }
     }
 
     /// Leaves if an extension wanted that once the work is done.
-    pub(super) fn settle_leaving(&mut self) {
-        if self.extensions.leaves_when_idle {
+    pub(super) fn quit_if_requested(&mut self) {
+        if self.extensions.quit_when_idle {
             self.leave(ExitReason::Quit);
         }
     }
 
     /// Tells extensions what changed in the session: their components may show it.
-    pub(super) fn tell_extensions(&mut self, branch: Option<&str>) {
-        if !self.desk.is_connected() {
+    pub(super) fn notify_extensions(&mut self, branch: Option<&str>) {
+        if !self.bridge.is_connected() {
             return;
         }
         let models = self.session.models();
@@ -371,67 +380,67 @@ impl App {
         providers.sort_unstable();
         providers.dedup();
         let branch = branch.map(str::to_owned);
-        self.desk.set_facts(|facts| {
-            facts.branch.clone_from(&branch);
-            facts.providers = providers.len();
+        self.bridge.set_facts(|footer| {
+            footer.branch.clone_from(&branch);
+            footer.providers = providers.len();
         });
         if self.extensions.branch != branch {
             self.extensions.branch = branch;
-            self.desk.say(Task::BranchChanged);
+            self.bridge.say(ComponentTask::BranchChanged);
         }
-        self.desk.redraw();
+        self.bridge.redraw();
     }
 
     /// Tells extensions how large the screen is.
-    pub(super) fn tell_size(&mut self) {
+    pub(super) fn publish_size(&mut self) {
         let tui = self.screen.peek();
         let (size, is_full) = (tui.size(), tui.mode() == ScreenMode::Full);
-        self.desk.set_facts(|facts| {
-            facts.columns = size.columns;
-            facts.rows = size.rows;
-            facts.fullscreen = is_full;
+        self.bridge.set_facts(|footer| {
+            footer.columns = size.columns;
+            footer.rows = size.rows;
+            footer.fullscreen = is_full;
         });
-        self.desk.say(Task::Resized);
+        self.bridge.say(ComponentTask::Resized);
     }
 
     /// Tells extensions which themes there are.
-    pub(super) fn tell_themes(&mut self) {
-        self.desk.set_themes(self.themes.clone());
+    pub(super) fn publish_themes(&mut self) {
+        self.bridge.set_themes(self.themes.clone());
         let scheme = scheme_name(self.themes.scheme());
-        self.desk.set_facts(|facts| facts.scheme = scheme);
+        self.bridge.set_facts(|footer| footer.scheme = scheme);
     }
 
     /// Tells extensions that other colors are in use.
-    pub(super) fn theme_told(&mut self) {
-        self.tell_themes();
+    pub(super) fn publish_theme_change(&mut self) {
+        self.publish_themes();
         let scheme = scheme_name(self.themes.scheme());
-        self.desk.say(Task::ThemeChanged { scheme });
+        self.bridge.say(ComponentTask::ThemeChanged { scheme });
     }
 
     /// Tells extensions how the prompt looks.
-    pub(super) fn tell_editor(&mut self) {
+    pub(super) fn publish_editor(&mut self) {
         let settings = self.session.settings().settings();
         let border = if self.is_bash_mode {
             pi_tui::ColorToken::BashMode
         } else {
             super::prompts::border_token(self.session.thinking_level())
         };
-        self.desk.set_editor(|editor| {
+        self.bridge.set_editor(|editor| {
             editor.padding = usize::from(settings.editor_padding_x());
             editor.completions = usize::from(settings.autocomplete_max_visible());
             editor.border = border.name();
         });
-        self.desk.redraw();
+        self.bridge.redraw();
     }
 
     /// Lets the user out of a component that does not answer: pressing the key that clears the prompt
     /// twice takes it off the screen.
-    pub(super) fn free_prompt(&mut self) {
+    pub(super) fn close_stuck_component(&mut self) {
         let is_stuck = self
-            .desk
-            .busy_since()
+            .bridge
+            .busy_for()
             .is_some_and(|since| since.elapsed() > STUCK_AFTER);
-        let Some(id) = self.screen.focused_foreign().filter(|_| is_stuck) else {
+        let Some(id) = self.screen.focused_extension_view().filter(|_| is_stuck) else {
             return;
         };
         if self.clear_key.press(Instant::now()) {

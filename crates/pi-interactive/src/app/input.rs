@@ -29,7 +29,7 @@ impl App {
             RunnerEvent::Resized => {
                 let rows = self.screen.peek().size().rows;
                 self.screen.with_dialog(|dialog| dialog.set_rows(rows));
-                self.tell_size();
+                self.publish_size();
             }
             RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
         }
@@ -58,9 +58,9 @@ impl App {
             self.settle_dialog();
         }
         if let InputEvent::Key(key) = event
-            && self.look.appearance().keys.matches(key, keys::CLEAR)
+            && self.ui.context().keys.matches(key, keys::CLEAR)
         {
-            self.free_prompt();
+            self.close_stuck_component();
         }
         for event in self.screen.with_editor(EditorArea::take_events) {
             match event {
@@ -73,27 +73,27 @@ impl App {
     }
 
     /// Shows on the full screen what left the main one; entries before that are loaded on the way.
-    fn read_back(&mut self) {
+    fn enter_scrollback(&mut self) {
         if self.screen.peek().mode() != ScreenMode::Main {
             return;
         }
         self.reading = true;
         self.written(|app| app.screen.runner().read_back());
-        let back = self.look.appearance().key(keys::INTERRUPT);
+        let back = self.ui.context().key(keys::INTERRUPT);
         let hint = format!("{back} goes back to the prompt");
         let now = Instant::now();
         self.screen.runner().tui().flash(&hint, HINT_TIME, now);
     }
 
     /// Goes back from reading to where the conversation goes on.
-    pub(super) fn stop_reading(&mut self) {
+    pub(super) fn leave_scrollback(&mut self) {
         if std::mem::take(&mut self.reading) {
             self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
         }
     }
 
     /// Does what a key of the application means in an extension's editor.
-    pub(super) fn perform_named(&mut self, action: &str) {
+    pub(super) fn perform_action_by_name(&mut self, action: &str) {
         let known = crate::editor_area::ACTIONS.iter().chain([&keys::EXIT]);
         if let Some(action) = known.copied().find(|known| *known == action) {
             self.perform(action);
@@ -102,7 +102,7 @@ impl App {
 
     fn perform(&mut self, action: &'static str) {
         match action {
-            action::EDITOR_PAGE_UP => self.read_back(),
+            action::EDITOR_PAGE_UP => self.enter_scrollback(),
             keys::INTERRUPT => self.interrupt(),
             keys::CLEAR => self.clear(),
             keys::EXIT => self.leave(ExitReason::Quit),
@@ -129,7 +129,7 @@ impl App {
     /// Escape: stops the innermost thing that is under way.
     fn interrupt(&mut self) {
         if self.reading {
-            self.stop_reading();
+            self.leave_scrollback();
             return;
         }
         let session = &self.session;
@@ -201,13 +201,13 @@ impl App {
     /// Shows details, or the short forms.
     pub(super) fn show_details(&mut self, expanded: bool) {
         self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
-        self.desk.set_facts(|facts| facts.expanded = expanded);
-        self.desk.redraw();
+        self.bridge.set_facts(|footer| footer.expanded = expanded);
+        self.bridge.redraw();
     }
 
     fn toggle_thinking(&mut self) {
-        let hide = !self.look.appearance().hide_thinking;
-        self.change_look(|appearance| appearance.hide_thinking = hide);
+        let hide = !self.ui.context().hide_thinking;
+        self.update_ui(|ctx| ctx.hide_thinking = hide);
         self.save_setting(move |settings| settings.hide_thinking_block = Some(hide));
         self.status(if hide {
             "Thinking is hidden"

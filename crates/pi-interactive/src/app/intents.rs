@@ -9,13 +9,13 @@ use pi_session::{EntryId, ForkPosition};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::dialog::DialogNews;
+use crate::dialog::DialogUpdate;
 use crate::dialogs::TrustDialog;
 use crate::intent::{Intent, Summarize};
 
 impl App {
     /// Does what a dialog wants done.
-    pub(super) fn carry_out(&mut self, intent: Intent) {
+    pub(super) fn handle_intent(&mut self, intent: Intent) {
         match intent {
             Intent::SetModel(model) => self.use_model(model, Persist::Session),
             Intent::SaveDefaultModel(model) => self.use_model(model, Persist::Default),
@@ -41,8 +41,8 @@ impl App {
             Intent::Resume(path) => {
                 let runtime = self.runtime.clone();
                 let work = async move { runtime.switch_session(&path).await };
-                self.replace(work, |app, replacement| {
-                    if !replacement.cancelled {
+                self.replace(work, |app, session_switch| {
+                    if !session_switch.cancelled {
                         app.status("The session goes on");
                     }
                 });
@@ -51,7 +51,7 @@ impl App {
             Intent::DeleteSession(path) => self.delete_session(path),
             Intent::ListSessions(scope) => self.list_sessions(scope),
             Intent::Import(path) => self.import_session(path),
-            Intent::Trust(choice) => self.decide_trust(choice),
+            Intent::Trust(choice) => self.resolve_trust(choice),
             Intent::SignIn { provider, kind } => self.sign_in(provider, kind),
             Intent::AnswerSignIn(answer) => self.answer_sign_in(answer),
             Intent::CancelSignIn => self.cancel_sign_in(),
@@ -64,7 +64,7 @@ impl App {
             Intent::OpenUrl(url) => self.open_url(url),
             Intent::EditExternally(text) => {
                 self.run_editor(text, |app, edited| {
-                    app.feed_dialog(DialogNews::Edited(edited));
+                    app.update_dialog(DialogUpdate::Edited(edited));
                 });
             }
         }
@@ -102,40 +102,40 @@ impl App {
     fn fork(&mut self, entry: EntryId) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.fork(&entry, ForkPosition::Before).await };
-        self.replace(work, |app, replacement| {
-            if let Some(text) = replacement.selected_text {
+        self.replace(work, |app, session_switch| {
+            if let Some(text) = session_switch.selected_text {
                 app.set_prompt(&text);
             }
-            if !replacement.cancelled {
+            if !session_switch.cancelled {
                 app.status("This session begins before the message you chose");
             }
         });
     }
 
     /// Asks about the project of a session that is being opened.
-    pub(crate) fn ask_trust(
+    pub(crate) fn prompt_trust(
         &mut self,
         cwd: PathBuf,
         choices: Vec<TrustChoice>,
         answer: oneshot::Sender<Option<TrustChoice>>,
     ) {
-        self.trust_asked = Some(answer);
-        self.open(TrustDialog::ask(self.look.clone(), cwd, choices));
+        self.pending_trust = Some(answer);
+        self.open(TrustDialog::ask(self.ui.clone(), cwd, choices));
     }
 
-    fn decide_trust(&mut self, choice: TrustChoice) {
-        match self.trust_asked.take() {
+    fn resolve_trust(&mut self, choice: TrustChoice) {
+        match self.pending_trust.take() {
             // Who asked keeps it.
-            Some(asked) => {
-                if asked.send(Some(choice)).is_err() {
+            Some(reply) => {
+                if reply.send(Some(choice)).is_err() {
                     tracing::debug!("nobody waits for the decision any more");
                 }
             }
-            None => self.keep_trust(&choice),
+            None => self.save_trust(&choice),
         }
     }
 
-    fn keep_trust(&mut self, choice: &TrustChoice) {
+    fn save_trust(&mut self, choice: &TrustChoice) {
         let store = TrustStore::new(&self.runtime.services().agent_dir);
         match store.save(&choice.updates()) {
             Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),

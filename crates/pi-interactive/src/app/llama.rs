@@ -6,9 +6,9 @@
 use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
 
 use super::App;
-use super::asking::Watched;
+use super::questions::ProgressHandle;
 use super::sign_in::only;
-use crate::dialogs::Question;
+use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
 /// The provider's id.
@@ -21,7 +21,7 @@ impl App {
         let work = async move { models.llama_router().await };
         self.spawn(work, |app, router| match router {
             Ok(Some(router)) => app.list_llama(router),
-            Ok(None) => app.tell(
+            Ok(None) => app.notify(
                 NoticeLevel::Warning,
                 format!("No llama.cpp server is known; /login {PROVIDER} asks for its address"),
             ),
@@ -30,10 +30,10 @@ impl App {
     }
 
     fn list_llama(&mut self, router: LlamaRouter) {
-        let asked = router.clone();
+        let client = router.clone();
         let models = self.session.models().clone();
         let work = async move {
-            let listed = asked.models().await?;
+            let listed = client.models().await?;
             // What is loaded now can be chosen with /model.
             let report = models.refresh(only(PROVIDER)).await;
             for (provider, error) in report.errors {
@@ -51,10 +51,10 @@ impl App {
     }
 
     fn ask_llama_again(&mut self, router: LlamaRouter, error: &ProviderError) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "The llama.cpp server does not answer".to_owned(),
             details: Some(error.message.clone()),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask(question, &["Try again", "Close"], |app, chosen| {
             if chosen == Some(0) {
@@ -68,7 +68,7 @@ impl App {
         choices.push("Download a model…".to_owned());
         let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
         let loaded = listed.iter().filter(|model| model.state.is_in_memory());
-        let question = Question {
+        let question = QuestionOptions {
             title: "llama.cpp models".to_owned(),
             details: Some(format!(
                 "{}: {} models, {} loaded. Enter loads a model, or unloads a loaded one.",
@@ -76,7 +76,7 @@ impl App {
                 listed.len(),
                 loaded.count(),
             )),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask(question, &choices, move |app, chosen| {
             let Some(chosen) = chosen else {
@@ -99,19 +99,19 @@ impl App {
     }
 
     fn ask_unload(&mut self, router: LlamaRouter, model: String) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Unload this model?".to_owned(),
             details: Some(format!("{model} gives its memory back. Its file stays.")),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask(question, &["Unload it", "Keep it"], move |app, chosen| {
             if chosen != Some(0) {
                 return app.list_llama(router);
             }
-            let given_up = |app: &mut Self| app.status("The server goes on unloading");
-            let work = app.watch_work("Unloading", &model, given_up);
-            let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
-            let unload = async move { asked.unload(&name, &watched.cancel).await };
+            let on_cancel = |app: &mut Self| app.status("The server goes on unloading");
+            let work = app.show_progress("Unloading", &model, on_cancel);
+            let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
+            let unload = async move { client.unload(&name, &progress_handle.cancel).await };
             app.spawn(unload, move |app, outcome| {
                 app.llama_done(router, &work, outcome, format!("{model} is unloaded"));
             });
@@ -124,10 +124,10 @@ impl App {
         if others.is_empty() {
             return self.load_llama(router, model, Vec::new());
         }
-        let question = Question {
+        let question = QuestionOptions {
             title: "Other models are loaded".to_owned(),
             details: Some(others.join("\n")),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let choices = ["Unload them first", "Keep them loaded", "Load nothing"];
         self.ask(question, &choices, move |app, chosen| match chosen {
@@ -139,26 +139,27 @@ impl App {
 
     /// Loads a model in the place of others; if it does not load, they are loaded again.
     fn load_llama(&mut self, router: LlamaRouter, model: String, replaced: Vec<String>) {
-        let given_up = |app: &mut Self| app.status("Loading was given up");
-        let work = self.watch_work("Loading", &model, given_up);
-        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let on_cancel = |app: &mut Self| app.status("Loading was given up");
+        let work = self.show_progress("Loading", &model, on_cancel);
+        let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let load = async move {
-            let cancel = &watched.cancel;
+            let cancel = &progress_handle.cancel;
             for other in &replaced {
-                watched.tell(format!("Unloading {other}"), None);
-                asked.unload(other, cancel).await?;
+                progress_handle.report(format!("Unloading {other}"), None);
+                client.unload(other, cancel).await?;
             }
-            let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
-            let outcome = asked.load(&name, progress, cancel).await;
+            let progress = |progress: pi_ai::LlamaProgress| {
+                progress_handle.report(progress.message, progress.share)
+            };
+            let outcome = client.load(&name, progress, cancel).await;
             if outcome.is_err() {
                 if cancel.is_cancelled() {
-                    asked.give_up(&name).await?;
+                    client.give_up(&name).await?;
                 }
                 let restoring = tokio_util::sync::CancellationToken::new();
                 for other in &replaced {
-                    watched.tell(format!("Loading {other} again"), None);
-                    asked.load(other, |_| {}, &restoring).await?;
+                    progress_handle.report(format!("Loading {other} again"), None);
+                    client.load(other, |_| {}, &restoring).await?;
                 }
             }
             outcome
@@ -174,7 +175,7 @@ impl App {
     }
 
     fn ask_download(&mut self, router: LlamaRouter) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Download a model".to_owned(),
             details: Some(
                 "Which one, as Hugging Face names it: owner/repository, with :quantization if there \
@@ -182,7 +183,7 @@ impl App {
                  HF_TOKEN in the server's environment."
                     .to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let example = "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M";
         self.ask_line(question, example, |app, name| {
@@ -198,15 +199,18 @@ impl App {
     }
 
     fn download_llama(&mut self, router: LlamaRouter, model: String) {
-        let given_up = |app: &mut Self| app.status("The download was given up");
-        let work = self.watch_work("Downloading", &model, given_up);
-        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let on_cancel = |app: &mut Self| app.status("The download was given up");
+        let work = self.show_progress("Downloading", &model, on_cancel);
+        let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
-            let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
-            let outcome = asked.download(&name, progress, &watched.cancel).await;
-            if watched.cancel.is_cancelled() {
-                asked.give_up(&name).await?;
+            let progress = |progress: pi_ai::LlamaProgress| {
+                progress_handle.report(progress.message, progress.share)
+            };
+            let outcome = client
+                .download(&name, progress, &progress_handle.cancel)
+                .await;
+            if progress_handle.cancel.is_cancelled() {
+                client.give_up(&name).await?;
             }
             outcome
         };
@@ -219,11 +223,11 @@ impl App {
     fn llama_done(
         &mut self,
         router: LlamaRouter,
-        work: &Watched,
+        work: &ProgressHandle,
         outcome: Result<(), ProviderError>,
         done: String,
     ) {
-        self.end_work(work);
+        self.finish_progress(work);
         match outcome {
             Ok(()) => self.status(done),
             Err(error) if error.class == ErrorClass::Aborted => {}

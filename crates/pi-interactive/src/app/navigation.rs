@@ -38,7 +38,7 @@ impl App {
                         app.set_prompt(&text);
                     }
                     app.status("The session goes on from here");
-                    app.release_held_back();
+                    app.send_queued_prompts();
                 }
                 Err(error) => app.error(pi_runtime::describe_error(&error)),
             }

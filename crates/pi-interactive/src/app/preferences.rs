@@ -8,24 +8,24 @@ use pi_runtime::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
 use super::App;
-use crate::look::Appearance;
-use crate::picture_desk::Conversion;
+use crate::image_converter::ImageConversion;
 use crate::terminal_setup::{apply_to_screen, read_keys, screen_mode};
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::NoticeLevel;
+use crate::ui_theme::RenderContext;
 
 impl App {
     /// Changes how everything looks; all of it is laid out again.
-    pub(crate) fn change_look(&mut self, change: impl FnOnce(&mut Appearance)) {
-        self.look.change(change);
+    pub(crate) fn update_ui(&mut self, change: impl FnOnce(&mut RenderContext)) {
+        self.ui.update(change);
         self.screen.runner().tui().invalidate();
     }
 
-    /// Converts pictures beside the loop and shows them.
-    pub(super) fn convert_pictures(&mut self, pictures: Vec<Conversion>) {
+    /// Converts images beside the loop and shows them.
+    pub(super) fn convert_images(&mut self, images: Vec<ImageConversion>) {
         self.spawn_blocking(
-            move || pictures.into_iter().for_each(Conversion::run),
-            |app, ()| app.change_look(|_| {}),
+            move || images.into_iter().for_each(ImageConversion::run),
+            |app, ()| app.update_ui(|_| {}),
         );
     }
 
@@ -34,16 +34,16 @@ impl App {
         let chosen = self.themes.choose();
         self.theme_problem = chosen.problem;
         let theme = Arc::new(chosen.theme);
-        if *theme != *self.look.appearance().theme {
-            self.change_look(|appearance| appearance.theme = theme);
-            self.theme_told();
+        if *theme != *self.ui.context().theme {
+            self.update_ui(|ctx| ctx.theme = theme);
+            self.publish_theme_change();
         }
     }
 
     /// Says why the theme is not the one of the settings.
-    pub(crate) fn tell_theme_problem(&mut self) {
+    pub(crate) fn report_theme_problem(&mut self) {
         if let Some(problem) = self.theme_problem.take() {
-            self.tell(NoticeLevel::Error, problem);
+            self.notify(NoticeLevel::Error, problem);
         }
     }
 
@@ -100,7 +100,7 @@ impl App {
                 app.themes.set_content(&name, text);
             }
             app.apply_theme();
-            app.tell_theme_problem();
+            app.report_theme_problem();
         });
     }
 
@@ -115,7 +115,7 @@ impl App {
         let services = self.runtime.services();
         let settings = services.settings.settings();
         self.themes.load(&settings, &services.resources.themes);
-        self.tell_themes();
+        self.publish_themes();
         self.apply_theme();
         let (keys, problems) = read_keys(&services.agent_dir, &services.env);
         self.use_keys(keys);
@@ -126,16 +126,16 @@ impl App {
     fn use_keys(&mut self, keys: Keybindings) {
         let shared = Arc::new(keys.clone());
         self.screen.runner().tui().set_keybindings(keys);
-        self.change_look(|appearance| appearance.keys = shared);
+        self.update_ui(|ctx| ctx.keys = shared);
     }
 
     /// Makes the screen what the settings say.
     pub(crate) fn apply_settings(&mut self, settings: &Settings) {
         let env = self.runtime.services().env.clone();
         let cwd = self.session.cwd().to_owned();
-        self.change_look(|appearance| {
-            appearance.apply(settings);
-            appearance.cwd = cwd;
+        self.update_ui(|ctx| {
+            ctx.apply(settings);
+            ctx.cwd = cwd;
         });
         let options = self.screen.runner().tui().render_options_mut();
         apply_to_screen(settings, &env, options);
@@ -149,7 +149,7 @@ impl App {
         if self.screen.peek().mode() != mode {
             self.reading = false;
             self.written(|app| app.screen.runner().set_mode(mode));
-            self.tell_size();
+            self.publish_size();
         }
     }
 

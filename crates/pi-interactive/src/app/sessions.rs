@@ -9,13 +9,13 @@ use pi_session::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
-use crate::dialog::DialogNews;
+use crate::dialog::DialogUpdate;
 use crate::intent::SessionScope;
 
 impl App {
     /// Tells the open dialog something.
-    pub(super) fn feed_dialog(&mut self, news: DialogNews) {
-        self.screen.with_dialog(|dialog| dialog.feed(news));
+    pub(super) fn update_dialog(&mut self, news: DialogUpdate) {
+        self.screen.with_dialog(|dialog| dialog.on_update(news));
         self.settle_dialog();
     }
 
@@ -29,9 +29,9 @@ impl App {
         let directory = self
             .session
             .with_session(|session| session.directory().to_owned());
-        let mail = self.mail();
+        let handle = self.handle();
         let work = move || {
-            let progress = |progress: ListProgress, finished: bool| DialogNews::Sessions {
+            let progress = |progress: ListProgress, finished: bool| DialogUpdate::Sessions {
                 scope,
                 sessions: progress.sessions,
                 loaded: progress.loaded,
@@ -40,7 +40,7 @@ impl App {
             };
             let mut on_progress = |found: ListProgress| {
                 let news = progress(found, false);
-                mail.post(move |app| app.feed_dialog(news));
+                handle.post(move |app| app.update_dialog(news));
             };
             let found = match scope {
                 SessionScope::Project => {
@@ -64,7 +64,7 @@ impl App {
         };
         self.spawn_blocking(work, |app, found| {
             if let Ok(news) = found {
-                app.feed_dialog(news);
+                app.update_dialog(news);
             }
         });
     }
@@ -91,24 +91,25 @@ impl App {
     }
 
     fn after_rename(&mut self, renamed: Result<(), SessionError>) {
-        self.feed_dialog(match renamed {
-            Ok(()) => DialogNews::SessionRenamed,
-            Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
+        self.update_dialog(match renamed {
+            Ok(()) => DialogUpdate::SessionRenamed,
+            Err(error) => DialogUpdate::Failed(pi_runtime::describe_error(&error)),
         });
     }
 
     /// Deletes a session that is not the live one.
     pub(super) fn delete_session(&mut self, path: PathBuf) {
         if self.session.session_file().as_ref() == Some(&path) {
-            let news = DialogNews::Failed("The session on the screen cannot be deleted".to_owned());
-            self.feed_dialog(news);
+            let news =
+                DialogUpdate::Failed("The session on the screen cannot be deleted".to_owned());
+            self.update_dialog(news);
             return;
         }
         let work = move || delete_session(&path).map(|_| path);
         self.spawn_blocking(work, |app, deleted| {
-            app.feed_dialog(match deleted {
-                Ok(path) => DialogNews::SessionDeleted(path),
-                Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
+            app.update_dialog(match deleted {
+                Ok(path) => DialogUpdate::SessionDeleted(path),
+                Err(error) => DialogUpdate::Failed(pi_runtime::describe_error(&error)),
             });
         });
     }
@@ -117,8 +118,8 @@ impl App {
     pub(super) fn import_session(&mut self, path: PathBuf) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.import(&path, None).await };
-        self.replace(work, |app, replacement| {
-            if !replacement.cancelled {
+        self.replace(work, |app, session_switch| {
+            if !session_switch.cancelled {
                 app.status("The imported session goes on");
             }
         });

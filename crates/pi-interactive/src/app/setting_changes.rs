@@ -26,7 +26,7 @@ impl App {
         self.themes.set_preview(None);
         self.themes.set_setting(settings.theme.clone());
         self.apply_theme();
-        self.tell_theme_problem();
+        self.report_theme_problem();
         self.apply_settings(&settings);
         if matches!(change, SettingChange::SkillCommands(_)) {
             self.refresh_completion();

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::App;
 use crate::block::BlockView;
 use crate::blocks::LinksBlock;
-use crate::dialogs::Question;
-use crate::size_text::size_text;
+use crate::byte_size::format_size;
+use crate::dialogs::QuestionOptions;
 
 impl App {
     /// Prepares a page without secrets and asks whether it may be shared.
@@ -53,15 +53,15 @@ impl App {
             1 => "One secret was replaced in it.".to_owned(),
             count => format!("{count} secrets were replaced in it."),
         };
-        let question = Question {
+        let question = QuestionOptions {
             title: "Share this session?".to_owned(),
             details: Some(format!(
                 "A page of {} with the whole conversation, all its branches, is uploaded to GitHub \
                  as a secret gist. Whoever has the link can read it. {redacted} Have a look at it \
                  first if you are not sure.",
-                size_text(page.bytes),
+                format_size(page.bytes),
             )),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let choices = ["Share it", "Look at the page first", "Do not share it"];
         self.ask(question, &choices, move |app, chosen| match chosen {
@@ -76,14 +76,14 @@ impl App {
     }
 
     fn upload(&mut self, program: GistProgram, page: SharePage) {
-        let given_up = |app: &mut Self| app.status("Sharing was cancelled");
-        let subject = size_text(page.bytes);
-        let work = self.watch_work("Sharing the session", &subject, given_up);
-        let watched = work.clone();
-        watched.tell("gh uploads the page…", None);
-        let create = async move { program.create(&page, &watched.cancel).await };
+        let on_cancel = |app: &mut Self| app.status("Sharing was cancelled");
+        let subject = format_size(page.bytes);
+        let work = self.show_progress("Sharing the session", &subject, on_cancel);
+        let handle = work.clone();
+        handle.report("gh uploads the page…", None);
+        let create = async move { program.create(&page, &handle.cancel).await };
         self.spawn(create, move |app, created| {
-            app.end_work(&work);
+            app.finish_progress(&work);
             match created {
                 Ok(gist) => app.shared(&gist),
                 Err(ShareError::Cancelled) => {}
@@ -97,7 +97,7 @@ impl App {
             ("Share URL", gist.viewer_url.clone()),
             ("Gist", gist.url.clone()),
         ]);
-        let view = BlockView::new(links, self.look.clone());
+        let view = BlockView::new(links, self.ui.clone());
         self.with_transcript(|transcript, document| transcript.append(document, view));
         self.copy(gist.viewer_url.clone(), "The link is on the clipboard");
     }

@@ -82,14 +82,14 @@ fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
 impl App {
     /// Puts the shortcuts of the extensions into force.
     pub(super) fn register_shortcuts(&mut self) {
-        let wanted = self.desk.link().map(|link| link.shortcuts());
-        let bindings = self.look.appearance().keys.clone();
+        let wanted = self.bridge.link().map(|link| link.shortcuts());
+        let bindings = self.ui.context().keys.clone();
         let resolved = resolve(wanted.unwrap_or_default(), &bindings);
         for problem in resolved.problems {
-            self.tell(NoticeLevel::Warning, problem);
+            self.notify(NoticeLevel::Warning, problem);
         }
         let shortcuts = resolved.shortcuts.iter();
-        self.desk
+        self.bridge
             .set_shortcuts(shortcuts.map(|(_, shortcut)| shortcut.clone()).collect());
         let ids = resolved.shortcuts.iter().map(|(id, _)| *id).collect();
         self.screen.with_editor(|area| area.set_shortcuts(ids));
@@ -101,7 +101,7 @@ impl App {
     }
 
     /// Says which commands of extensions nobody can reach, since the program has one of that name.
-    pub(super) fn tell_hidden_commands(&mut self) {
+    pub(super) fn report_hidden_commands(&mut self) {
         let commands = self.runtime.commands().into_iter();
         let hidden = commands.filter(|command| {
             command.source == CommandSource::Extension
@@ -109,7 +109,7 @@ impl App {
         });
         let hidden: Vec<String> = hidden.map(|command| command.name).collect();
         for name in hidden {
-            self.tell(
+            self.notify(
                 NoticeLevel::Warning,
                 format!("The command /{name} of an extension is hidden by the program's own"),
             );
@@ -126,7 +126,7 @@ impl App {
     }
 
     pub(super) fn run_shortcut(&mut self, extension: String, key: String) {
-        let Some(link) = self.desk.link() else {
+        let Some(link) = self.bridge.link() else {
             return;
         };
         let running = async move { link.run_shortcut(&extension, &key).await };

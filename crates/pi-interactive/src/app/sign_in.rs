@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
-use super::mailbox::Mailbox;
-use crate::dialog::DialogNews;
-use crate::intent::Secret;
+use super::handle::AppHandle;
+use crate::dialog::DialogUpdate;
+use crate::intent::SecretText;
 
 /// A sign-in under way; dropping it gives it up.
 #[derive(Debug)]
-pub(super) struct SignIn {
+pub(super) struct ActiveSignIn {
     answer: Option<oneshot::Sender<String>>,
     _cancel: DropGuard,
 }
@@ -28,18 +28,18 @@ impl App {
         let env = self.runtime.services().env.clone();
         let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
             let failed = format!("{provider} needs no sign-in");
-            self.feed_dialog(DialogNews::SignInEnded(Err(failed)));
+            self.update_dialog(DialogUpdate::SignInEnded(Err(failed)));
             return;
         };
         let cancel = CancellationToken::new();
-        self.sign_in = Some(SignIn {
+        self.sign_in = Some(ActiveSignIn {
             answer: None,
             _cancel: cancel.clone().drop_guard(),
         });
-        let desk = Desk(self.mail());
+        let bridge = LoginUi(self.handle());
         let work = async move {
             let authenticator = models.authenticator();
-            let signed_in = authenticator.sign_in(&auth, kind, &env, &desk, &cancel);
+            let signed_in = authenticator.sign_in(&auth, kind, &env, &bridge, &cancel);
             (signed_in.await, provider)
         };
         self.spawn(work, |app, (result, provider)| {
@@ -48,7 +48,7 @@ impl App {
                 Ok(()) => app.signed_in(provider),
                 Err(error) => {
                     let told = pi_runtime::describe_error(&error);
-                    app.feed_dialog(DialogNews::SignInEnded(Err(told)));
+                    app.update_dialog(DialogUpdate::SignInEnded(Err(told)));
                 }
             }
         });
@@ -56,9 +56,9 @@ impl App {
 
     /// Hands the user's answer to the sign-in that asked.
     pub(super) fn answer_sign_in(&mut self, answer: String) {
-        let asked = self.sign_in.as_mut().and_then(|it| it.answer.take());
-        if let Some(asked) = asked
-            && asked.send(answer).is_err()
+        let reply = self.sign_in.as_mut().and_then(|it| it.answer.take());
+        if let Some(reply) = reply
+            && reply.send(answer).is_err()
         {
             tracing::debug!("the sign-in no longer waits for an answer");
         }
@@ -70,7 +70,7 @@ impl App {
     }
 
     /// Keeps an API key.
-    pub(super) fn store_key(&mut self, provider: String, key: Secret) {
+    pub(super) fn store_key(&mut self, provider: String, key: SecretText) {
         let models = self.session.models().clone();
         let work = async move {
             let store = models.authenticator().store().clone();
@@ -81,7 +81,7 @@ impl App {
             Ok(()) => app.signed_in(provider),
             Err(error) => {
                 let told = pi_runtime::describe_error(&error);
-                app.feed_dialog(DialogNews::SignInEnded(Err(told.clone())));
+                app.update_dialog(DialogUpdate::SignInEnded(Err(told.clone())));
                 app.error(told);
             }
         });
@@ -107,7 +107,7 @@ impl App {
 
     /// Makes the models of a provider usable after a credential was stored.
     fn signed_in(&mut self, provider: String) {
-        self.feed_dialog(DialogNews::SignInEnded(Ok(())));
+        self.update_dialog(DialogUpdate::SignInEnded(Ok(())));
         let models = self.session.models().clone();
         let work = async move {
             models.refresh(only(&provider)).await;
@@ -136,17 +136,17 @@ pub(super) fn only(provider: &str) -> RefreshOptions {
 }
 
 /// The person at the screen, as a sign-in sees them.
-struct Desk(Mailbox);
+struct LoginUi(AppHandle);
 
-impl LoginInteraction for Desk {
+impl LoginInteraction for LoginUi {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         Box::pin(async move {
             let (sender, answer) = oneshot::channel();
-            let withdrawn = Withdrawal(Some(self.0.clone()));
+            let withdrawn = PromptWithdrawal(Some(self.0.clone()));
             self.0.post(move |app| {
                 if let Some(sign_in) = &mut app.sign_in {
                     sign_in.answer = Some(sender);
-                    app.feed_dialog(DialogNews::SignInPrompt(prompt));
+                    app.update_dialog(DialogUpdate::SignInPrompt(prompt));
                 }
             });
             let answer = answer.await.or(Err(OAuthError::Cancelled));
@@ -158,23 +158,23 @@ impl LoginInteraction for Desk {
     fn notify(&self, event: LoginEvent) {
         // The dialog looks at addresses before it has them opened.
         self.0
-            .post(move |app| app.feed_dialog(DialogNews::SignIn(event)));
+            .post(move |app| app.update_dialog(DialogUpdate::SignIn(event)));
     }
 }
 
 /// Tells the dialog when a question is dropped before it was answered.
-struct Withdrawal(Option<Mailbox>);
+struct PromptWithdrawal(Option<AppHandle>);
 
-impl Withdrawal {
+impl PromptWithdrawal {
     fn answered(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Withdrawal {
+impl Drop for PromptWithdrawal {
     fn drop(&mut self) {
-        if let Some(mail) = self.0.take() {
-            mail.post(|app| app.feed_dialog(DialogNews::SignInPromptWithdrawn));
+        if let Some(handle) = self.0.take() {
+            handle.post(|app| app.update_dialog(DialogUpdate::SignInPromptWithdrawn));
         }
     }
 }

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use pi_ai::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
-use super::page::{Page, clean, is_click, without_tabs};
+use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
 use crate::block::Block;
 use crate::keys;
-use crate::look::Appearance;
-use crate::transcript::BashEnd;
+use crate::transcript::BashOutcome;
+use crate::ui_theme::RenderContext;
 use crate::working::{FRAMES, INTERVAL};
 
 /// Rows of output in the short form.
-const SHOWN: usize = 20;
+const COLLAPSED_LINES: usize = 20;
 /// How much of the output of a running command is kept to be shown.
 const KEPT_BYTES: usize = 64 * 1024;
 
@@ -27,7 +27,7 @@ pub(crate) struct BashExecutionBlock {
     /// Whether the beginning of the output is not kept here.
     beginning_dropped: bool,
     sanitizer: Sanitizer,
-    end: Option<BashEnd>,
+    end: Option<BashOutcome>,
     began: Option<Instant>,
     now: Option<Instant>,
     expanded: bool,
@@ -48,7 +48,7 @@ impl BashExecutionBlock {
     pub(crate) fn of(message: &BashExecutionMessage) -> Self {
         Self {
             output: clean(&message.output).into_owned(),
-            end: Some(BashEnd {
+            end: Some(BashOutcome {
                 exit_code: message.exit_code,
                 cancelled: message.cancelled,
                 truncated: message.truncated,
@@ -105,7 +105,7 @@ impl BashExecutionBlock {
     }
 
     /// The command is over.
-    pub(crate) fn finish(&mut self, end: &BashEnd) {
+    pub(crate) fn finish(&mut self, end: &BashOutcome) {
         self.end = Some(end.clone());
         self.generation += 1;
     }
@@ -118,66 +118,67 @@ impl BashExecutionBlock {
         }
     }
 
-    fn draw_state(&self, page: &mut Page<'_>) {
+    fn draw_state(&self, canvas: &mut BlockCanvas<'_>) {
         let Some(end) = &self.end else {
             let elapsed = match (self.began, self.now) {
                 (Some(began), Some(now)) => now.saturating_duration_since(began),
                 _ => Duration::ZERO,
             };
             let frame = (elapsed.as_millis() / INTERVAL.as_millis()) as usize % FRAMES.len();
-            let picture = FRAMES.get(frame).copied().unwrap_or_default();
-            let stop = page.appearance.key(keys::INTERRUPT);
-            page.blank();
-            page.styled(&format!(
+            let image = FRAMES.get(frame).copied().unwrap_or_default();
+            let stop = canvas.ctx.key(keys::INTERRUPT);
+            canvas.blank();
+            canvas.styled(&format!(
                 "{} {}",
-                page.appearance.paint(self.color(), picture),
-                page.appearance
+                canvas.ctx.paint(self.color(), image),
+                canvas
+                    .ctx
                     .paint(ColorToken::Muted, &format!("Running… ({stop} to stop)"))
             ));
             return;
         };
-        let mut remarks: Vec<(ColorToken, String)> = Vec::new();
+        let mut notes: Vec<(ColorToken, String)> = Vec::new();
         match end {
-            BashEnd {
+            BashOutcome {
                 error: Some(error), ..
-            } => remarks.push((ColorToken::Error, format!("({error})"))),
-            BashEnd {
+            } => notes.push((ColorToken::Error, format!("({error})"))),
+            BashOutcome {
                 cancelled: true, ..
-            } => remarks.push((ColorToken::Warning, "(stopped)".to_owned())),
-            BashEnd {
+            } => notes.push((ColorToken::Warning, "(stopped)".to_owned())),
+            BashOutcome {
                 exit_code: Some(code),
                 ..
-            } if *code != 0 => remarks.push((ColorToken::Error, format!("(exit {code})"))),
+            } if *code != 0 => notes.push((ColorToken::Error, format!("(exit {code})"))),
             _ => {}
         }
         if (end.truncated || self.beginning_dropped)
             && let Some(full) = &end.full_output_path
         {
-            let remark = format!("Only the end is kept. All of it: {full}");
-            remarks.push((ColorToken::Warning, remark));
+            let note = format!("Only the end is kept. All of it: {full}");
+            notes.push((ColorToken::Warning, note));
         }
-        if !remarks.is_empty() {
-            page.blank();
+        if !notes.is_empty() {
+            canvas.blank();
         }
-        for (token, remark) in remarks {
-            page.foreign(token, &remark);
+        for (token, note) in notes {
+            canvas.untrusted(token, &note);
         }
     }
 }
 
 impl Block for BashExecutionBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, 1, appearance).expanded(self.expanded);
-        let style = appearance.style(self.color());
-        page.styled(&style.bold().apply(&format!("$ {}", self.command)));
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, 1, ctx).expanded(self.expanded);
+        let style = ctx.style(self.color());
+        canvas.styled(&style.bold().apply(&format!("$ {}", self.command)));
         let output = self.output.trim_matches('\n').trim_end();
         if !output.is_empty() {
-            page.blank();
-            page.end(ColorToken::Muted, output, SHOWN);
+            canvas.blank();
+            canvas.tail(ColorToken::Muted, output, COLLAPSED_LINES);
         }
-        self.draw_state(&mut page);
+        self.draw_state(&mut canvas);
         let border = Line::from(style.apply(&"─".repeat(width)));
-        let mut lines = page.plain();
+        let mut lines = canvas.plain();
         lines.insert(1.min(lines.len()), border.clone());
         lines.push(border);
         lines.into()

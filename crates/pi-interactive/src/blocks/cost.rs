@@ -2,9 +2,9 @@
 
 use pi_tui::{ColorToken, Lines};
 
-use super::page::Page;
+use super::canvas::BlockCanvas;
 use crate::block::Block;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// What there is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ impl CostBlock {
 }
 
 impl Block for CostBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        if !appearance.show_cost_notices {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        if !ctx.show_cost_notices {
             return Lines::empty();
         }
-        let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.foreign(self.0.token, &self.0.text);
-        page.plain().into()
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        canvas.untrusted(self.0.token, &self.0.text);
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {

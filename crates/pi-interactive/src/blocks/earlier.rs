@@ -2,10 +2,10 @@
 
 use pi_tui::{ColorToken, Lines, action};
 
-use super::page::Page;
+use super::canvas::BlockCanvas;
 use crate::block::Block;
-use crate::grouped::grouped;
-use crate::look::Appearance;
+use crate::thousands::group_thousands;
+use crate::ui_theme::RenderContext;
 
 /// Says how much is not shown.
 #[derive(Debug)]
@@ -31,15 +31,15 @@ impl EarlierBlock {
 }
 
 impl Block for EarlierBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let count = grouped(self.entries as u64);
-        let key = appearance.key(action::EDITOR_PAGE_UP);
-        let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.text(
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let count = group_thousands(self.entries as u64);
+        let key = ctx.key(action::EDITOR_PAGE_UP);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        canvas.text(
             ColorToken::Dim,
             &format!("… {count} earlier entries: {key} at an empty prompt"),
         );
-        page.plain().into()
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {

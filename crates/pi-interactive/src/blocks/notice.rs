@@ -2,10 +2,10 @@
 
 use pi_tui::{ColorToken, Lines};
 
-use super::page::Page;
+use super::canvas::BlockCanvas;
 use crate::block::Block;
-use crate::look::Appearance;
 use crate::transcript::{Notice, NoticeLevel};
+use crate::ui_theme::RenderContext;
 
 /// A remark.
 #[derive(Debug)]
@@ -31,16 +31,16 @@ impl NoticeBlock {
 }
 
 impl Block for NoticeBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let Notice { level, text } = &self.notice;
         let (token, prefix) = match level {
             NoticeLevel::Status | NoticeLevel::Info => (ColorToken::Dim, ""),
             NoticeLevel::Warning => (ColorToken::Warning, "Warning: "),
             NoticeLevel::Error => (ColorToken::Error, "Error: "),
         };
-        let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.remark(token, &format!("{prefix}{text}"));
-        page.plain().into()
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        canvas.notice(token, &format!("{prefix}{text}"));
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {

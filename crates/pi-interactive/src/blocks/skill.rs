@@ -2,9 +2,9 @@
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
-use super::page::{PANEL_PADDING, Page, clean_line, expand_hint, is_click};
+use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
 use crate::block::Block;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// A message that calls a skill, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +59,23 @@ impl SkillBlock {
 }
 
 impl Block for SkillBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, PANEL_PADDING, appearance);
-        let label = appearance.style(ColorToken::CustomMessageLabel).bold();
-        let style = appearance.style(ColorToken::CustomMessageText);
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        let label = ctx.style(ColorToken::CustomMessageLabel).bold();
+        let style = ctx.style(ColorToken::CustomMessageText);
         let name = clean_line(&self.name);
         let hint = if self.expanded {
             String::new()
         } else {
-            expand_hint(appearance)
+            expand_hint(ctx)
         };
         let title = format!("{} {}{hint}", label.apply("[skill]"), style.apply(&name));
-        page.styled(&title);
+        canvas.styled(&title);
         if self.expanded {
-            page.blank();
-            page.markdown(&self.instructions, style, MarkdownOptions::default());
+            canvas.blank();
+            canvas.markdown(&self.instructions, style, MarkdownOptions::default());
         }
-        page.panel(ColorToken::CustomMessageBg).into()
+        canvas.panel(ColorToken::CustomMessageBg).into()
     }
 
     fn generation(&self) -> u64 {

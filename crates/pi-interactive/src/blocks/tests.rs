@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::block::Block;
-use crate::look::Appearance;
-use crate::picture_desk::Conversion;
-use crate::transcript::{BashEnd, Notice, NoticeLevel};
+use crate::image_converter::ImageConversion;
+use crate::transcript::{BashOutcome, Notice, NoticeLevel};
+use crate::ui_theme::RenderContext;
 
 /// Returns the rows of a block without colors and without what fills them.
-fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> Vec<String> {
-    let lines = block.lines(width, appearance);
+fn shown_with(block: &mut impl Block, width: usize, ctx: &RenderContext) -> Vec<String> {
+    let lines = block.lines(width, ctx);
     for line in &lines {
         assert!(
             visible_width(line) <= width,
@@ -38,7 +38,7 @@ fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> 
 }
 
 fn shown(block: &mut impl Block) -> Vec<String> {
-    shown_with(block, 60, &Appearance::for_tests())
+    shown_with(block, 60, &RenderContext::for_tests())
 }
 
 fn call(name: &str, arguments: &Value) -> ToolCallBlock {
@@ -97,7 +97,7 @@ fn a_message_of_the_user_keeps_its_own_markers() {
         shown(&mut block),
         ["", "", " 7. seven", " 8. eight \\*", ""]
     );
-    let lines = block.lines(60, &Appearance::for_tests());
+    let lines = block.lines(60, &RenderContext::for_tests());
     assert!(lines.get(1).unwrap().starts_with("\x1b]133;A"));
     assert!(UserBlock::of_text(" \n").is_none());
 }
@@ -122,7 +122,7 @@ fn an_answer_shows_text_and_thinking_in_order() {
         thinking("Then both."),
         AssistantBlock::text("\nRoses **it** is.\n"),
     ];
-    let mut block = AnswerBlock::of(&answer(content, StopReason::Stop));
+    let mut block = AssistantMessageBlock::of(&answer(content, StopReason::Stop));
     assert_eq!(
         shown(&mut block),
         [
@@ -134,9 +134,9 @@ fn an_answer_shows_text_and_thinking_in_order() {
             " Roses it is."
         ]
     );
-    let hidden = Appearance {
+    let hidden = RenderContext {
         hide_thinking: true,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
     assert_eq!(
         shown_with(&mut block, 60, &hidden),
@@ -150,14 +150,14 @@ fn an_answer_shows_text_and_thinking_in_order() {
 #[test]
 fn a_growing_answer_looks_like_the_whole_one() {
     let text = "Here is code:\n\n```python\ndef half(x):\n    return x / 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe **bold** end.";
-    let mut growing = AnswerBlock::arriving();
+    let mut growing = AssistantMessageBlock::arriving();
     for end in 0..=text.len() {
         let part = text.get(..end).unwrap();
         growing.grow(&answer(
             vec![thinking("hm"), AssistantBlock::text(part)],
             StopReason::Pending,
         ));
-        let mut whole = AnswerBlock::arriving();
+        let mut whole = AssistantMessageBlock::arriving();
         whole.grow(&answer(
             vec![thinking("hm"), AssistantBlock::text(part)],
             StopReason::Pending,
@@ -175,19 +175,19 @@ fn a_growing_answer_looks_like_the_whole_one() {
 #[test]
 fn an_answer_says_how_it_ended_if_it_ended_badly() {
     let text = || vec![AssistantBlock::text("The beginning")];
-    let mut aborted = AnswerBlock::of(&answer(text(), StopReason::Aborted));
+    let mut aborted = AssistantMessageBlock::of(&answer(text(), StopReason::Aborted));
     assert_eq!(
         shown(&mut aborted),
         ["", " The beginning", "", " Stopped before the end."]
     );
-    let mut failed = AnswerBlock::of(&AssistantMessage {
+    let mut failed = AssistantMessageBlock::of(&AssistantMessage {
         error_message: Some("529 \x1b[2Joverloaded".to_owned()),
         ..answer(Vec::new(), StopReason::Error)
     });
     assert_eq!(shown(&mut failed), ["", " Error: 529 overloaded"]);
-    let mut cut = AnswerBlock::of(&answer(text(), StopReason::Length));
+    let mut cut = AssistantMessageBlock::of(&answer(text(), StopReason::Length));
     assert!(shown(&mut cut).concat().contains("was cut off"));
-    assert!(AnswerBlock::of(&answer(vec![thinking(" ")], StopReason::Stop)).is_blank());
+    assert!(AssistantMessageBlock::of(&answer(vec![thinking(" ")], StopReason::Stop)).is_blank());
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn arguments_show_while_they_arrive() {
         rows.get(14).map(String::as_str),
         Some(" … 2 more lines, 12 in all (ctrl+o to expand)")
     );
-    block.give_up("Stopped.");
+    block.cancel("Stopped.");
     assert!(block.is_finished());
     assert_eq!(
         shown(&mut block).get(16).map(String::as_str),
@@ -395,14 +395,14 @@ fn arguments_of_another_type_break_nothing() {
     ] {
         for width in [1, 2, 3, 20, 200] {
             let mut block = call(name, &wrong);
-            shown_with(&mut block, width, &Appearance::for_tests());
+            shown_with(&mut block, width, &RenderContext::for_tests());
             block.end(
                 &result("\u{1b}]0;evil\u{7}text\r\nmore"),
                 Some(&wrong),
                 true,
                 None,
             );
-            let lines = block.lines(width, &Appearance::for_tests());
+            let lines = block.lines(width, &RenderContext::for_tests());
             assert!(!lines.iter().any(|line| line.contains("]0;")));
         }
     }
@@ -410,10 +410,10 @@ fn arguments_of_another_type_break_nothing() {
 
 #[test]
 fn colors_tell_whether_a_tool_runs_succeeded_or_failed() {
-    let appearance = Appearance::for_tests();
+    let ctx = RenderContext::for_tests();
     let background = |block: &mut ToolCallBlock, token| {
-        let open = appearance.style(token).open();
-        let lines = block.lines(40, &appearance);
+        let open = ctx.style(token).open();
+        let lines = block.lines(40, &ctx);
         lines.iter().skip(1).all(|line| line.contains(&open))
     };
     let mut block = call("ls", &json!({}));
@@ -421,7 +421,7 @@ fn colors_tell_whether_a_tool_runs_succeeded_or_failed() {
     block.end(&result("x"), None, false, None);
     assert!(background(&mut block, ColorToken::ToolSuccessBg));
     let mut block = call("ls", &json!({}));
-    block.give_up("no");
+    block.cancel("no");
     assert!(background(&mut block, ColorToken::ToolErrorBg));
 }
 
@@ -439,20 +439,20 @@ fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
     assert_eq!(shown(&mut block), ["", "", " read dot.png", ""]);
     block.set_expanded(true);
     assert!(shown(&mut block).contains(&" [Image: [image/png] 1x1]".to_owned()));
-    let appearance = Appearance {
+    let ctx = RenderContext {
         capabilities: Capabilities {
             images: Some(ImageProtocol::Kitty),
             ..Capabilities::default()
         },
         image_width: 4,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
-    let lines = block.lines(60, &appearance);
+    let lines = block.lines(60, &ctx);
     assert!(lines.iter().any(|line| line.contains("\x1b_G")));
     assert!(!lines.iter().any(|line| line.contains("[Image:")));
-    let hidden = Appearance {
+    let hidden = RenderContext {
         show_images: false,
-        ..appearance
+        ..ctx
     };
     let lines = block.lines(60, &hidden);
     assert!(!lines.iter().any(|line| line.contains("\x1b_G")));
@@ -461,29 +461,29 @@ fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
 #[test]
 fn a_picture_of_another_kind_shows_when_it_was_converted() {
     let mut bytes = std::io::Cursor::new(Vec::new());
-    image::DynamicImage::new_rgb8(2, 2)
-        .write_to(&mut bytes, image::ImageFormat::Bmp)
+    ::image::DynamicImage::new_rgb8(2, 2)
+        .write_to(&mut bytes, ::image::ImageFormat::Bmp)
         .unwrap();
     let data = STANDARD.encode(bytes.into_inner());
     let mut block = call("read", &json!({"path": "dot.bmp"}));
     let content = [InputBlock::Image(ImageContent::new(data, "image/bmp"))];
     block.end(&content, None, false, None);
-    let appearance = Appearance {
+    let ctx = RenderContext {
         capabilities: Capabilities {
             images: Some(ImageProtocol::Kitty),
             ..Capabilities::default()
         },
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
     let is_drawn = |block: &mut ToolCallBlock| {
-        let lines = block.lines(60, &appearance);
+        let lines = block.lines(60, &ctx);
         lines.iter().any(|line| line.contains("\x1b_G"))
     };
     assert!(!is_drawn(&mut block), "not on this thread");
     assert!(!is_drawn(&mut block));
-    let left = appearance.pictures.next().now_or_never().unwrap();
+    let left = ctx.image_converter.next_batch().now_or_never().unwrap();
     assert_eq!(left.len(), 1, "asked for once");
-    left.into_iter().for_each(Conversion::run);
+    left.into_iter().for_each(ImageConversion::run);
     assert!(is_drawn(&mut block));
 }
 
@@ -493,12 +493,12 @@ fn remarks_about_costs_show_to_those_who_want_them() {
         token: ColorToken::Warning,
         text: "Cache miss\x1b[2J".to_owned(),
     });
-    assert!(block.lines(60, &Appearance::for_tests()).is_empty());
-    let appearance = Appearance {
+    assert!(block.lines(60, &RenderContext::for_tests()).is_empty());
+    let ctx = RenderContext {
         show_cost_notices: true,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
-    assert_eq!(shown_with(&mut block, 60, &appearance), ["", " Cache miss"]);
+    assert_eq!(shown_with(&mut block, 60, &ctx), ["", " Cache miss"]);
 }
 
 #[test]
@@ -510,11 +510,11 @@ fn diagrams_are_drawn_when_the_settings_say_so() {
         ..AssistantMessage::default()
     };
     for (mermaid, is_code) in [(Mermaid::Off, true), (Mermaid::Streaming, false)] {
-        let appearance = Appearance {
+        let ctx = RenderContext {
             mermaid,
-            ..Appearance::for_tests()
+            ..RenderContext::for_tests()
         };
-        let lines = shown_with(&mut AnswerBlock::of(&message), 60, &appearance);
+        let lines = shown_with(&mut AssistantMessageBlock::of(&message), 60, &ctx);
         let has_code = lines.iter().any(|line| line.contains("A-->B"));
         assert_eq!(has_code, is_code, "{lines:?}");
     }
@@ -528,7 +528,7 @@ fn a_command_of_the_user_stands_between_borders() {
     block.print("one\x1b[3");
     block.print("1m red\n\ttwo\n");
     assert_eq!(
-        shown_with(&mut block, 30, &Appearance::for_tests()),
+        shown_with(&mut block, 30, &RenderContext::for_tests()),
         [
             "",
             &border,
@@ -542,7 +542,7 @@ fn a_command_of_the_user_stands_between_borders() {
         ]
     );
     assert!(block.next_tick().is_some());
-    let end = BashEnd {
+    let end = BashOutcome {
         exit_code: Some(4),
         cancelled: false,
         truncated: false,
@@ -550,7 +550,7 @@ fn a_command_of_the_user_stands_between_borders() {
         error: None,
     };
     block.finish(&end);
-    let rows = shown_with(&mut block, 30, &Appearance::for_tests());
+    let rows = shown_with(&mut block, 30, &RenderContext::for_tests());
     assert_eq!(rows.get(7).map(String::as_str), Some(" (exit 4)"));
     assert_eq!(block.next_tick(), None);
 }
@@ -622,7 +622,7 @@ fn remarks_and_messages_of_extensions() {
         text: "Facts\n  file  /a/long/path and more words".to_owned(),
     });
     assert_eq!(
-        shown_with(&mut facts, 24, &Appearance::for_tests()),
+        shown_with(&mut facts, 24, &RenderContext::for_tests()),
         ["", " Facts", "   file  /a/long/path", "   and more words"]
     );
     let mut custom = CustomBlock::new("other\nkind", &Content::Text("a **bold** word".to_owned()));
@@ -636,23 +636,23 @@ fn remarks_and_messages_of_extensions() {
 fn nothing_is_wider_than_the_terminal() {
     let wide = "日本語🎉 ".repeat(20);
     for width in 1..40 {
-        let appearance = Appearance::for_tests();
+        let ctx = RenderContext::for_tests();
         let mut user = UserBlock::of_text(&wide).unwrap();
-        shown_with(&mut user, width, &appearance);
+        shown_with(&mut user, width, &ctx);
         let content = vec![thinking(&wide), AssistantBlock::text(wide.as_str())];
-        let mut answer = AnswerBlock::of(&answer(content, StopReason::Aborted));
-        shown_with(&mut answer, width, &appearance);
+        let mut answer = AssistantMessageBlock::of(&answer(content, StopReason::Aborted));
+        shown_with(&mut answer, width, &ctx);
         let mut bash = done("bash", &json!({"command": wide}), &wide);
-        shown_with(&mut bash, width, &appearance);
+        shown_with(&mut bash, width, &ctx);
         let mut edit = call(
             "edit",
             &json!({"path": wide, "oldText": wide, "newText": "x"}),
         );
-        shown_with(&mut edit, width, &appearance);
+        shown_with(&mut edit, width, &ctx);
         let mut own = BashExecutionBlock::running(&wide, false, Instant::now());
         own.print(&wide);
-        shown_with(&mut own, width, &appearance);
+        shown_with(&mut own, width, &ctx);
         let mut earlier = EarlierBlock::new(100_000);
-        shown_with(&mut earlier, width, &appearance);
+        shown_with(&mut earlier, width, &ctx);
     }
 }

@@ -11,26 +11,26 @@ use pi_runtime::{ComponentId, DrawnCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
-use super::drawer::{CallDrawer, CallState};
-use super::growing_code::GrowingCode;
-use super::page::{PANEL_PADDING, Page, Panel, clean, is_click};
-use super::picture::Picture;
+use super::canvas::{BlockCanvas, PANEL_PADDING, PanelCache, clean, is_click};
+use super::extension_renderer::{CallRenderer, CallState};
+use super::image::ImagePreview;
+use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
 use crate::block::Block;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// How often the running time is shown anew.
 const CLOCK: Duration = Duration::from_secs(1);
 
 /// What is known of the arguments.
 #[derive(Debug)]
-enum Arguments {
+enum CallArguments {
     /// Their text is not complete.
     Arriving(GrowingObject),
     Complete(JsonObject),
 }
 
-impl Arguments {
+impl CallArguments {
     /// Reads what has arrived since the last time.
     fn read(&mut self) {
         if let Self::Arriving(growing) = self {
@@ -49,7 +49,7 @@ impl Arguments {
 
 /// Where a call is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum CallProgress {
     /// The arguments arrive, or the call waits for its turn.
     Waiting,
     /// It runs since then.
@@ -60,14 +60,14 @@ pub(super) enum Progress {
 
 /// What a tool returned, or has so far.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct CallOutput {
     pub(super) text: String,
-    pub(super) pictures: Vec<Picture>,
+    pub(super) images: Vec<ImagePreview>,
     /// Data about the result, by the tool.
     pub(super) details: Option<Value>,
 }
 
-impl Output {
+impl CallOutput {
     fn new(content: &[InputBlock], details: Option<&Value>) -> Self {
         let mut output = Self {
             details: details.cloned(),
@@ -77,7 +77,7 @@ impl Output {
         for block in content {
             match block {
                 InputBlock::Text(text) => texts.push(clean(&text.text)),
-                InputBlock::Image(image) => output.pictures.push(Picture::new(image.clone())),
+                InputBlock::Image(image) => output.images.push(ImagePreview::new(image.clone())),
                 InputBlock::Unknown(_) => {}
             }
         }
@@ -88,19 +88,19 @@ impl Output {
 
 /// What a tool shows of a call.
 #[derive(Debug)]
-pub(super) struct Call<'block> {
+pub(super) struct CallView<'block> {
     pub(super) name: &'block str,
     /// The arguments as far as they are known.
     pub(super) arguments: &'block JsonObject,
     /// The output as far as it is known.
-    pub(super) output: Option<&'block Output>,
+    pub(super) output: Option<&'block CallOutput>,
     pub(super) failed: bool,
     /// Where it is on its way.
-    pub(super) progress: Progress,
+    pub(super) progress: CallProgress,
     /// The present, for running times.
     pub(super) now: Option<Instant>,
     /// Colors of code in the arguments.
-    pub(super) code: &'block mut GrowingCode,
+    pub(super) code: &'block mut StreamingCode,
     /// Changes in the arguments.
     pub(super) previews: &'block mut EditPreviews,
 }
@@ -109,19 +109,19 @@ pub(super) struct Call<'block> {
 #[derive(Debug)]
 pub(crate) struct ToolCallBlock {
     name: String,
-    arguments: Arguments,
-    progress: Progress,
-    output: Option<Output>,
+    arguments: CallArguments,
+    progress: CallProgress,
+    output: Option<CallOutput>,
     failed: bool,
     now: Option<Instant>,
-    code: GrowingCode,
+    code: StreamingCode,
     previews: EditPreviews,
-    panel: Panel,
+    panel: PanelCache,
     expanded: bool,
     generation: u64,
     /// Counts what an extension that draws the call must see.
     revision: u64,
-    drawer: Option<CallDrawer>,
+    renderer: Option<CallRenderer>,
 }
 
 impl ToolCallBlock {
@@ -129,32 +129,32 @@ impl ToolCallBlock {
     pub(crate) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            arguments: Arguments::Arriving(GrowingObject::default()),
-            progress: Progress::Waiting,
+            arguments: CallArguments::Arriving(GrowingObject::default()),
+            progress: CallProgress::Waiting,
             output: None,
             failed: false,
             now: None,
-            code: GrowingCode::default(),
+            code: StreamingCode::default(),
             previews: EditPreviews::default(),
-            panel: Panel::default(),
+            panel: PanelCache::default(),
             expanded: false,
             generation: 0,
             revision: 0,
-            drawer: None,
+            renderer: None,
         }
     }
 
     /// Has an extension draw the call.
     #[must_use]
-    pub(crate) fn drawn_by(mut self, drawer: Option<CallDrawer>) -> Self {
-        self.drawer = drawer;
+    pub(crate) fn rendered_by(mut self, renderer: Option<CallRenderer>) -> Self {
+        self.renderer = renderer;
         self
     }
 
     /// Takes lines of the extension that draws the call.
     pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
-        if let Some(drawer) = &mut self.drawer {
-            drawer.accept(drawn);
+        if let Some(renderer) = &mut self.renderer {
+            renderer.accept(drawn);
             self.generation += 1;
         }
     }
@@ -167,13 +167,13 @@ impl ToolCallBlock {
     /// Begins with a call whose arguments are known.
     pub(crate) fn new(name: &str, arguments: &JsonObject) -> Self {
         let mut block = Self::arriving(name);
-        block.arguments = Arguments::Complete(arguments.clone());
+        block.arguments = CallArguments::Complete(arguments.clone());
         block
     }
 
     /// Takes the next piece of the arguments' JSON text. It is read when it is shown, not before.
     pub(crate) fn arguments_arrived(&mut self, piece: &str) {
-        if let Arguments::Arriving(growing) = &mut self.arguments {
+        if let CallArguments::Arriving(growing) = &mut self.arguments {
             growing.push(piece);
             self.changed();
         }
@@ -181,14 +181,14 @@ impl ToolCallBlock {
 
     /// Takes the whole arguments.
     pub(crate) fn set_arguments(&mut self, arguments: &JsonObject) {
-        self.arguments = Arguments::Complete(arguments.clone());
+        self.arguments = CallArguments::Complete(arguments.clone());
         self.changed();
     }
 
     /// The tool begins.
     pub(crate) fn begin(&mut self, now: Instant) {
-        if self.progress == Progress::Waiting {
-            self.progress = Progress::Running(now);
+        if self.progress == CallProgress::Waiting {
+            self.progress = CallProgress::Running(now);
             self.now = Some(now);
             self.changed();
         }
@@ -197,9 +197,9 @@ impl ToolCallBlock {
     /// The running tool has something to show.
     pub(crate) fn update(&mut self, content: &[InputBlock], details: Option<&Value>) {
         if !self.is_finished() {
-            self.output = Some(Output::new(content, details));
-            if let Some(drawer) = &mut self.drawer {
-                drawer.set_result(content, details);
+            self.output = Some(CallOutput::new(content, details));
+            if let Some(renderer) = &mut self.renderer {
+                renderer.set_result(content, details);
             }
             self.changed();
         }
@@ -214,34 +214,31 @@ impl ToolCallBlock {
         now: Option<Instant>,
     ) {
         let took = match (self.progress, now) {
-            (Progress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
-            (Progress::Done(took), _) => took,
-            (Progress::Waiting | Progress::Running(_), _) => None,
+            (CallProgress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
+            (CallProgress::Done(took), _) => took,
+            (CallProgress::Waiting | CallProgress::Running(_), _) => None,
         };
-        self.output = Some(Output::new(content, details));
-        if let Some(drawer) = &mut self.drawer {
-            drawer.set_result(content, details);
+        self.output = Some(CallOutput::new(content, details));
+        if let Some(renderer) = &mut self.renderer {
+            renderer.set_result(content, details);
         }
         self.failed = failed;
-        self.progress = Progress::Done(took);
+        self.progress = CallProgress::Done(took);
         self.changed();
     }
 
     /// The call will never run: the answer it was part of failed or was stopped.
-    pub(crate) fn give_up(&mut self, why: &str) {
+    pub(crate) fn cancel(&mut self, why: &str) {
         if !self.is_finished() {
             self.end(&[InputBlock::text(why)], None, true, None);
         }
     }
 
-    fn pictures(&mut self, width: usize, appearance: &Appearance) -> Vec<Line> {
-        let pictures = self
-            .output
-            .iter_mut()
-            .flat_map(|output| &mut output.pictures);
+    fn images(&mut self, width: usize, ctx: &RenderContext) -> Vec<Line> {
+        let images = self.output.iter_mut().flat_map(|output| &mut output.images);
         let mut lines = Vec::new();
-        for picture in pictures {
-            if let Some(rows) = picture.lines(width, appearance) {
+        for image in images {
+            if let Some(rows) = image.lines(width, ctx) {
                 lines.push(Line::default());
                 lines.extend(rows);
             }
@@ -252,28 +249,28 @@ impl ToolCallBlock {
 
 impl ToolCallBlock {
     /// Returns the lines an extension has drawn of the call and of its result.
-    fn foreign_lines(&mut self, width: usize, appearance: &Appearance) -> ForeignLines {
-        let Some(drawer) = &mut self.drawer else {
-            return ForeignLines::default();
+    fn extension_lines(&mut self, width: usize, ctx: &RenderContext) -> ExtensionLines {
+        let Some(renderer) = &mut self.renderer else {
+            return ExtensionLines::default();
         };
         let state = CallState {
             tool: &self.name,
             arguments: Value::Object(self.arguments.known().clone()),
-            is_complete: matches!(self.arguments, Arguments::Complete(_)),
-            is_running: matches!(self.progress, Progress::Running(_)),
-            is_done: matches!(self.progress, Progress::Done(_)),
+            is_complete: matches!(self.arguments, CallArguments::Complete(_)),
+            is_running: matches!(self.progress, CallProgress::Running(_)),
+            is_done: matches!(self.progress, CallProgress::Done(_)),
             failed: self.failed,
             expanded: self.expanded,
             revision: self.revision,
         };
-        let draws_frame = drawer.draws_frame();
+        let draws_frame = renderer.draws_frame();
         let room = if draws_frame {
             width
         } else {
-            Page::new(width, PANEL_PADDING, appearance).width()
+            BlockCanvas::new(width, PANEL_PADDING, ctx).width()
         };
-        let (call, result) = drawer.lines(room, appearance, &state);
-        ForeignLines {
+        let (call, result) = renderer.lines(room, ctx, &state);
+        ExtensionLines {
             call,
             result,
             draws_frame,
@@ -283,7 +280,7 @@ impl ToolCallBlock {
 
 /// What an extension has drawn of a call.
 #[derive(Debug, Default)]
-struct ForeignLines {
+struct ExtensionLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
     /// It draws the frame, too.
@@ -291,20 +288,20 @@ struct ForeignLines {
 }
 
 impl Block for ToolCallBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         self.arguments.read();
-        let foreign = self.foreign_lines(width, appearance);
-        if foreign.draws_frame {
-            let parts = foreign.call.into_iter().chain(foreign.result).flatten();
+        let extension = self.extension_lines(width, ctx);
+        if extension.draws_frame {
+            let parts = extension.call.into_iter().chain(extension.result).flatten();
             let mut lines: Vec<Line> = parts.collect();
             if !lines.is_empty() {
                 lines.insert(0, Line::default());
             }
-            lines.extend(self.pictures(width, appearance));
+            lines.extend(self.images(width, ctx));
             return lines.into();
         }
-        let mut page = Page::new(width, PANEL_PADDING, appearance).expanded(self.expanded);
-        let mut call = Call {
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx).expanded(self.expanded);
+        let mut call = CallView {
             name: &self.name,
             arguments: self.arguments.known(),
             output: self.output.as_ref(),
@@ -314,18 +311,18 @@ impl Block for ToolCallBlock {
             code: &mut self.code,
             previews: &mut self.previews,
         };
-        tools::draw_with(&mut call, &mut page, foreign.call, foreign.result);
+        tools::draw_with(&mut call, &mut canvas, extension.call, extension.result);
         let background = match self.progress {
-            Progress::Waiting | Progress::Running(_) => ColorToken::ToolPendingBg,
-            Progress::Done(_) if self.failed => ColorToken::ToolErrorBg,
-            Progress::Done(_) => ColorToken::ToolSuccessBg,
+            CallProgress::Waiting | CallProgress::Running(_) => ColorToken::ToolPendingBg,
+            CallProgress::Done(_) if self.failed => ColorToken::ToolErrorBg,
+            CallProgress::Done(_) => ColorToken::ToolSuccessBg,
         };
-        let mut lines = page.panel_again(background, &mut self.panel);
-        lines.extend(self.pictures(width, appearance));
+        let mut lines = canvas.panel_cached(background, &mut self.panel);
+        lines.extend(self.images(width, ctx));
         if self.is_finished() {
-            self.code = GrowingCode::default();
+            self.code = StreamingCode::default();
             self.previews = EditPreviews::default();
-            self.panel = Panel::default();
+            self.panel = PanelCache::default();
         }
         lines.into()
     }
@@ -342,12 +339,14 @@ impl Block for ToolCallBlock {
     }
 
     fn is_finished(&self) -> bool {
-        matches!(self.progress, Progress::Done(_))
+        matches!(self.progress, CallProgress::Done(_))
     }
 
     fn next_tick(&self) -> Option<Instant> {
         match (self.progress, self.now) {
-            (Progress::Running(_), Some(now)) if tools::shows_time(&self.name) => Some(now + CLOCK),
+            (CallProgress::Running(_), Some(now)) if tools::shows_time(&self.name) => {
+                Some(now + CLOCK)
+            }
             _ => None,
         }
     }
@@ -360,7 +359,7 @@ impl Block for ToolCallBlock {
     }
 
     fn row(&self) -> Option<ComponentId> {
-        self.drawer.as_ref().map(CallDrawer::id)
+        self.renderer.as_ref().map(CallRenderer::id)
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

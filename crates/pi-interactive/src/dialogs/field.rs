@@ -6,7 +6,7 @@ use pi_tui::{
     Component, Input, InputContext, InputEvent, InputOptions, Keybindings, MouseEvent, Paste,
 };
 
-use super::sheet::Hit;
+use super::canvas::HitTarget;
 
 /// Returns a field that begins with a text, the cursor behind it.
 pub(super) fn prefilled(text: &str) -> Input {
@@ -29,10 +29,10 @@ pub(super) fn prefilled(text: &str) -> Input {
 pub(super) fn point_at_field(
     field: &mut Input,
     event: &MouseEvent,
-    hit: Option<Hit>,
+    hit: Option<HitTarget>,
     context: &InputContext<'_>,
 ) -> bool {
-    let Some(Hit::Field { column }) = hit else {
+    let Some(HitTarget::Field { column }) = hit else {
         return false;
     };
     let inside = MouseEvent {

@@ -3,16 +3,16 @@
 use pi_session::EntryId;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-const MOST_MESSAGES: usize = 10;
+const MAX_MESSAGES: usize = 10;
 /// The message, where it stands, and an empty row.
 const ROWS_EACH: usize = 3;
 
@@ -31,43 +31,43 @@ pub(crate) struct ForkDialog {
 
 impl ForkDialog {
     /// Opens the dialog with messages from the oldest to the newest, which is selected.
-    pub(crate) fn open(look: Look, points: Vec<ForkPoint>) -> Window<Self> {
-        let mut picker = Picker::new(points.len(), Edge::Wrap);
+    pub(crate) fn open(ui: UiTheme, points: Vec<ForkPoint>) -> DialogFrame<Self> {
+        let mut picker = Picker::new(points.len(), EdgeBehavior::Wrap);
         picker.select(points.len());
-        Window::new(look, Self { points, picker })
+        DialogFrame::new(ui, Self { points, picker })
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => match self.points.get(self.picker.selected()) {
-                Some(point) => outbox.finish(Intent::Fork {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => match self.points.get(self.picker.selected()) {
+                Some(point) => sink.finish(Intent::Fork {
                     entry: point.entry.clone(),
                 }),
-                None => outbox.close(),
+                None => sink.close(),
             },
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl Pane for ForkDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("Fork the session");
+impl DialogBody for ForkDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("Fork the session");
         let text = "A new session begins with everything before the message you choose.";
-        sheet.text(Weight::Detail, ColorToken::Muted, text);
-        sheet.blank();
+        canvas.text(RowPriority::Detail, ColorToken::Muted, text);
+        canvas.blank();
         if self.points.is_empty() {
-            sheet.text(
-                Weight::Content,
+            canvas.text(
+                RowPriority::Content,
                 ColorToken::Muted,
                 "  You have said nothing yet.",
             );
         }
         let visible = self
             .picker
-            .window(sheet.list_rows(MOST_MESSAGES, ROWS_EACH, 5));
+            .visible_range(canvas.list_rows(MAX_MESSAGES, ROWS_EACH, 5));
         let cut = visible.len() < self.points.len();
         for index in visible {
             let Some(point) = self.points.get(index) else {
@@ -76,20 +76,20 @@ impl Pane for ForkDialog {
             let text = one_line(&point.text);
             let selected = index == self.picker.selected();
             let line = if selected {
-                sheet.bold(ColorToken::Accent, &format!(" → {text}"))
+                canvas.bold(ColorToken::Accent, &format!(" → {text}"))
             } else {
                 format!("   {text}")
             };
-            sheet.item(index, selected, &line);
+            canvas.item(index, selected, &line);
             let place = format!("   Message {} of {}", index + 1, self.points.len());
-            let place = sheet.paint(ColorToken::Muted, &place);
-            sheet.row(Weight::Detail, &place);
-            sheet.blank();
+            let place = canvas.paint(ColorToken::Muted, &place);
+            canvas.row(RowPriority::Detail, &place);
+            canvas.blank();
         }
         if cut {
-            sheet.position(self.picker.selected(), self.points.len(), "");
+            canvas.position(self.picker.selected(), self.points.len(), "");
         }
-        sheet.hints(&[
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "fork before it"),
             Hint::leave("cancel"),
@@ -100,26 +100,26 @@ impl Pane for ForkDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         let Some(picked) = self.picker.key(event, context) else {
             return InputOutcome::Ignored;
         };
-        self.settle(picked, outbox);
+        self.settle(picked, sink);
         InputOutcome::Consumed
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let Some(picked) = self.picker.mouse(event, hit) else {
             return false;
         };
-        self.settle(picked, outbox);
+        self.settle(picked, sink);
         true
     }
 }

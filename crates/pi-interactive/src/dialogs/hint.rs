@@ -3,7 +3,7 @@
 use pi_tui::ColorToken;
 use pi_tui::action;
 
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// A key and what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl Hint {
     }
 
     /// Returns the painted hint; nothing if none of the actions has a key.
-    pub(super) fn text(&self, appearance: &Appearance) -> Option<String> {
+    pub(super) fn text(&self, ctx: &RenderContext) -> Option<String> {
         let keys: Vec<String> = self
             .actions
             .iter()
-            .map(|action| appearance.key(action))
+            .map(|action| ctx.key(action))
             .filter(|key| !key.is_empty())
             .collect();
         if keys.is_empty() {
@@ -51,14 +51,14 @@ impl Hint {
         }
         Some(format!(
             "{} {}",
-            appearance.paint(ColorToken::Dim, &together(&keys)),
-            appearance.paint(ColorToken::Muted, &self.does)
+            ctx.paint(ColorToken::Dim, &join_keys(&keys)),
+            ctx.paint(ColorToken::Muted, &self.does)
         ))
     }
 }
 
 /// Joins keys, writing common modifiers once: `ctrl+d/t/u`.
-fn together(keys: &[String]) -> String {
+fn join_keys(keys: &[String]) -> String {
     let split = |key: &str| match key.rfind('+') {
         Some(at) if at + 1 < key.len() => {
             let (modifiers, name) = key.split_at(at + 1);
@@ -106,7 +106,7 @@ mod tests {
     fn modifiers_in_common_are_written_once() {
         let joined = |keys: &[&str]| {
             let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-            together(&keys)
+            join_keys(&keys)
         };
         assert_eq!(joined(&["up", "down"]), "↑/↓");
         assert_eq!(joined(&["ctrl+left", "ctrl+right"]), "ctrl+←/→");
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_action_without_a_key_has_no_hint() {
-        let appearance = Appearance::for_tests();
-        assert_eq!(Hint::key("app.session.new", "new").text(&appearance), None);
+        let ctx = RenderContext::for_tests();
+        assert_eq!(Hint::key("app.session.new", "new").text(&ctx), None);
     }
 }

@@ -8,24 +8,24 @@ use pi_tui::{
     action, best_first,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use crate::dialog::DialogUpdate;
 use crate::intent::Intent;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-const MOST_ROWS: usize = 10;
+const MAX_ROWS: usize = 10;
 
 /// What the model dialog begins with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ModelChoices {
+pub(crate) struct ModelDialogOptions {
     /// The model in use.
     pub(crate) current: Option<Arc<Model>>,
     /// Provider and id of the model new sessions begin with.
@@ -41,15 +41,15 @@ pub(crate) struct ModelChoices {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum ModelListScope {
     Scoped,
     All,
 }
 
 /// What is known about the catalogs.
 #[derive(Debug)]
-enum Catalogs {
-    Known,
+enum CatalogState {
+    ScreenKnowledge,
     Refreshing,
     Refreshed,
     Failed(String),
@@ -61,38 +61,38 @@ pub(crate) struct ModelDialog {
     default: Option<(String, String)>,
     all: Vec<Arc<Model>>,
     scoped: Vec<Arc<Model>>,
-    scope: Scope,
+    scope: ModelListScope,
     matching: Vec<Arc<Model>>,
     picker: Picker,
     search: Input,
-    catalogs: Catalogs,
+    catalogs: CatalogState,
 }
 
 impl ModelDialog {
     /// Opens the dialog.
-    pub(crate) fn open(look: Look, choices: ModelChoices) -> Window<Self> {
+    pub(crate) fn open(ui: UiTheme, choices: ModelDialogOptions) -> DialogFrame<Self> {
         let scoped: Vec<Arc<Model>> = choices.scoped.into_iter().map(|item| item.model).collect();
-        let mut pane = Self {
+        let mut body = Self {
             current: choices.current,
             default: choices.default,
             all: Vec::new(),
             scope: if scoped.is_empty() {
-                Scope::All
+                ModelListScope::All
             } else {
-                Scope::Scoped
+                ModelListScope::Scoped
             },
             scoped,
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
             search: prefilled(&choices.search),
             catalogs: if choices.refreshing {
-                Catalogs::Refreshing
+                CatalogState::Refreshing
             } else {
-                Catalogs::Known
+                CatalogState::ScreenKnowledge
             },
         };
-        pane.set_models(choices.available);
-        Window::new(look, pane)
+        body.set_models(choices.available);
+        DialogFrame::new(ui, body)
     }
 
     fn set_models(&mut self, models: Vec<Arc<Model>>) {
@@ -112,7 +112,7 @@ impl ModelDialog {
             }
         }
         self.all = sorted;
-        self.search_again();
+        self.apply_search();
         self.select_current();
     }
 
@@ -144,37 +144,47 @@ impl ModelDialog {
         self.matching.get(self.picker.selected()).cloned()
     }
 
-    fn paint_scope(&self, sheet: &mut Sheet) {
+    fn paint_scope(&self, canvas: &mut DialogCanvas) {
         if self.scoped.is_empty() {
             let text = "Models of the providers you are signed in to. /login adds more.";
-            sheet.text(Weight::Detail, ColorToken::Muted, text);
+            canvas.text(RowPriority::Detail, ColorToken::Muted, text);
             return;
         }
-        let name = |scope: Scope, name: &str| {
+        let name = |scope: ModelListScope, name: &str| {
             let token = if self.scope == scope {
                 ColorToken::Accent
             } else {
                 ColorToken::Muted
             };
-            sheet.paint(token, name)
+            canvas.paint(token, name)
         };
-        let (all, scoped) = (name(Scope::All, "all"), name(Scope::Scoped, "scoped"));
-        let between = sheet.paint(ColorToken::Muted, " | ");
-        let label = sheet.paint(ColorToken::Muted, "Models: ");
-        sheet.row(Weight::Detail, &format!(" {label}{all}{between}{scoped}"));
+        let (all, scoped) = (
+            name(ModelListScope::All, "all"),
+            name(ModelListScope::Scoped, "scoped"),
+        );
+        let between = canvas.paint(ColorToken::Muted, " | ");
+        let label = canvas.paint(ColorToken::Muted, "Models: ");
+        canvas.row(
+            RowPriority::Detail,
+            &format!(" {label}{all}{between}{scoped}"),
+        );
     }
 
-    fn paint_list(&mut self, sheet: &mut Sheet) {
+    fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
             let text = if self.all.is_empty() {
                 "No model is available yet. /login signs in to a provider."
             } else {
                 "No model matches."
             };
-            sheet.text(Weight::Content, ColorToken::Muted, &format!("  {text}"));
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                &format!("  {text}"),
+            );
             return;
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let Some(model) = self.matching.get(index) else {
@@ -187,31 +197,31 @@ impl ModelDialog {
             if self.is_default(model) {
                 note.push_str(" · default");
             }
-            let note = sheet.paint(ColorToken::Muted, &note);
-            sheet.choice(index, selected, &label, &note);
+            let note = canvas.paint(ColorToken::Muted, &note);
+            canvas.choice(index, selected, &label, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
         if let Some(model) = self.chosen() {
-            sheet.blank();
-            sheet.text(
-                Weight::Detail,
+            canvas.blank();
+            canvas.text(
+                RowPriority::Detail,
                 ColorToken::Muted,
                 &format!("  {}", describe(&model)),
             );
         }
     }
 
-    fn paint_catalogs(&self, sheet: &mut Sheet) {
+    fn paint_catalogs(&self, canvas: &mut DialogCanvas) {
         let (token, text) = match &self.catalogs {
-            Catalogs::Known => return,
-            Catalogs::Refreshing => (ColorToken::Muted, "Looking for new models…".to_owned()),
-            Catalogs::Refreshed => (ColorToken::Success, "The list is up to date.".to_owned()),
-            Catalogs::Failed(cause) => (ColorToken::Warning, one_line(cause)),
+            CatalogState::ScreenKnowledge => return,
+            CatalogState::Refreshing => (ColorToken::Muted, "Looking for new models…".to_owned()),
+            CatalogState::Refreshed => (ColorToken::Success, "The list is up to date.".to_owned()),
+            CatalogState::Failed(cause) => (ColorToken::Warning, one_line(cause)),
         };
-        sheet.blank();
-        sheet.text(Weight::Help, token, &format!("  {text}"));
+        canvas.blank();
+        canvas.text(RowPriority::Help, token, &format!("  {text}"));
     }
 }
 
@@ -252,33 +262,33 @@ fn tokens(count: u64) -> String {
     }
 }
 
-impl ListPane for ModelDialog {
+impl ListBody for ModelDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => {
                 if let Some(model) = self.chosen() {
-                    outbox.finish(Intent::SetModel(model));
+                    sink.finish(Intent::SetModel(model));
                 }
             }
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl SearchPane for ModelDialog {
+impl SearchBody for ModelDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let models = match self.scope {
-            Scope::Scoped => &self.scoped,
-            Scope::All => &self.all,
+            ModelListScope::Scoped => &self.scoped,
+            ModelListScope::All => &self.all,
         };
         let text = self.search.value().trim().to_lowercase();
         let query = FuzzyQuery::new(&text);
@@ -300,16 +310,16 @@ impl SearchPane for ModelDialog {
     }
 }
 
-impl Pane for ModelDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        self.paint_scope(sheet);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
-        self.paint_catalogs(sheet);
-        sheet.blank();
+impl DialogBody for ModelDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        self.paint_scope(canvas);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
+        self.paint_catalogs(canvas);
+        canvas.blank();
         let mut hints = vec![
             Hint::key(action::SELECT_CONFIRM, "use"),
             Hint::key(keys::MODELS_SAVE, "use in new sessions too"),
@@ -318,56 +328,56 @@ impl Pane for ModelDialog {
         if !self.scoped.is_empty() {
             hints.insert(0, Hint::key(action::INPUT_TAB, "all or scoped"));
         }
-        sheet.hints(&hints);
+        canvas.hints(&hints);
     }
 
     fn handle(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::INPUT_TAB) {
                 if !self.scoped.is_empty() {
                     self.scope = match self.scope {
-                        Scope::Scoped => Scope::All,
-                        Scope::All => Scope::Scoped,
+                        ModelListScope::Scoped => ModelListScope::All,
+                        ModelListScope::All => ModelListScope::Scoped,
                     };
                     self.picker.select(0);
-                    self.search_again();
+                    self.apply_search();
                     self.select_current();
                 }
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, keys::MODELS_SAVE) {
                 if let Some(model) = self.chosen() {
-                    outbox.finish(Intent::SaveDefaultModel(model));
+                    sink.finish(Intent::SaveDefaultModel(model));
                 }
                 return InputOutcome::Consumed;
             }
         }
-        self.pick_or_type(event, context, outbox)
+        self.pick_or_type(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.point_or_edit(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {
         self.search.set_focused(focused);
     }
 
-    fn feed(&mut self, news: DialogNews, _outbox: &mut Outbox) {
-        match news {
-            DialogNews::Models(models) => {
-                self.catalogs = Catalogs::Refreshed;
+    fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
+        match update {
+            DialogUpdate::Models(models) => {
+                self.catalogs = CatalogState::Refreshed;
                 let selected = self.chosen();
                 self.set_models(models);
                 let kept = selected.and_then(|selected| {
@@ -379,7 +389,7 @@ impl Pane for ModelDialog {
                     self.picker.select(index);
                 }
             }
-            DialogNews::Failed(cause) => self.catalogs = Catalogs::Failed(cause),
+            DialogUpdate::Failed(cause) => self.catalogs = CatalogState::Failed(cause),
             _ => {}
         }
     }

@@ -2,23 +2,23 @@
 
 use pi_tui::{CURSOR_MARKER, InputContext, InputEvent, action};
 
-use super::plain::one_line;
-use crate::intent::Secret;
+use super::plain_text::one_line;
+use crate::intent::SecretText;
 
 /// More dots than this tell nothing.
-const MOST_DOTS: usize = 24;
+const MAX_DOTS: usize = 24;
 
 /// Text that is typed or pasted unseen; the cursor stays at its end.
 #[derive(Debug)]
 pub(super) struct SecretField {
-    value: Secret,
+    value: SecretText,
     focused: bool,
 }
 
 impl Default for SecretField {
     fn default() -> Self {
         Self {
-            value: Secret(String::new()),
+            value: SecretText(String::new()),
             focused: true,
         }
     }
@@ -30,9 +30,9 @@ impl SecretField {
     }
 
     /// Returns what was typed, without spaces around it; nothing if that is nothing.
-    pub(super) fn value(&self) -> Option<Secret> {
+    pub(super) fn value(&self) -> Option<SecretText> {
         let value = self.value.0.trim();
-        (!value.is_empty()).then(|| Secret(value.to_owned()))
+        (!value.is_empty()).then(|| SecretText(value.to_owned()))
     }
 
     /// Handles typing; returns whether the event was used.
@@ -62,7 +62,7 @@ impl SecretField {
     /// Returns the field as a line.
     pub(super) fn line(&self) -> String {
         let count = self.value.0.chars().count();
-        let dots = "•".repeat(count.min(MOST_DOTS));
+        let dots = "•".repeat(count.min(MAX_DOTS));
         let marker = if self.focused { CURSOR_MARKER } else { "" };
         let length = if count > 0 {
             format!("  {count} characters")

@@ -10,12 +10,12 @@ use pi_tui::{
     BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
 };
 
-use crate::dialog::{Dialog, DialogNews};
+use crate::dialog::{Dialog, DialogUpdate};
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// A terminal with one dialog on it.
-pub(super) struct Stage<D> {
+pub(super) struct DialogTester<D> {
     tui: Tui,
     block: BlockId,
     emulator: vt100::Parser,
@@ -23,20 +23,20 @@ pub(super) struct Stage<D> {
     dialog: std::marker::PhantomData<D>,
 }
 
-impl<D: Dialog> Stage<D> {
+impl<D: Dialog> DialogTester<D> {
     /// Puts a dialog on a terminal of 80 columns.
-    pub(super) fn new(look: &Look, dialog: D) -> Self {
-        Self::sized(look, dialog, 80, 30)
+    pub(super) fn new(ui: &UiTheme, dialog: D) -> Self {
+        Self::sized(ui, dialog, 80, 30)
     }
 
-    pub(super) fn sized(look: &Look, mut dialog: D, columns: u16, rows: u16) -> Self {
+    pub(super) fn sized(ui: &UiTheme, mut dialog: D, columns: u16, rows: u16) -> Self {
         let size = Size {
             columns: columns.into(),
             rows: rows.into(),
         };
         dialog.set_rows(size.rows);
         let mut tui = Tui::new(TuiOptions {
-            keybindings: (*look.appearance().keys).clone(),
+            keybindings: (*ui.context().keys).clone(),
             ..TuiOptions::default()
         });
         tui.set_size(size);
@@ -84,8 +84,8 @@ impl<D: Dialog> Stage<D> {
         self
     }
 
-    pub(super) fn feed(&mut self, news: DialogNews) -> &mut Self {
-        self.dialog().feed(news);
+    pub(super) fn on_update(&mut self, update: DialogUpdate) -> &mut Self {
+        self.dialog().on_update(update);
         self
     }
 
@@ -147,7 +147,7 @@ impl<D: Dialog> Stage<D> {
 }
 
 /// Renders a dialog on every size down to nothing; a line too wide is a failure.
-pub(super) fn survives_every_size<D: Dialog>(mut dialog: D) {
+pub(super) fn fits_every_size<D: Dialog>(mut dialog: D) {
     for rows in [0, 1, 3, 5, 8, 13, 24, 60] {
         dialog.set_rows(rows);
         for width in [1, 2, 3, 5, 8, 13, 20, 40, 80, 200] {
@@ -254,9 +254,9 @@ const KEYS: &[&str] = &[
 
 /// Presses keys and clicks at random, each round on a dialog of its own: nothing may panic, no line
 /// may be too wide, and what is over stays over.
-pub(super) fn withstands_anything<D: Dialog>(look: &Look, open: impl Fn() -> D) {
+pub(super) fn survives_random_input<D: Dialog>(ui: &UiTheme, open: impl Fn() -> D) {
     use pi_tui::{InputContext, InputEvent, Modifiers, MouseButton, MouseEvent, MouseEventKind};
-    let keybindings = look.appearance().keys.clone();
+    let keybindings = ui.context().keys.clone();
     let mut state = 0x2545_f491_u32;
     let mut random = |below: usize| {
         state ^= state << 13;

@@ -6,16 +6,16 @@ use pi_tui::{
     action, best_first,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use crate::intent::Intent;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// Returns what a level means, in a few words.
 pub(super) fn meaning(level: ThinkingLevel) -> &'static str {
@@ -43,16 +43,16 @@ pub(crate) struct ThinkingDialog {
 impl ThinkingDialog {
     /// Opens the dialog with the levels the model knows.
     pub(crate) fn open(
-        look: Look,
+        ui: UiTheme,
         levels: Vec<ThinkingLevel>,
         current: ThinkingLevel,
         default: Option<ThinkingLevel>,
-    ) -> Window<Self> {
-        let mut picker = Picker::new(levels.len(), Edge::Wrap);
+    ) -> DialogFrame<Self> {
+        let mut picker = Picker::new(levels.len(), EdgeBehavior::Wrap);
         if let Some(index) = levels.iter().position(|level| *level == current) {
             picker.select(index);
         }
-        let pane = Self {
+        let body = Self {
             current,
             default,
             matching: levels.clone(),
@@ -60,7 +60,7 @@ impl ThinkingDialog {
             picker,
             search: prefilled(""),
         };
-        Window::new(look, pane)
+        DialogFrame::new(ui, body)
     }
 
     fn chosen(&self) -> Option<ThinkingLevel> {
@@ -68,26 +68,26 @@ impl ThinkingDialog {
     }
 }
 
-impl ListPane for ThinkingDialog {
+impl ListBody for ThinkingDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.chosen()) {
-            (Picked::Moved, _) | (Picked::Confirmed, None) => {}
-            (Picked::Confirmed, Some(level)) => outbox.finish(Intent::SetThinking(level)),
-            (Picked::Cancelled, _) => outbox.close(),
+            (PickerEvent::Moved, _) | (PickerEvent::Confirmed, None) => {}
+            (PickerEvent::Confirmed, Some(level)) => sink.finish(Intent::SetThinking(level)),
+            (PickerEvent::Canceled, _) => sink.close(),
         }
     }
 }
 
-impl SearchPane for ThinkingDialog {
+impl SearchBody for ThinkingDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let selected = self.chosen();
         let query = FuzzyQuery::new(self.search.value());
         let text = |level: ThinkingLevel| format!("{} {}", level.as_str(), meaning(level));
@@ -104,24 +104,28 @@ impl SearchPane for ThinkingDialog {
     }
 }
 
-impl Pane for ThinkingDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("How much to think");
-        let cycle = sheet.appearance().key(keys::THINKING_CYCLE);
+impl DialogBody for ThinkingDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("How much to think");
+        let cycle = canvas.context().key(keys::THINKING_CYCLE);
         if !cycle.is_empty() {
             let text = format!("{cycle} goes through the levels without this list.");
-            sheet.text(Weight::Help, ColorToken::Muted, &text);
+            canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         }
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
         if self.matching.is_empty() {
-            sheet.text(Weight::Content, ColorToken::Muted, "  No level matches.");
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                "  No level matches.",
+            );
         }
         let visible = self
             .picker
-            .window(sheet.list_rows(self.matching.len(), 1, 2));
+            .visible_range(canvas.list_rows(self.matching.len(), 1, 2));
         for index in visible {
             let Some(level) = self.matching.get(index).copied() else {
                 continue;
@@ -134,11 +138,11 @@ impl Pane for ThinkingDialog {
             };
             let label = format!("{mark}{:<9}", level.as_str());
             let note = format!(" {}{default}", meaning(level));
-            let note = sheet.paint(ColorToken::Muted, &note);
-            sheet.choice(index, index == self.picker.selected(), &label, &note);
+            let note = canvas.paint(ColorToken::Muted, &note);
+            canvas.choice(index, index == self.picker.selected(), &label, &note);
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "use"),
             Hint::key(keys::THINKING_SAVE, "use in new sessions too"),
             Hint::leave("cancel"),
@@ -149,27 +153,27 @@ impl Pane for ThinkingDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event
             && context.keybindings.matches(key, keys::THINKING_SAVE)
         {
             if let Some(level) = self.chosen() {
-                outbox.finish(Intent::SaveDefaultThinking(level));
+                sink.finish(Intent::SaveDefaultThinking(level));
             }
             return InputOutcome::Consumed;
         }
-        self.pick_or_type(event, context, outbox)
+        self.pick_or_type(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.point_or_edit(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

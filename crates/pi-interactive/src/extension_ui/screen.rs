@@ -15,21 +15,21 @@ use pi_tui::{
     Theme, suggestions,
 };
 
-use super::surfaces::Subject;
-use super::{ExtensionUiBridge, News, State};
+use super::surfaces::DrawSubject;
+use super::{BridgeState, ExtensionEvent, ExtensionUiBridge};
 use crate::editor_area::ACTIONS;
-use crate::look::Look;
-use crate::theme_choice::ThemeChoice;
+use crate::theme_selector::ThemeSelector;
+use crate::ui_theme::UiTheme;
 
 /// Rows are numbered from here on, far above components, yet exact in JavaScript.
 const FIRST_ROW: ComponentId = 1 << 40;
 
 /// What the application told last.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ScreenKnowledge {
     pub(super) editor_text: String,
-    look: Option<Look>,
-    themes: Option<Arc<ThemeChoice>>,
+    ui: Option<UiTheme>,
+    themes: Option<Arc<ThemeSelector>>,
     facts: ScreenFacts,
     editor: EditorFacts,
     statuses: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ pub(super) struct Known {
     completion: Option<Arc<dyn CompletionProvider>>,
 }
 
-impl Known {
+impl ScreenKnowledge {
     pub(super) fn set_status(&mut self, key: &str, text: Option<String>) {
         match text {
             Some(text) => {
@@ -55,60 +55,60 @@ impl Known {
 
 impl ExtensionUiBridge {
     /// Begins with a screen.
-    pub(crate) fn open(&self, look: Look) {
-        self.state().known.look = Some(look);
+    pub(crate) fn open(&self, ui: UiTheme) {
+        self.state().screen.ui = Some(ui);
     }
 
     /// Tells extensions what there is to know of the screen.
     pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenFacts)) {
-        change(&mut self.state().known.facts);
+        change(&mut self.state().screen.facts);
     }
 
     /// Tells extensions what an editor of theirs must know.
     pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorFacts)) {
-        change(&mut self.state().known.editor);
+        change(&mut self.state().screen.editor);
     }
 
     /// Tells extensions what is written at the prompt.
     pub(crate) fn set_editor_text(&self, text: String) {
-        self.state().known.editor_text = text;
+        self.state().screen.editor_text = text;
     }
 
     /// Tells extensions which themes there are.
-    pub(crate) fn set_themes(&self, themes: ThemeChoice) {
-        self.state().known.themes = Some(Arc::new(themes));
+    pub(crate) fn set_themes(&self, themes: ThemeSelector) {
+        self.state().screen.themes = Some(Arc::new(themes));
     }
 
     /// Tells extensions which shortcuts are in force.
     pub(crate) fn set_shortcuts(&self, shortcuts: Vec<ExtensionShortcut>) {
-        self.state().known.shortcuts = shortcuts;
+        self.state().screen.shortcuts = shortcuts;
     }
 
     /// Tells extensions which cells an overlay covers.
     pub(crate) fn set_bounds(&self, id: ComponentId, bounds: [usize; 4]) {
-        self.state().known.bounds.insert(id, bounds);
+        self.state().screen.bounds.insert(id, bounds);
     }
 
     /// Returns whose component it is, where that is known.
     pub(crate) fn owner(&self, id: ComponentId) -> Option<String> {
-        self.state().known.owners.get(&id).cloned()
+        self.state().screen.owners.get(&id).cloned()
     }
 
     /// Tells extensions how the prompt completes by itself.
     pub(crate) fn set_completion(&self, provider: Arc<dyn CompletionProvider>) {
-        self.state().known.completion = Some(provider);
+        self.state().screen.completion = Some(provider);
     }
 
     /// Returns what extensions say in the footer, in the order of their keys.
     pub(crate) fn statuses(&self) -> Vec<String> {
-        self.state().known.statuses.values().cloned().collect()
+        self.state().screen.statuses.values().cloned().collect()
     }
 
     /// Wants the lines of something that an extension draws.
-    pub(crate) fn want(&self, id: ComponentId, width: usize, subject: Subject) {
+    pub(crate) fn want(&self, id: ComponentId, width: usize, subject: DrawSubject) {
         let mut state = self.state();
         state.surfaces.want(id, width, subject, Instant::now());
-        self.0.work.notify_one();
+        self.0.tasks.notify_one();
     }
 
     /// Wants the lines of every component again.
@@ -116,7 +116,7 @@ impl ExtensionUiBridge {
         let mut state = self.state();
         if state.link.is_some() {
             state.surfaces.redraw(Instant::now());
-            self.0.work.notify_one();
+            self.0.tasks.notify_one();
         }
     }
 
@@ -138,15 +138,15 @@ impl ExtensionUiBridge {
                 state.surfaces.forget(*id);
             }
         }
-        self.say(super::Task::ForgetRows(ids));
+        self.say(super::ComponentTask::ForgetRows(ids));
     }
 
-    fn look(&self) -> Option<Look> {
-        self.state().known.look.clone()
+    fn ui(&self) -> Option<UiTheme> {
+        self.state().screen.ui.clone()
     }
 
     fn completion(&self) -> Option<Arc<dyn CompletionProvider>> {
-        self.state().known.completion.clone()
+        self.state().screen.completion.clone()
     }
 }
 
@@ -158,72 +158,72 @@ impl ExtensionScreen for ExtensionUiBridge {
             state.epoch += 1;
             state.backlog.clear();
             state.surfaces.clear();
-            state.known.statuses.clear();
-            state.known.bounds.clear();
-            state.known.owners.clear();
-            state.news.push(News::Connected);
+            state.screen.statuses.clear();
+            state.screen.bounds.clear();
+            state.screen.owners.clear();
+            state.events.push(ExtensionEvent::Connected);
         }
-        self.0.news.notify_one();
-        self.0.work.notify_one();
+        self.0.events.notify_one();
+        self.0.tasks.notify_one();
     }
 
     fn change(&self, extension: Option<&str>, change: ScreenChange) {
         let now = Instant::now();
         let mut state = self.state();
-        let State {
-            surfaces, known, ..
+        let BridgeState {
+            surfaces, screen, ..
         } = &mut *state;
         match &change {
             ScreenChange::Redraw => {
                 surfaces.redraw(now);
-                self.0.work.notify_one();
+                self.0.tasks.notify_one();
                 return;
             }
             ScreenChange::RowChanged { id } => {
                 surfaces.redraw_row(*id, now);
-                self.0.work.notify_one();
+                self.0.tasks.notify_one();
                 return;
             }
             ScreenChange::Mount { id, .. } => {
                 let owner = extension.map(|extension| (*id, extension.to_owned()));
-                known.owners.extend(owner);
+                screen.owners.extend(owner);
             }
             ScreenChange::Unmount { id } => {
                 surfaces.forget(*id);
-                known.bounds.remove(id);
-                known.owners.remove(id);
+                screen.bounds.remove(id);
+                screen.owners.remove(id);
             }
             ScreenChange::EditorChanged { text } | ScreenChange::EditorRestored { text } => {
-                known.editor_text.clone_from(text);
+                screen.editor_text.clone_from(text);
             }
-            ScreenChange::Expanded { expanded } => known.facts.expanded = *expanded,
+            ScreenChange::Expanded { expanded } => screen.facts.expanded = *expanded,
             _ => {}
         }
         drop(state);
-        self.tell_news(News::Changed(change));
+        self.emit(ExtensionEvent::Changed(change));
     }
 
     fn facts(&self) -> ScreenFacts {
         let state = self.state();
-        let known = &state.known;
-        let statuses = known.statuses.iter();
+        let screen = &state.screen;
+        let statuses = screen.statuses.iter();
         ScreenFacts {
             statuses: statuses
                 .map(|(key, text)| (key.clone(), text.clone()))
                 .collect(),
-            ..known.facts.clone()
+            ..screen.facts.clone()
         }
     }
 
     fn editor(&self) -> EditorFacts {
         EditorFacts {
             actions: ACTIONS.to_vec(),
-            ..self.state().known.editor.clone()
+            ..self.state().screen.editor.clone()
         }
     }
 
     fn theme(&self, name: Option<&str>) -> Option<ThemeData> {
-        let themes = self.state().known.themes.clone();
+        let themes = self.state().screen.themes.clone();
         let path = |name: &str| {
             let file = themes.as_ref()?.file(name)?;
             Some(file.path.to_string_lossy().into_owned())
@@ -234,14 +234,14 @@ impl ExtensionScreen for ExtensionUiBridge {
                 Some(theme_data(&theme, path(name)))
             }
             None => {
-                let theme = Arc::clone(&self.look()?.appearance().theme);
+                let theme = Arc::clone(&self.ui()?.context().theme);
                 Some(theme_data(&theme, path(theme.name())))
             }
         }
     }
 
     fn themes(&self) -> Vec<ThemeInfo> {
-        let Some(themes) = self.state().known.themes.clone() else {
+        let Some(themes) = self.state().screen.themes.clone() else {
             return Vec::new();
         };
         let path = |name: &str| {
@@ -258,24 +258,24 @@ impl ExtensionScreen for ExtensionUiBridge {
     }
 
     fn set_theme(&self, name: &str) -> Result<(), String> {
-        let Some(themes) = self.state().known.themes.clone() else {
+        let Some(themes) = self.state().screen.themes.clone() else {
             return Err("the screen is not ready yet".to_owned());
         };
         let theme = themes.load_named(name)?;
         // Who asks for colors from now on gets those of the new theme.
-        if let Some(look) = self.look() {
-            look.change(|appearance| appearance.theme = Arc::new(theme));
+        if let Some(ui) = self.ui() {
+            ui.update(|ctx| ctx.theme = Arc::new(theme));
         }
-        self.tell_news(News::ThemeWanted(name.to_owned()));
+        self.emit(ExtensionEvent::ThemeWanted(name.to_owned()));
         Ok(())
     }
 
     fn shortcuts(&self) -> Vec<ExtensionShortcut> {
-        self.state().known.shortcuts.clone()
+        self.state().screen.shortcuts.clone()
     }
 
     fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]> {
-        self.state().known.bounds.get(&id).copied()
+        self.state().screen.bounds.get(&id).copied()
     }
 
     fn complete(

@@ -15,7 +15,7 @@ const STRIKES: u8 = 3;
 
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Subject {
+pub(crate) enum DrawSubject {
     /// A component on the screen.
     Component,
     /// A call of a tool, with what is known of it.
@@ -23,28 +23,28 @@ pub(crate) enum Subject {
     /// A message or an entry.
     Custom(Value),
     /// Texts, and what extensions are told of them.
-    Wording { parts: Value, shared: Value },
+    TextTransform { parts: Value, shared: Value },
 }
 
 /// Something an extension draws.
 #[derive(Debug)]
 struct Surface {
-    subject: Subject,
+    subject: DrawSubject,
     width: usize,
     /// When its lines are asked for next.
     due: Option<Instant>,
     drawn: Option<Instant>,
     strikes: u8,
     /// Somebody was told that it fails.
-    is_blamed: bool,
+    has_warned: bool,
 }
 
 /// A question for lines.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct DrawRequest {
     pub(super) id: ComponentId,
     pub(super) width: usize,
-    pub(super) subject: Subject,
+    pub(super) subject: DrawSubject,
 }
 
 /// Everything extensions draw.
@@ -53,14 +53,20 @@ pub(super) struct Surfaces(BTreeMap<ComponentId, Surface>);
 
 impl Surfaces {
     /// Wants the lines of something at a width.
-    pub(super) fn want(&mut self, id: ComponentId, width: usize, subject: Subject, now: Instant) {
+    pub(super) fn want(
+        &mut self,
+        id: ComponentId,
+        width: usize,
+        subject: DrawSubject,
+        now: Instant,
+    ) {
         let surface = self.0.entry(id).or_insert(Surface {
-            subject: Subject::Component,
+            subject: DrawSubject::Component,
             width,
             due: None,
             drawn: None,
             strikes: 0,
-            is_blamed: false,
+            has_warned: false,
         });
         surface.subject = subject;
         surface.width = width;
@@ -70,8 +76,8 @@ impl Surfaces {
     /// Wants the lines of every component again, with the next frame.
     pub(super) fn redraw(&mut self, now: Instant) {
         for surface in self.0.values_mut() {
-            if surface.subject == Subject::Component {
-                surface.ask_in_turn(now);
+            if surface.subject == DrawSubject::Component {
+                surface.schedule_next_frame(now);
             }
         }
     }
@@ -79,7 +85,7 @@ impl Surfaces {
     /// Wants the lines of every component again, at once: somebody typed.
     pub(super) fn redraw_now(&mut self, now: Instant) {
         for surface in self.0.values_mut() {
-            if surface.subject == Subject::Component {
+            if surface.subject == DrawSubject::Component {
                 surface.ask(now);
             }
         }
@@ -88,7 +94,7 @@ impl Surfaces {
     /// Wants the lines of a row again.
     pub(super) fn redraw_row(&mut self, id: ComponentId, now: Instant) {
         if let Some(surface) = self.0.get_mut(&id) {
-            surface.ask_in_turn(now);
+            surface.schedule_next_frame(now);
         }
     }
 
@@ -101,7 +107,7 @@ impl Surfaces {
     }
 
     /// Returns what is due; otherwise how long that takes.
-    pub(super) fn next(&mut self, now: Instant) -> Result<Wanted, Option<Duration>> {
+    pub(super) fn next(&mut self, now: Instant) -> Result<DrawRequest, Option<Duration>> {
         let first = self
             .0
             .iter_mut()
@@ -115,7 +121,7 @@ impl Surfaces {
         }
         surface.due = None;
         surface.drawn = Some(now);
-        Ok(Wanted {
+        Ok(DrawRequest {
             id,
             width: surface.width,
             subject: surface.subject.clone(),
@@ -123,16 +129,16 @@ impl Surfaces {
     }
 
     /// Notes that something failed to draw, or took too long; tells whether it is the first time.
-    pub(super) fn strike(&mut self, id: ComponentId) -> bool {
+    pub(super) fn record_failure(&mut self, id: ComponentId) -> bool {
         let Some(surface) = self.0.get_mut(&id) else {
             return false;
         };
         surface.strikes = surface.strikes.saturating_add(1);
-        !std::mem::replace(&mut surface.is_blamed, true)
+        !std::mem::replace(&mut surface.has_warned, true)
     }
 
     /// Notes that something was drawn in time.
-    pub(super) fn forgive(&mut self, id: ComponentId) {
+    pub(super) fn record_success(&mut self, id: ComponentId) {
         if let Some(surface) = self.0.get_mut(&id) {
             surface.strikes = 0;
         }
@@ -141,7 +147,7 @@ impl Surfaces {
 
 impl Surface {
     /// Asks for a drawing no sooner than frames follow each other.
-    fn ask_in_turn(&mut self, now: Instant) {
+    fn schedule_next_frame(&mut self, now: Instant) {
         let next = self.drawn.map_or(now, |drawn| drawn + FRAME_INTERVAL);
         self.ask(next.max(now));
     }
@@ -159,11 +165,11 @@ mod tests {
 
     use super::*;
 
-    fn component(id: ComponentId, width: usize) -> Wanted {
-        Wanted {
+    fn component(id: ComponentId, width: usize) -> DrawRequest {
+        DrawRequest {
             id,
             width,
-            subject: Subject::Component,
+            subject: DrawSubject::Component,
         }
     }
 
@@ -171,7 +177,7 @@ mod tests {
     fn a_component_that_always_changes_is_drawn_once_a_frame() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
-        surfaces.want(1, 80, Subject::Component, start);
+        surfaces.want(1, 80, DrawSubject::Component, start);
         assert_eq!(surfaces.next(start), Ok(component(1, 80)));
         assert_eq!(surfaces.next(start), Err(None));
         surfaces.redraw(start);
@@ -187,7 +193,7 @@ mod tests {
     fn rows_are_drawn_again_only_when_they_are_named() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
-        let row = Subject::Call(Value::Null);
+        let row = DrawSubject::Call(Value::Null);
         surfaces.want(1, 80, row, start);
         surfaces.next(start).unwrap();
         surfaces.redraw_now(start);
@@ -200,18 +206,18 @@ mod tests {
     fn what_takes_too_long_again_and_again_is_set_aside() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
-        surfaces.want(1, 80, Subject::Component, start);
-        assert!(surfaces.strike(1));
-        assert!(!surfaces.strike(1));
+        surfaces.want(1, 80, DrawSubject::Component, start);
+        assert!(surfaces.record_failure(1));
+        assert!(!surfaces.record_failure(1));
         assert!(surfaces.next(start).is_ok());
         surfaces.redraw_now(start);
         assert!(surfaces.next(start).is_ok());
-        surfaces.forgive(1);
-        assert!(!surfaces.strike(1), "it was told of already");
-        surfaces.strike(1);
+        surfaces.record_success(1);
+        assert!(!surfaces.record_failure(1), "it was told of already");
+        surfaces.record_failure(1);
         surfaces.redraw_now(start);
         assert!(surfaces.next(start).is_ok());
-        surfaces.strike(1);
+        surfaces.record_failure(1);
         surfaces.redraw_now(start);
         assert_eq!(surfaces.next(start), Err(None));
     }

@@ -42,7 +42,7 @@ pub(super) fn compact(app: &mut App, argument: &str) {
 /// `/reload`
 pub(super) fn reload(app: &mut App, _argument: &str) {
     if !app.session.is_idle() {
-        app.tell(
+        app.notify(
             NoticeLevel::Warning,
             "Wait until the work under way is done, then reload",
         );

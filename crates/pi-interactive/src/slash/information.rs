@@ -14,8 +14,8 @@ pub(super) fn name(app: &mut App, argument: &str) {
     let name = name.trim().to_owned();
     if name.is_empty() {
         match app.session.session_name() {
-            Some(name) => app.tell(NoticeLevel::Info, format!("The session's name: {name}")),
-            None => app.tell(
+            Some(name) => app.notify(NoticeLevel::Info, format!("The session's name: {name}")),
+            None => app.notify(
                 NoticeLevel::Info,
                 "The session has no name; /name followed by one gives it one",
             ),
@@ -41,7 +41,7 @@ pub(super) fn session(app: &mut App, _argument: &str) {
     app.spawn_blocking(
         move || session_report(&session, &version),
         |app, report| match report {
-            Ok(report) => app.tell(NoticeLevel::Info, report),
+            Ok(report) => app.notify(NoticeLevel::Info, report),
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         },
     );

@@ -11,10 +11,10 @@ use crate::blocks::{CostNotice, Summarized};
 use crate::footer::short_count;
 
 /// Misses below both of these are not worth a line.
-const TOKENS_WORTH_TELLING: u64 = 20_000;
-const DOLLARS_WORTH_TELLING: f64 = 0.1;
+const MIN_REPORTED_TOKENS: u64 = 20_000;
+const MIN_REPORTED_DOLLARS: f64 = 0.1;
 /// Less is no amount to mention.
-const LEAST_DOLLARS: f64 = 0.01;
+const MIN_DOLLARS: f64 = 0.01;
 /// How long the usual cache lives without being read.
 const CACHE_LIFETIME: Duration = Duration::from_mins(5);
 /// What entries of usage are called that kept a cache warm.
@@ -25,14 +25,14 @@ const DROPPED: &str = "thinking_dropped";
 
 /// Follows what requests cost.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Costs {
+pub(super) struct CostTracker {
     models: Option<Models>,
     cache: PromptCache,
     /// Thoughts that the answer before told of as dropped.
     dropped: usize,
 }
 
-impl Costs {
+impl CostTracker {
     /// Starts with a conversation of which nothing is known.
     pub(super) fn priced_by(models: &Models) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Costs {
     }
 
     /// Starts again with the same prices.
-    pub(super) fn anew(&self) -> Self {
+    pub(super) fn reset(&self) -> Self {
         Self {
             models: self.models.clone(),
             ..Self::default()
@@ -50,14 +50,14 @@ impl Costs {
     }
 
     /// Takes the next answer.
-    pub(super) fn answered(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
+    pub(super) fn on_answer(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
         let models = self.models.as_ref();
         let read_rate = |provider: &str, model: &str| {
             let model = models.and_then(|models| models.model(provider, model));
             model.map_or(0.0, |model| model.cost.rates.cache_read)
         };
         let miss = self.cache.answered(answer, read_rate);
-        let before = std::mem::replace(&mut self.dropped, dropped_thoughts(answer));
+        let before = std::mem::replace(&mut self.dropped, dropped_thinking(answer));
         let dropped = (self.dropped > before).then(|| {
             let thoughts = match self.dropped {
                 1 => "1 thought".to_owned(),
@@ -65,12 +65,12 @@ impl Costs {
             };
             format!("The provider left out {thoughts} of earlier answers")
         });
-        let texts = miss.and_then(told).into_iter().chain(dropped);
+        let texts = miss.and_then(miss_notice).into_iter().chain(dropped);
         texts.map(warning).collect()
     }
 
     /// Takes a summary that stands for what was before.
-    pub(super) fn summarized(
+    pub(super) fn on_summary(
         &mut self,
         what: Summarized,
         usage: Option<&Usage>,
@@ -90,7 +90,11 @@ impl Costs {
     }
 
     /// Takes a request nobody made by hand.
-    pub(super) fn warmed(&mut self, entry: &Entry, usage: &UsageEntry) -> Option<CostNotice> {
+    pub(super) fn on_cache_warm(
+        &mut self,
+        entry: &Entry,
+        usage: &UsageEntry,
+    ) -> Option<CostNotice> {
         self.cache.follow(entry, |_, _| 0.0);
         if usage.kind != WARMING {
             return None;
@@ -117,8 +121,8 @@ fn warning(text: String) -> CostNotice {
 }
 
 /// Says what a miss cost, if that is worth a line.
-fn told(miss: CacheMiss) -> Option<String> {
-    if miss.tokens < TOKENS_WORTH_TELLING && miss.cost < DOLLARS_WORTH_TELLING {
+fn miss_notice(miss: CacheMiss) -> Option<String> {
+    if miss.tokens < MIN_REPORTED_TOKENS && miss.cost < MIN_REPORTED_DOLLARS {
         return None;
     }
     let why = if miss.model_changed {
@@ -136,13 +140,13 @@ fn told(miss: CacheMiss) -> Option<String> {
 }
 
 fn amount(dollars: f64) -> String {
-    if dollars < LEAST_DOLLARS {
+    if dollars < MIN_DOLLARS {
         return String::new();
     }
     format!(" (about ${dollars:.2})")
 }
 
-fn dropped_thoughts(answer: &AssistantMessage) -> usize {
+fn dropped_thinking(answer: &AssistantMessage) -> usize {
     let reports = answer.diagnostics.iter().flatten();
     let changes = reports
         .filter(|report| report.kind == TRANSFORMATIONS)
@@ -176,22 +180,22 @@ mod tests {
 
     #[test]
     fn a_miss_says_how_much_and_why() {
-        let mut costs = Costs::default();
-        assert_eq!(texts(costs.answered(&answer("m", 0, 100_000, 0))), [""; 0]);
+        let mut costs = CostTracker::default();
+        assert_eq!(texts(costs.on_answer(&answer("m", 0, 100_000, 0))), [""; 0]);
         assert_eq!(
-            texts(costs.answered(&answer("m", 0, 100_000, 1))),
+            texts(costs.on_answer(&answer("m", 0, 100_000, 1))),
             ["Cache miss: 100k tokens were paid for again (about $0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("m", 0, 100_000, 13))),
+            texts(costs.on_answer(&answer("m", 0, 100_000, 13))),
             ["Cache miss after 12 idle minutes: 100k tokens were paid for again (about $0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("n", 0, 100_000, 13))),
+            texts(costs.on_answer(&answer("n", 0, 100_000, 13))),
             ["Cache miss, another model answers: 100k tokens were paid for again (about $0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("n", 95_000, 10_000, 13))),
+            texts(costs.on_answer(&answer("n", 95_000, 10_000, 13))),
             [""; 0],
             "too little to tell"
         );
@@ -199,20 +203,20 @@ mod tests {
 
     #[test]
     fn a_summary_says_what_it_took_and_the_next_prompt_is_no_miss() {
-        let mut costs = Costs::default();
+        let mut costs = CostTracker::default();
         let first = answer("m", 0, 100_000, 0);
-        costs.answered(&first);
-        let notice = costs.summarized(Summarized::Branch, Some(&first.usage));
+        costs.on_answer(&first);
+        let notice = costs.on_summary(Summarized::Branch, Some(&first.usage));
         assert_eq!(
             notice.map(|notice| notice.text),
             Some("The summary of the branch took 100k tokens".to_owned())
         );
-        assert_eq!(texts(costs.answered(&answer("m", 0, 30_000, 1))), [""; 0]);
+        assert_eq!(texts(costs.on_answer(&answer("m", 0, 30_000, 1))), [""; 0]);
     }
 
     #[test]
     fn thoughts_a_provider_drops_are_told_once() {
-        let mut costs = Costs::default();
+        let mut costs = CostTracker::default();
         let mut answer = answer("m", 0, 0, 0);
         answer.diagnostics = serde_json::from_value(json!([{
             "type": TRANSFORMATIONS,
@@ -220,9 +224,9 @@ mod tests {
         }]))
         .unwrap();
         assert_eq!(
-            texts(costs.answered(&answer)),
+            texts(costs.on_answer(&answer)),
             ["The provider left out 2 thoughts of earlier answers"]
         );
-        assert_eq!(texts(costs.answered(&answer)), [""; 0]);
+        assert_eq!(texts(costs.on_answer(&answer)), [""; 0]);
     }
 }

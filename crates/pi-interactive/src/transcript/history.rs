@@ -8,16 +8,16 @@ use pi_runtime::ComponentId;
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
 use pi_tui::Component;
 
-use super::answers::ended_early;
-use super::costs::Costs;
-use super::drawing;
+use super::assistant::ended_early;
+use super::costs::CostTracker;
+use super::extension_rendering;
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CallDrawer, CostBlock, CostNotice, CustomBlock, SkillBlock,
-    SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
+    AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
+    SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
 use crate::extension_ui::ExtensionUiBridge;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// Takes as many ids from the end as are shown at once, and returns them.
 ///
@@ -41,10 +41,10 @@ pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
 }
 
 /// Blocks that are not on the screen yet.
-pub(super) struct History {
-    look: Look,
-    desk: ExtensionUiBridge,
-    blocks: Vec<Made>,
+pub(super) struct HistoryBuilder {
+    ui: UiTheme,
+    bridge: ExtensionUiBridge,
+    blocks: Vec<HistoryBlock>,
     /// Calls without a result, by their id.
     open: HashMap<String, usize>,
     /// Blocks that extensions draw, by their number.
@@ -52,7 +52,7 @@ pub(super) struct History {
 }
 
 /// Blocks for the screen.
-pub(super) struct Finished {
+pub(super) struct HistoryBlocks {
     pub(super) components: Vec<Box<dyn Component>>,
     /// The places of calls without a result.
     pub(super) open: HashMap<String, usize>,
@@ -60,20 +60,20 @@ pub(super) struct Finished {
     pub(super) rows: Vec<(ComponentId, usize)>,
 }
 
-enum Made {
+enum HistoryBlock {
     Call(ToolCallBlock),
     Other(Box<dyn Component>),
 }
 
-impl History {
+impl HistoryBuilder {
     /// Makes blocks of entries; `costs` follows them.
     pub(super) fn of(
         entries: &[Arc<Entry>],
-        look: &Look,
-        desk: &ExtensionUiBridge,
-        costs: &mut Costs,
+        ui: &UiTheme,
+        bridge: &ExtensionUiBridge,
+        costs: &mut CostTracker,
     ) -> Self {
-        let mut history = Self::new(look, desk);
+        let mut history = Self::new(ui, bridge);
         for entry in entries {
             history.add_entry(entry);
             history.add_costs(entry, costs);
@@ -81,20 +81,20 @@ impl History {
         history
     }
 
-    fn add_costs(&mut self, entry: &Entry, costs: &mut Costs) {
+    fn add_costs(&mut self, entry: &Entry, costs: &mut CostTracker) {
         let notices: Vec<CostNotice> = match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.answered(answer),
+            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.on_answer(answer),
             EntryBody::Compaction(compaction) => {
                 let tokens_before = compaction.tokens_before;
                 let summarized = Summarized::Compaction { tokens_before };
-                let notice = costs.summarized(summarized, compaction.usage.as_ref());
+                let notice = costs.on_summary(summarized, compaction.usage.as_ref());
                 notice.into_iter().collect()
             }
             EntryBody::BranchSummary(branch) => {
-                let notice = costs.summarized(Summarized::Branch, branch.usage.as_ref());
+                let notice = costs.on_summary(Summarized::Branch, branch.usage.as_ref());
                 notice.into_iter().collect()
             }
-            EntryBody::Usage(usage) => costs.warmed(entry, usage).into_iter().collect(),
+            EntryBody::Usage(usage) => costs.on_cache_warm(entry, usage).into_iter().collect(),
             _ => return,
         };
         for notice in notices {
@@ -103,10 +103,10 @@ impl History {
     }
 
     /// Starts without blocks.
-    pub(super) fn new(look: &Look, desk: &ExtensionUiBridge) -> Self {
+    pub(super) fn new(ui: &UiTheme, bridge: &ExtensionUiBridge) -> Self {
         Self {
-            look: look.clone(),
-            desk: desk.clone(),
+            ui: ui.clone(),
+            bridge: bridge.clone(),
             blocks: Vec::new(),
             open: HashMap::new(),
             rows: Vec::new(),
@@ -126,13 +126,14 @@ impl History {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
             }
             EntryBody::CustomMessage(custom) if custom.display => {
-                let drawer = drawing::of_message_entry(&self.desk, entry, custom);
+                let renderer = extension_rendering::for_message_entry(&self.bridge, entry, custom);
                 let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                self.add(block.drawn_by(drawer));
+                self.add(block.rendered_by(renderer));
             }
             EntryBody::Custom(custom) => {
-                if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
-                    self.add(CustomBlock::drawn(drawer));
+                if let Some(renderer) = extension_rendering::for_entry(&self.bridge, entry, custom)
+                {
+                    self.add(CustomBlock::drawn(renderer));
                 }
             }
             _ => {}
@@ -146,7 +147,9 @@ impl History {
             AgentMessage::Assistant(answer) => self.add_answer(answer),
             AgentMessage::ToolResult(result) => {
                 let call = self.open.remove(&result.tool_call_id);
-                if let Some(Made::Call(call)) = call.and_then(|index| self.blocks.get_mut(index)) {
+                if let Some(HistoryBlock::Call(call)) =
+                    call.and_then(|index| self.blocks.get_mut(index))
+                {
                     call.end(
                         &result.content,
                         result.details.as_ref(),
@@ -157,9 +160,10 @@ impl History {
             }
             AgentMessage::BashExecution(bash) => self.add(BashExecutionBlock::of(bash)),
             AgentMessage::Custom(custom) if custom.display => {
-                let drawer = drawing::of_message(&self.desk, &custom.custom_type, message);
+                let renderer =
+                    extension_rendering::for_message(&self.bridge, &custom.custom_type, message);
                 let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                self.add(block.drawn_by(drawer));
+                self.add(block.rendered_by(renderer));
             }
             AgentMessage::BranchSummary(branch) => {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
@@ -177,65 +181,65 @@ impl History {
         let text = content.joined_text();
         let Some(call) = SkillCall::read(&text) else {
             if let Some(block) = UserBlock::new(content) {
-                self.add(block.worded_by(drawing::of_texts(&self.desk)));
+                self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
             }
             return;
         };
         self.add(SkillBlock::new(&call));
         if let Some(block) = UserBlock::of_text(call.message) {
-            self.add(block.worded_by(drawing::of_texts(&self.desk)));
+            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
         }
     }
 
     fn add_answer(&mut self, answer: &AssistantMessage) {
-        let block = AnswerBlock::of(answer);
+        let block = AssistantMessageBlock::of(answer);
         if !block.is_blank() {
-            self.add(block.worded_by(drawing::of_texts(&self.desk)));
+            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
         }
-        let given_up = ended_early(answer);
+        let cancel_reason = ended_early(answer);
         for call in answer.tool_calls() {
-            let drawer = drawing::of_call(&self.desk, &call.name, &call.id);
-            let row = drawer.as_ref().map(CallDrawer::id);
+            let renderer = extension_rendering::for_call(&self.bridge, &call.name, &call.id);
+            let row = renderer.as_ref().map(CallRenderer::id);
             self.rows.extend(row.map(|row| (row, self.blocks.len())));
-            let mut block = ToolCallBlock::new(&call.name, &call.arguments).drawn_by(drawer);
-            match &given_up {
-                Some(why) => block.give_up(why),
+            let mut block = ToolCallBlock::new(&call.name, &call.arguments).rendered_by(renderer);
+            match &cancel_reason {
+                Some(why) => block.cancel(why),
                 None => {
                     self.open.insert(call.id.clone(), self.blocks.len());
                 }
             }
-            self.blocks.push(Made::Call(block));
+            self.blocks.push(HistoryBlock::Call(block));
         }
     }
 
     fn add(&mut self, block: impl Block) {
         let row = block.row();
         self.rows.extend(row.map(|row| (row, self.blocks.len())));
-        let view = BlockView::new(block, self.look.clone());
-        self.blocks.push(Made::Other(Box::new(view)));
+        let view = BlockView::new(block, self.ui.clone());
+        self.blocks.push(HistoryBlock::Other(Box::new(view)));
     }
 
     /// Ends the calls that have no result: whatever ran them is gone.
-    pub(super) fn close_calls(&mut self) {
+    pub(super) fn fail_open_calls(&mut self) {
         for (_, index) in self.open.drain() {
-            if let Some(Made::Call(call)) = self.blocks.get_mut(index) {
+            if let Some(HistoryBlock::Call(call)) = self.blocks.get_mut(index) {
                 call.end(&[InputBlock::text("No result was kept.")], None, true, None);
             }
         }
     }
 
     /// Returns the blocks for the screen.
-    pub(super) fn finish(self) -> Finished {
-        let look = self.look;
+    pub(super) fn finish(self) -> HistoryBlocks {
+        let ui = self.ui;
         let components = self
             .blocks
             .into_iter()
             .map(|made| match made {
-                Made::Call(call) => Box::new(BlockView::new(call, look.clone())),
-                Made::Other(component) => component,
+                HistoryBlock::Call(call) => Box::new(BlockView::new(call, ui.clone())),
+                HistoryBlock::Other(component) => component,
             })
             .collect();
-        Finished {
+        HistoryBlocks {
             components,
             open: self.open,
             rows: self.rows,

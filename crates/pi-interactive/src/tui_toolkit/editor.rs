@@ -20,7 +20,7 @@ use super::{Keyboard, member, read, unknown};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct EditorPartOptions {
+pub(super) struct EditorWidgetOptions {
     padding_x: usize,
     autocomplete_max_visible: Option<usize>,
     list: ListPaint,
@@ -28,7 +28,7 @@ pub(super) struct EditorPartOptions {
 
 /// What JavaScript is to be told.
 #[derive(Default)]
-struct Outbox {
+struct PendingEvents {
     events: Vec<Value>,
     questions: Vec<Value>,
     replies: HashMap<u64, CompletionReply>,
@@ -37,26 +37,26 @@ struct Outbox {
 
 /// An outbox that the editor's callbacks share.
 #[derive(Clone, Default)]
-struct SharedOutbox(Arc<Mutex<Outbox>>);
+struct SharedPendingEvents(Arc<Mutex<PendingEvents>>);
 
-impl SharedOutbox {
-    fn lock(&self) -> MutexGuard<'_, Outbox> {
+impl SharedPendingEvents {
+    fn lock(&self) -> MutexGuard<'_, PendingEvents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Passes questions about completions on to JavaScript.
-struct Relay {
-    outbox: SharedOutbox,
+struct CompletionRelay {
+    pending: SharedPendingEvents,
     triggers: Vec<char>,
 }
 
-impl CompletionProvider for Relay {
+impl CompletionProvider for CompletionRelay {
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
-        let mut outbox = self.outbox.lock();
-        outbox.last_question += 1;
-        let id = outbox.last_question;
-        outbox.questions.push(json!({
+        let mut pending = self.pending.lock();
+        pending.last_question += 1;
+        let id = pending.last_question;
+        pending.questions.push(json!({
             "id": id,
             "lines": request.lines,
             "line": request.line,
@@ -65,8 +65,8 @@ impl CompletionProvider for Relay {
         }));
         // Nobody waits for an older answer; dropping its reply outside of the lock would be
         // heard as one that nothing fits, hence they stay until they are stale.
-        outbox.replies.retain(|_, reply| !reply.is_stale());
-        outbox.replies.insert(id, reply);
+        pending.replies.retain(|_, reply| !reply.is_stale());
+        pending.replies.insert(id, reply);
     }
 
     fn trigger_characters(&self) -> Vec<char> {
@@ -75,16 +75,16 @@ impl CompletionProvider for Relay {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct CompletionResponse {
     id: u64,
     #[serde(default)]
-    items: Vec<Item>,
+    items: Vec<SuggestedItem>,
     #[serde(default)]
     prefix: String,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct SuggestedItem {
     value: String,
     #[serde(default)]
     label: Option<String>,
@@ -93,14 +93,14 @@ struct Item {
 }
 
 /// A multi-line editor.
-pub(super) struct EditorPart {
+pub(super) struct EditorWidget {
     editor: Editor,
     keyboard: Keyboard,
-    outbox: SharedOutbox,
+    pending: SharedPendingEvents,
 }
 
-impl EditorPart {
-    pub(super) fn new(keyboard: Keyboard, options: &EditorPartOptions) -> Self {
+impl EditorWidget {
+    pub(super) fn new(keyboard: Keyboard, options: &EditorWidgetOptions) -> Self {
         let defaults = EditorOptions::default();
         let theme = EditorTheme {
             border: Painter::plain(),
@@ -115,19 +115,19 @@ impl EditorPart {
                     .unwrap_or(defaults.max_completions),
             },
         );
-        let outbox = SharedOutbox::default();
-        let told = outbox.clone();
+        let pending = SharedPendingEvents::default();
+        let sender = pending.clone();
         editor.on_event(move |event| {
             let event = match event {
                 EditorEvent::Changed => json!({ "type": "change" }),
                 EditorEvent::Submitted(text) => json!({ "type": "submit", "text": text }),
             };
-            told.lock().events.push(event);
+            sender.lock().events.push(event);
         });
         Self {
             editor,
             keyboard,
-            outbox,
+            pending,
         }
     }
 
@@ -159,10 +159,11 @@ impl EditorPart {
             "setTriggers" => {
                 let triggers: Vec<String> = member(&arguments, "characters")?;
                 let triggers = triggers.iter().filter_map(|text| text.chars().next());
-                self.editor.set_completion_provider(Arc::new(Relay {
-                    outbox: self.outbox.clone(),
-                    triggers: triggers.collect(),
-                }));
+                self.editor
+                    .set_completion_provider(Arc::new(CompletionRelay {
+                        pending: self.pending.clone(),
+                        triggers: triggers.collect(),
+                    }));
             }
             "suggest" => self.suggest(read(arguments)?),
             "tick" => self.editor.tick(Instant::now()),
@@ -195,8 +196,8 @@ impl EditorPart {
         json!({ "line": line, "col": utf16_length(before.unwrap_or_default()) })
     }
 
-    fn suggest(&mut self, answer: Answer) {
-        let reply = self.outbox.lock().replies.remove(&answer.id);
+    fn suggest(&mut self, answer: CompletionResponse) {
+        let reply = self.pending.lock().replies.remove(&answer.id);
         let Some(reply) = reply else {
             return;
         };
@@ -213,16 +214,16 @@ impl EditorPart {
     }
 }
 
-impl KitPart for EditorPart {
+impl KitPart for EditorWidget {
     fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
         let value = self.perform(method, arguments)?;
         let wait = self.editor.next_tick();
         let wait = wait.map(|due| due.saturating_duration_since(Instant::now()));
-        let mut outbox = self.outbox.lock();
+        let mut pending = self.pending.lock();
         Ok(json!({
             "value": value,
-            "events": std::mem::take(&mut outbox.events),
-            "questions": std::mem::take(&mut outbox.questions),
+            "events": std::mem::take(&mut pending.events),
+            "questions": std::mem::take(&mut pending.questions),
             "tick": wait.map(|wait| wait.as_millis()),
             "isCompleting": self.editor.is_completing(),
         }))

@@ -6,14 +6,14 @@ use pi_tui::{
     best_first,
 };
 
+use super::super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::super::field::{point_at_field, prefilled};
 use super::super::hint::Hint;
-use super::super::picker::{Edge, Picked, Picker};
-use super::super::plain::one_line;
-use super::super::sheet::{Hit, Sheet, Weight};
+use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::super::plain_text::one_line;
 use super::LoginOption;
 
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// Providers to choose from.
 pub(super) struct ProviderList {
@@ -32,11 +32,11 @@ impl ProviderList {
             mixed: kinds(AuthKind::OAuth) && kinds(AuthKind::ApiKey),
             options,
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Stop),
+            picker: Picker::new(0, EdgeBehavior::Stop),
             search: prefilled(search),
         };
         list.search.set_focused(true);
-        list.search_again();
+        list.apply_search();
         list
     }
 
@@ -49,7 +49,7 @@ impl ProviderList {
         self.search.set_focused(focused);
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let options = self.options.iter().enumerate();
         self.matching = best_first(options.filter_map(|(index, option)| {
@@ -67,12 +67,12 @@ impl ProviderList {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-    ) -> Result<Picked, InputOutcome> {
+    ) -> Result<PickerEvent, InputOutcome> {
         if let Some(picked) = self.picker.key(event, context) {
             return Ok(picked);
         }
         let outcome = self.search.handle_input(event, context);
-        self.search_again();
+        self.apply_search();
         Err(outcome)
     }
 
@@ -80,30 +80,30 @@ impl ProviderList {
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-    ) -> Result<Picked, bool> {
+    ) -> Result<PickerEvent, bool> {
         match self.picker.mouse(event, hit) {
             Some(picked) => Ok(picked),
             None => Err(point_at_field(&mut self.search, event, hit, context)),
         }
     }
 
-    pub(super) fn paint(&mut self, sheet: &mut Sheet, title: &str, hints: &[Hint]) {
-        sheet.blank();
-        sheet.title(title);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
+    pub(super) fn paint(&mut self, canvas: &mut DialogCanvas, title: &str, hints: &[Hint]) {
+        canvas.blank();
+        canvas.title(title);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
         if self.matching.is_empty() {
             let text = if self.options.is_empty() {
                 "  There is none."
             } else {
                 "  No provider matches."
             };
-            sheet.text(Weight::Content, ColorToken::Muted, text);
+            canvas.text(RowPriority::Content, ColorToken::Muted, text);
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let option = self
@@ -114,18 +114,18 @@ impl ProviderList {
             let mut note = String::new();
             if self.mixed {
                 let kind = format!(" [{}]", kind(option.kind));
-                note.push_str(&sheet.paint(ColorToken::Muted, &kind));
+                note.push_str(&canvas.paint(ColorToken::Muted, &kind));
             }
             let (token, status) = status(option);
-            note.push_str(&sheet.paint(token, &format!(" · {status}")));
+            note.push_str(&canvas.paint(token, &format!(" · {status}")));
             let name = one_line(&option.name);
-            sheet.choice(index, index == self.picker.selected(), &name, &note);
+            canvas.choice(index, index == self.picker.selected(), &name, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
-        sheet.blank();
-        sheet.hints(hints);
+        canvas.blank();
+        canvas.hints(hints);
     }
 }
 

@@ -5,10 +5,10 @@ use pi_tui::{
     truncate_to_width, visible_width,
 };
 
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 /// The keys' column is never wider than this.
-const WIDEST_KEYS: usize = 34;
+const MAX_KEYS_WIDTH: usize = 34;
 
 /// Where actions count, by what their names begin with.
 const SECTIONS: [(&str, &[&str]); 8] = [
@@ -45,12 +45,12 @@ const TYPED: [(&str, &str); 3] = [
 /// The list of keys.
 #[derive(Debug)]
 pub(super) struct Hotkeys {
-    look: Look,
+    ui: UiTheme,
 }
 
 impl Hotkeys {
-    pub(super) fn new(look: Look) -> Self {
-        Self { look }
+    pub(super) fn new(ui: UiTheme) -> Self {
+        Self { ui }
     }
 }
 
@@ -92,15 +92,15 @@ fn sections(keys: &Keybindings) -> Vec<(&'static str, Vec<(String, String)>)> {
 
 impl Component for Hotkeys {
     fn render(&mut self, width: usize) -> Lines {
-        let appearance = self.look.appearance();
-        let sections = sections(&appearance.keys);
+        let ctx = self.ui.context();
+        let sections = sections(&ctx.keys);
         let widest = sections
             .iter()
             .flat_map(|(_, rows)| rows)
             .map(|(keys, _)| visible_width(keys))
             .max()
             .unwrap_or(0);
-        let column = widest.min(WIDEST_KEYS).min(width / 2);
+        let column = widest.min(MAX_KEYS_WIDTH).min(width / 2);
         let ellipsis = Truncation { ellipsis: "…" };
         let mut lines: Vec<String> = Vec::new();
         for (title, rows) in sections {
@@ -109,11 +109,11 @@ impl Component for Hotkeys {
             }
             lines.push(format!(
                 " {}",
-                appearance.style(ColorToken::MdHeading).bold().apply(title)
+                ctx.style(ColorToken::MdHeading).bold().apply(title)
             ));
             for (keys, does) in rows {
                 let keys = truncate_to_width(&keys, column, ellipsis);
-                let keys = appearance.paint(ColorToken::Accent, &pad_to_width(&keys, column));
+                let keys = ctx.paint(ColorToken::Accent, &pad_to_width(&keys, column));
                 lines.push(format!("   {keys}  {does}"));
             }
         }

@@ -10,10 +10,10 @@ const PATTERN_LIMIT: usize = 1 << 20;
 
 /// A query, understood.
 #[derive(Debug)]
-pub(super) enum Query {
+pub(super) enum SessionQuery {
     Empty,
     /// All words and phrases must be there.
-    Words(Vec<Word>),
+    Words(Vec<QueryTerm>),
     /// `re:…` must be found.
     Pattern(RegexMatcher),
     /// `re:…` is no pattern, for this reason.
@@ -22,14 +22,14 @@ pub(super) enum Query {
 
 /// A part of a query.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum QueryTerm {
     /// Letters in this order.
     Fuzzy(String),
     /// Exactly this, whatever the case and the spaces.
     Phrase(String),
 }
 
-impl Query {
+impl SessionQuery {
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(pattern) = text.strip_prefix("re:") {
@@ -78,8 +78,8 @@ impl Query {
                 let mut flat = None;
                 words.iter().try_fold(0.0, |sum, word| {
                     let score = match word {
-                        Word::Fuzzy(letters) => fuzzy_score(letters, &text)?,
-                        Word::Phrase(phrase) => {
+                        QueryTerm::Fuzzy(letters) => fuzzy_score(letters, &text)?,
+                        QueryTerm::Phrase(phrase) => {
                             let flat = flat.get_or_insert_with(|| flatten(&text));
                             distance(flat.find(phrase.as_str())?)
                         }
@@ -112,22 +112,24 @@ fn flatten(text: &str) -> String {
 }
 
 /// Splits a query at spaces, except in quotes; a quote that does not end is none.
-fn words_of(text: &str) -> Vec<Word> {
+fn words_of(text: &str) -> Vec<QueryTerm> {
     if text.matches('"').count() % 2 == 1 {
         let words = text.split_whitespace();
-        return words.map(|word| Word::Fuzzy(word.to_owned())).collect();
+        return words
+            .map(|word| QueryTerm::Fuzzy(word.to_owned()))
+            .collect();
     }
     let mut words = Vec::new();
     for (index, part) in text.split('"').enumerate() {
         if index % 2 == 1 {
             let phrase = flatten(part);
             if !phrase.is_empty() {
-                words.push(Word::Phrase(phrase));
+                words.push(QueryTerm::Phrase(phrase));
             }
         } else {
             words.extend(
                 part.split_whitespace()
-                    .map(|word| Word::Fuzzy(word.to_owned())),
+                    .map(|word| QueryTerm::Fuzzy(word.to_owned())),
             );
         }
     }
@@ -142,8 +144,8 @@ mod tests {
 
     #[test]
     fn words_and_phrases_are_told_apart() {
-        let fuzzy = |text: &str| Word::Fuzzy(text.to_owned());
-        let phrase = |text: &str| Word::Phrase(text.to_owned());
+        let fuzzy = |text: &str| QueryTerm::Fuzzy(text.to_owned());
+        let phrase = |text: &str| QueryTerm::Phrase(text.to_owned());
         assert_eq!(words_of("foo  bar"), [fuzzy("foo"), fuzzy("bar")]);
         assert_eq!(
             words_of(r#"foo "Node  CVE" bar"#),
@@ -155,13 +157,22 @@ mod tests {
 
     #[test]
     fn a_pattern_that_is_none_says_why() {
-        assert!(matches!(Query::parse("re:("), Query::Invalid(_)));
-        assert!(matches!(Query::parse("re: "), Query::Invalid(_)));
         assert!(matches!(
-            Query::parse("re:a{999}{999}{999}"),
-            Query::Invalid(_)
+            SessionQuery::parse("re:("),
+            SessionQuery::Invalid(_)
         ));
-        assert!(matches!(Query::parse("re:^a"), Query::Pattern(_)));
-        assert!(matches!(Query::parse("  "), Query::Empty));
+        assert!(matches!(
+            SessionQuery::parse("re: "),
+            SessionQuery::Invalid(_)
+        ));
+        assert!(matches!(
+            SessionQuery::parse("re:a{999}{999}{999}"),
+            SessionQuery::Invalid(_)
+        ));
+        assert!(matches!(
+            SessionQuery::parse("re:^a"),
+            SessionQuery::Pattern(_)
+        ));
+        assert!(matches!(SessionQuery::parse("  "), SessionQuery::Empty));
     }
 }

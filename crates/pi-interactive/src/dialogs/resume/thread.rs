@@ -7,17 +7,17 @@ use std::sync::Arc;
 use pi_session::listing::SessionInfo;
 
 /// Deeper forks are drawn no further to the right.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// A session with its place in the threads.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct ThreadedSession {
     pub(super) session: Arc<SessionInfo>,
     /// The lines that lead to it.
     pub(super) branch: String,
 }
 
-impl Placed {
+impl ThreadedSession {
     /// Returns a session that stands by itself.
     pub(super) fn alone(session: Arc<SessionInfo>) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Placed {
 }
 
 /// Orders sessions by threads.
-pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
+pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<ThreadedSession> {
     let by_path: HashMap<&Path, usize> = sessions
         .iter()
         .enumerate()
@@ -50,11 +50,11 @@ pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
     }
     let order = preorder(&roots, &children, sessions.len());
     let latest = latest_activity(&order, &children, sessions);
-    let liveliest_first = |list: &mut Vec<usize>| {
+    let most_recent_first = |list: &mut Vec<usize>| {
         list.sort_by_key(|index| std::cmp::Reverse(latest.get(*index).copied()));
     };
-    liveliest_first(&mut roots);
-    children.iter_mut().for_each(liveliest_first);
+    most_recent_first(&mut roots);
+    children.iter_mut().for_each(most_recent_first);
     place(&roots, &children, sessions)
 }
 
@@ -85,8 +85,12 @@ fn latest_activity(
     latest
 }
 
-fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
-    struct Step {
+fn place(
+    roots: &[usize],
+    children: &[Vec<usize>],
+    sessions: &[Arc<SessionInfo>],
+) -> Vec<ThreadedSession> {
+    struct ThreadNode {
         index: usize,
         depth: usize,
         /// What stands before the branches of its children.
@@ -95,13 +99,13 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
     }
     let mut placed = Vec::with_capacity(sessions.len());
     let mut seen = vec![false; sessions.len()];
-    let root = |index: &usize| Step {
+    let root = |index: &usize| ThreadNode {
         index: *index,
         depth: 0,
         lead: String::new(),
         branch: String::new(),
     };
-    let mut stack: Vec<Step> = roots.iter().rev().map(root).collect();
+    let mut stack: Vec<ThreadNode> = roots.iter().rev().map(root).collect();
     while let Some(step) = stack.pop() {
         let Some(session) = sessions.get(step.index) else {
             continue;
@@ -109,12 +113,12 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
         if let Some(seen) = seen.get_mut(step.index) {
             *seen = true;
         }
-        placed.push(Placed {
+        placed.push(ThreadedSession {
             session: Arc::clone(session),
             branch: step.branch,
         });
         let below = children.get(step.index).map_or(&[][..], Vec::as_slice);
-        let deeper = step.depth < DEEPEST;
+        let deeper = step.depth < MAX_DEPTH;
         for (position, index) in below.iter().enumerate().rev() {
             let last = position + 1 == below.len();
             let branch = format!("{}{}", step.lead, if last { "└─ " } else { "├─ " });
@@ -122,7 +126,7 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
             if deeper {
                 lead.push_str(if last { "   " } else { "│  " });
             }
-            stack.push(Step {
+            stack.push(ThreadNode {
                 index: *index,
                 depth: step.depth + 1,
                 lead,
@@ -132,7 +136,7 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
     }
     // Files that name each other as their origin have no root; they must show nevertheless.
     let lost = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
-    placed.extend(lost.map(|(session, _)| Placed::alone(Arc::clone(session))));
+    placed.extend(lost.map(|(session, _)| ThreadedSession::alone(Arc::clone(session))));
     placed
 }
 
@@ -161,7 +165,7 @@ mod tests {
 
     fn shown(sessions: &[Arc<SessionInfo>]) -> Vec<String> {
         let placed = threads(sessions);
-        let line = |placed: &Placed| format!("{}{}", placed.branch, placed.session.id);
+        let line = |placed: &ThreadedSession| format!("{}{}", placed.branch, placed.session.id);
         placed.iter().map(line).collect()
     }
 

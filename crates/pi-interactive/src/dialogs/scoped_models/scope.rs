@@ -57,13 +57,13 @@ impl EnabledModel {
 
 /// What is cycled through.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct ModelScope {
     available: Vec<EnabledModel>,
     /// `None` is all of them, in their own order.
     enabled: Option<Vec<EnabledModel>>,
 }
 
-impl Scope {
+impl ModelScope {
     pub(super) fn new(models: Vec<Arc<Model>>, enabled: Option<Vec<EnabledModel>>) -> Self {
         Self {
             available: models.into_iter().map(offered).collect(),

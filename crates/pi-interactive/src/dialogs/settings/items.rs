@@ -9,43 +9,43 @@ use pi_config::{
 
 use pi_tui::FuzzyQuery;
 
-use super::super::plain::one_line;
-use super::SettingChoices;
+use super::super::plain_text::one_line;
+use super::SettingsDialogOptions;
 use crate::intent::SettingChange;
 use crate::keys;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
 /// A line of the dialog.
 #[derive(Debug)]
-pub(super) struct Setting {
+pub(super) struct SettingItem {
     /// The name documentation uses; it is searched, too.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) description: String,
     /// What it is now, in words.
     pub(super) value: String,
-    pub(super) change: Change,
+    pub(super) change: SettingAction,
 }
 
 /// What can be done with a setting.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum SettingAction {
     /// Go on to the next of these.
     Cycle(Vec<(String, SettingChange)>),
-    Menu(Menu),
+    Menu(SettingMenu),
 }
 
 /// A menu behind a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Menu {
+pub(super) enum SettingMenu {
     Theme,
     /// Thinking levels of single models.
     ModelThinking,
 }
 
-impl Menu {
+impl SettingMenu {
     /// Returns what stands beside the setting.
-    pub(super) fn value(self, choices: &SettingChoices) -> String {
+    pub(super) fn value(self, choices: &SettingsDialogOptions) -> String {
         match self {
             Self::Theme => one_line(&choices.themes.setting),
             Self::ModelThinking => match choices.settings.model_thinking_levels.len() {
@@ -57,10 +57,10 @@ impl Menu {
     }
 }
 
-impl Setting {
+impl SettingItem {
     /// Goes on to the next value and returns the change; nothing if there is none.
     pub(super) fn next(&mut self) -> Option<SettingChange> {
-        let Change::Cycle(values) = &self.change else {
+        let SettingAction::Cycle(values) = &self.change else {
             return None;
         };
         let now = values.iter().position(|(name, _)| *name == self.value);
@@ -88,14 +88,14 @@ fn cycle<T: Copy + PartialEq>(
     value: T,
     values: &[(T, &str)],
     change: impl Fn(T) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     let named = values.iter().find(|(other, _)| *other == value);
-    Setting {
+    SettingItem {
         id,
         label,
         description: String::new(),
         value: named.map_or("", |(_, name)| name).to_owned(),
-        change: Change::Cycle(
+        change: SettingAction::Cycle(
             values
                 .iter()
                 .map(|(value, name)| ((*name).to_owned(), change(*value)))
@@ -109,7 +109,7 @@ fn switch(
     label: &'static str,
     value: bool,
     change: impl Fn(bool) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     cycle(
         id,
         label,
@@ -126,7 +126,7 @@ fn number(
     value: u64,
     values: &[u64],
     change: impl Fn(u64) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     let named: Vec<(u64, String)> = values
         .iter()
         .map(|value| (*value, value.to_string()))
@@ -140,18 +140,23 @@ fn number(
     setting
 }
 
-fn menu(id: &'static str, label: &'static str, menu: Menu, choices: &SettingChoices) -> Setting {
-    Setting {
+fn menu(
+    id: &'static str,
+    label: &'static str,
+    menu: SettingMenu,
+    choices: &SettingsDialogOptions,
+) -> SettingItem {
+    SettingItem {
         id,
         label,
         description: String::new(),
         value: menu.value(choices),
-        change: Change::Menu(menu),
+        change: SettingAction::Menu(menu),
     }
 }
 
 /// Returns every line of the dialog in order.
-pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec<Setting> {
+pub(super) fn settings(choices: &SettingsDialogOptions, ctx: &RenderContext) -> Vec<SettingItem> {
     let settings = &choices.settings;
     let mut all = vec![
         switch(
@@ -164,9 +169,9 @@ pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec
             "Summarizes the older part of a conversation before it gets too long for the model.",
         ),
     ];
-    all.extend(image_settings(settings, appearance));
+    all.extend(image_settings(settings, ctx));
     all.extend(screen_settings(choices));
-    all.extend(conversation_settings(settings, appearance));
+    all.extend(conversation_settings(settings, ctx));
     all.extend(startup_settings(settings));
     all.extend([
         cycle(
@@ -205,22 +210,22 @@ pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec
         menu(
             "model-thinking",
             "Thinking by model",
-            Menu::ModelThinking,
+            SettingMenu::ModelThinking,
             choices,
         )
         .about("Thinking levels that single models begin with, whatever the default is."),
     ]);
     all.extend(fullscreen_settings(settings));
     all.push(
-        menu("theme", "Theme", Menu::Theme, choices)
+        menu("theme", "Theme", SettingMenu::Theme, choices)
             .about("Colors of everything, with a preview; can follow a light or dark terminal."),
     );
     all
 }
 
-fn image_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> {
+fn image_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> {
     let mut all = Vec::new();
-    if appearance.capabilities.images.is_some() {
+    if ctx.capabilities.images.is_some() {
         all.extend([
             switch(
                 "show-images",
@@ -265,7 +270,7 @@ fn image_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> 
     all
 }
 
-fn screen_settings(choices: &SettingChoices) -> Vec<Setting> {
+fn screen_settings(choices: &SettingsDialogOptions) -> Vec<SettingItem> {
     let settings = &choices.settings;
     vec![
         switch(
@@ -316,12 +321,12 @@ fn screen_settings(choices: &SettingChoices) -> Vec<Setting> {
     ]
 }
 
-fn conversation_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> {
+fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> {
     const DELIVERY: [(DeliveryMode, &str); 2] = [
         (DeliveryMode::OneAtATime, "one at a time"),
         (DeliveryMode::All, "all at once"),
     ];
-    let follow_up = match appearance.key(keys::MESSAGE_FOLLOW_UP) {
+    let follow_up = match ctx.key(keys::MESSAGE_FOLLOW_UP) {
         key if key.is_empty() => "a follow-up".to_owned(),
         key => format!("a follow-up ({key})"),
     };
@@ -375,7 +380,7 @@ fn conversation_settings(settings: &Settings, appearance: &Appearance) -> Vec<Se
     ]
 }
 
-fn idle_timeout(settings: &Settings) -> Setting {
+fn idle_timeout(settings: &Settings) -> SettingItem {
     const CHOICES: [(u64, &str); 5] = [
         (30_000, "30 s"),
         (60_000, "1 min"),
@@ -399,7 +404,7 @@ fn idle_timeout(settings: &Settings) -> Setting {
     setting
 }
 
-fn startup_settings(settings: &Settings) -> Vec<Setting> {
+fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
     let quiet = match (settings.quiet_startup(), settings.hide_startup_header()) {
         (true, _) => QuietStartup::All(true),
         (false, true) => QuietStartup::Part(QuietStartupWord::Header),
@@ -452,7 +457,7 @@ fn startup_settings(settings: &Settings) -> Vec<Setting> {
     ]
 }
 
-fn fullscreen_settings(settings: &Settings) -> Vec<Setting> {
+fn fullscreen_settings(settings: &Settings) -> Vec<SettingItem> {
     vec![
         cycle(
             "tui-mode",

@@ -3,44 +3,44 @@
 use pi_config::TreeFilterMode;
 use pi_tui::{Component, InputContext, InputEvent, InputOutcome, action};
 
-use super::super::outbox::Outbox;
-use super::super::plain::one_line;
-use super::super::window::Pane;
-use super::{FILTERS, Stage, TreeDialog};
+use super::super::frame::DialogBody;
+use super::super::intent_sink::IntentSink;
+use super::super::plain_text::one_line;
+use super::{FILTERS, TreeDialog, TreeMode};
 use crate::keys;
 
 impl TreeDialog {
     /// Handles an event while something is asked; returns whether it is.
-    pub(super) fn handle_stage(
+    pub(super) fn handle_mode(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        let mut inner = Outbox::default();
-        match &mut self.stage {
-            Stage::Choosing => return false,
-            Stage::Summary { question, .. } => {
+        let mut inner = IntentSink::default();
+        match &mut self.mode {
+            TreeMode::Choosing => return false,
+            TreeMode::Summary { question, .. } => {
                 question.handle(event, context, &mut inner);
             }
-            Stage::Instructions { editor, .. } => {
+            TreeMode::Instructions { editor, .. } => {
                 editor.handle(event, context, &mut inner);
             }
-            Stage::Naming { node, field } => {
+            TreeMode::Naming { node, field } => {
                 let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
                 if means(action::SELECT_CONFIRM) {
                     let (node, name) = (*node, field.value().to_owned());
-                    self.stage = Stage::Choosing;
-                    self.name(node, &name, outbox);
+                    self.mode = TreeMode::Choosing;
+                    self.name(node, &name, sink);
                 } else if means(action::SELECT_CANCEL) {
-                    self.stage = Stage::Choosing;
+                    self.mode = TreeMode::Choosing;
                 } else {
                     field.handle_input(event, context);
                 }
                 return true;
             }
         }
-        self.settle_answers(&mut inner, outbox);
+        self.settle_answers(&mut inner, sink);
         true
     }
 
@@ -49,7 +49,7 @@ impl TreeDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let InputEvent::Key(key) = event else {
             return false;
@@ -64,7 +64,7 @@ impl TreeDialog {
         } else if means(action::EDITOR_CURSOR_RIGHT) {
             self.picker.page_down();
         } else if means(keys::MESSAGE_COPY) {
-            self.copy(outbox);
+            self.copy(sink);
         } else if means(keys::TREE_FILTER_DEFAULT) {
             self.show(TreeFilterMode::Default);
         } else if means(keys::TREE_FILTER_NO_TOOLS) {

@@ -9,7 +9,7 @@ use pi_session::SessionTree;
 
 /// An entry that shows.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct TreeRow {
     /// Its place in the session's tree.
     pub(super) node: usize,
     /// The row of the nearest entry above that shows.
@@ -33,8 +33,8 @@ pub(super) struct Row {
 /// The rows that show.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    rows: Vec<Row>,
-    several_roots: bool,
+    rows: Vec<TreeRow>,
+    has_multiple_roots: bool,
 }
 
 /// Returns every entry, parents before children, the branch to `leaf` before others.
@@ -70,7 +70,7 @@ impl Outline {
         folded: &HashSet<usize>,
         mut shows: impl FnMut(usize) -> bool,
     ) -> Self {
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<TreeRow> = Vec::new();
         // By node: the row it has, or that of the nearest one above; and whether it is folded away.
         let mut row_of: Vec<Option<usize>> = vec![None; tree.nodes.len()];
         let mut away = vec![false; tree.nodes.len()];
@@ -84,7 +84,7 @@ impl Outline {
             }
             let above = parent.and_then(|parent| row_of.get(parent).copied().flatten());
             let row = if !inside && shows(*node) {
-                rows.push(Row::new(*node, above));
+                rows.push(TreeRow::new(*node, above));
                 Some(rows.len() - 1)
             } else {
                 above
@@ -95,7 +95,7 @@ impl Outline {
         }
         let mut outline = Self {
             rows,
-            several_roots: false,
+            has_multiple_roots: false,
         };
         outline.count_children();
         outline.join();
@@ -119,7 +119,7 @@ impl Outline {
                 *last = Some(index);
             }
         }
-        self.several_roots = roots.len() > 1;
+        self.has_multiple_roots = roots.len() > 1;
         for last in last_child
             .into_iter()
             .flatten()
@@ -137,8 +137,8 @@ impl Outline {
             let above = parent.and_then(|parent| Some((parent, self.rows.get(parent)?)));
             let (indent, branches, joined, joint) = match above {
                 None => {
-                    let indent = usize::from(self.several_roots);
-                    (indent, self.several_roots, false, None)
+                    let indent = usize::from(self.has_multiple_roots);
+                    (indent, self.has_multiple_roots, false, None)
                 }
                 Some((place, parent)) => {
                     let several = parent.children > 1;
@@ -163,7 +163,7 @@ impl Outline {
         self.rows.len()
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Row> {
+    pub(super) fn get(&self, index: usize) -> Option<&TreeRow> {
         self.rows.get(index)
     }
 
@@ -223,8 +223,8 @@ impl Outline {
         cells.into_iter().collect()
     }
 
-    fn steps(&self, row: &Row) -> usize {
-        row.indent - usize::from(self.several_roots && row.indent > 0)
+    fn steps(&self, row: &TreeRow) -> usize {
+        row.indent - usize::from(self.has_multiple_roots && row.indent > 0)
     }
 
     /// Returns where the branch that holds a row begins, going up; the next one if it is there.
@@ -256,7 +256,7 @@ impl Outline {
     }
 }
 
-impl Row {
+impl TreeRow {
     fn new(node: usize, parent: Option<usize>) -> Self {
         Self {
             node,

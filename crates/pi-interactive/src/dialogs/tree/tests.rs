@@ -5,18 +5,16 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dialogs::testing::{
-    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
-};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
 const NOW: i64 = 1_772_700_000_000;
 
 /// A tree of entries: id, parent, and the entry's own fields.
-struct Garden {
+struct TestTree {
     entries: Vec<Entry>,
 }
 
-impl Garden {
+impl TestTree {
     fn new() -> Self {
         Self {
             entries: Vec::new(),
@@ -91,19 +89,19 @@ impl Garden {
         SessionTree { nodes, roots }
     }
 
-    fn choices(self, leaf: &str) -> TreeChoices {
+    fn choices(self, leaf: &str) -> TreeDialogOptions {
         let tree = self.tree();
         let entries: HashMap<EntryId, Arc<Entry>> = self
             .entries
             .into_iter()
             .map(|entry| (entry.id.clone(), Arc::new(entry)))
             .collect();
-        TreeChoices {
+        TreeDialogOptions {
             tree,
             leaf: Some(EntryId::from(leaf)),
             selected: None,
             filter: TreeFilterMode::Default,
-            summary: SummaryQuestion::Asked,
+            summary: SummaryQuestion::Ask,
             read: Box::new(move |id| entries.get(id).cloned()),
             now_ms: NOW,
             zone: TimeZone::UTC,
@@ -111,8 +109,8 @@ impl Garden {
     }
 }
 
-fn garden() -> Garden {
-    Garden::new()
+fn test_tree() -> TestTree {
+    TestTree::new()
         .user("1", None, "plan a garden")
         .says("2", "1", "Shall it have dahlias?")
         .user("3", Some("2"), "yes, dahlias")
@@ -142,111 +140,108 @@ fn garden() -> Garden {
         )
 }
 
-fn stage() -> Terminal<Window<TreeDialog>> {
-    let look = Look::for_tests();
-    Terminal::new(
-        &look,
-        TreeDialog::open(look.clone(), garden().choices("12")),
-    )
+fn tester() -> DialogTester<DialogFrame<TreeDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree().choices("12")))
 }
 
 #[test]
 fn the_branch_one_is_on_comes_first() {
-    insta::assert_snapshot!(stage().screen());
+    insta::assert_snapshot!(tester().screen());
 }
 
 #[test]
 fn filters_show_other_parts() {
-    let mut stage = stage();
-    let count = |stage: &mut Terminal<Window<TreeDialog>>| {
-        let screen = stage.screen();
+    let mut tester = tester();
+    let count = |tester: &mut DialogTester<DialogFrame<TreeDialog>>| {
+        let screen = tester.screen();
         let line = screen
             .lines()
             .find(|line| line.contains('/') && line.starts_with("   "));
         line.unwrap_or_default().trim().to_owned()
     };
-    assert_eq!(count(&mut stage), "7/11");
-    stage.press("ctrl+t");
-    assert_eq!(count(&mut stage), "6/10 · without tools");
-    stage.press("ctrl+t ctrl+u");
-    assert_eq!(count(&mut stage), "3/5 · your messages");
-    stage.press("ctrl+l");
-    assert_eq!(count(&mut stage), "1/1 · labeled");
-    stage.press("ctrl+a");
-    assert_eq!(count(&mut stage), "3/12 · everything");
-    stage.press("ctrl+o");
-    assert_eq!(count(&mut stage), "3/11");
-    stage.press("shift+ctrl+o shift+ctrl+o");
-    assert_eq!(count(&mut stage), "1/1 · labeled");
-    stage.press("ctrl+d");
-    assert_eq!(count(&mut stage), "3/11");
+    assert_eq!(count(&mut tester), "7/11");
+    tester.press("ctrl+t");
+    assert_eq!(count(&mut tester), "6/10 · without tools");
+    tester.press("ctrl+t ctrl+u");
+    assert_eq!(count(&mut tester), "3/5 · your messages");
+    tester.press("ctrl+l");
+    assert_eq!(count(&mut tester), "1/1 · labeled");
+    tester.press("ctrl+a");
+    assert_eq!(count(&mut tester), "3/12 · everything");
+    tester.press("ctrl+o");
+    assert_eq!(count(&mut tester), "3/11");
+    tester.press("shift+ctrl+o shift+ctrl+o");
+    assert_eq!(count(&mut tester), "1/1 · labeled");
+    tester.press("ctrl+d");
+    assert_eq!(count(&mut tester), "3/11");
 }
 
 #[test]
 fn typing_searches_and_escape_ends_the_search_first() {
-    let mut stage = stage();
-    stage.press("'pond");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("escape");
-    assert!(!stage.is_done());
-    assert!(stage.screen().contains("plan a garden"));
-    stage.press("escape");
-    assert!(stage.is_done());
+    let mut tester = tester();
+    tester.press("'pond");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("escape");
+    assert!(!tester.is_done());
+    assert!(tester.screen().contains("plan a garden"));
+    tester.press("escape");
+    assert!(tester.is_done());
 }
 
 #[test]
 fn branches_fold_and_are_jumped_to() {
-    let mut stage = stage();
-    stage.press("ctrl+left");
+    let mut tester = tester();
+    tester.press("ctrl+left");
     assert!(
-        stage
+        tester
             .screen()
             .contains("→ ├⊟ • [crossroads] user: no, lupins")
     );
-    stage.press("ctrl+left");
-    let screen = stage.screen();
+    tester.press("ctrl+left");
+    let screen = tester.screen();
     assert!(screen.contains("→ ├⊞ • [crossroads]"), "{screen}");
     assert!(!screen.contains("Twelve lupins."), "{screen}");
-    stage.press("ctrl+left");
-    assert!(stage.screen().contains("→ • user: plan a garden"));
-    stage.press("ctrl+left");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("ctrl+right ctrl+right ctrl+right ctrl+right");
-    assert!(stage.screen().contains("→ │"), "{}", stage.screen());
+    tester.press("ctrl+left");
+    assert!(tester.screen().contains("→ • user: plan a garden"));
+    tester.press("ctrl+left");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("ctrl+right ctrl+right ctrl+right ctrl+right");
+    assert!(tester.screen().contains("→ │"), "{}", tester.screen());
 }
 
 #[test]
 fn going_elsewhere_asks_about_a_summary() {
-    let mut stage = stage();
-    stage.press("up up enter");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("escape");
-    assert!(stage.screen().contains("Session tree"));
-    stage.press("enter enter");
+    let mut tester = tester();
+    tester.press("up up enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("escape");
+    assert!(tester.screen().contains("Session tree"));
+    tester.press("enter enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("9"),
             summarize: Summarize::No
         }]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
 fn a_summary_can_have_instructions() {
-    let mut stage = stage();
-    stage.press("up up enter down down enter");
+    let mut tester = tester();
+    tester.press("up up enter down down enter");
     assert!(
-        stage
+        tester
             .screen()
             .contains("What shall the summary pay attention to?")
     );
-    stage.press("escape");
-    assert!(stage.screen().contains("Summarize the branch you leave?"));
-    stage.press("down down enter 'depths enter");
+    tester.press("escape");
+    assert!(tester.screen().contains("Summarize the branch you leave?"));
+    tester.press("down down enter 'depths enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("9"),
             summarize: Summarize::With("depths".to_owned())
@@ -256,14 +251,14 @@ fn a_summary_can_have_instructions() {
 
 #[test]
 fn the_question_can_be_skipped() {
-    let look = Look::for_tests();
-    let mut choices = garden().choices("12");
-    choices.summary = SummaryQuestion::Skipped;
+    let ui = UiTheme::for_tests();
+    let mut choices = test_tree().choices("12");
+    choices.summary = SummaryQuestion::Skip;
     choices.selected = Some(EntryId::from("4"));
-    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), choices));
-    stage.press("enter");
+    let mut tester = DialogTester::new(&ui, TreeDialog::open(ui.clone(), choices));
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("4"),
             summarize: Summarize::No
@@ -273,19 +268,19 @@ fn the_question_can_be_skipped() {
 
 #[test]
 fn an_entry_is_labeled_and_the_label_taken_away() {
-    let mut stage = stage();
-    stage.press("shift+l 'here enter shift+t");
+    let mut tester = tester();
+    tester.press("shift+l 'here enter shift+t");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetLabel {
             entry: EntryId::from("12"),
             label: Some("here".to_owned())
         }]
     );
-    insta::assert_snapshot!(stage.screen());
-    stage.press("shift+l ctrl+u enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("shift+l ctrl+u enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetLabel {
             entry: EntryId::from("12"),
             label: None
@@ -295,60 +290,58 @@ fn an_entry_is_labeled_and_the_label_taken_away() {
 
 #[test]
 fn text_is_copied_whole() {
-    let mut stage = stage();
-    stage.press("ctrl+x");
+    let mut tester = tester();
+    tester.press("ctrl+x");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::CopyText("Twelve lupins.".to_owned())]
     );
-    assert!(!stage.is_done());
-    assert!(stage.screen().contains("Copied."));
+    assert!(!tester.is_done());
+    assert!(tester.screen().contains("Copied."));
 }
 
 #[test]
 fn a_click_chooses() {
-    let mut stage = stage();
-    stage.click("and a pond");
-    assert!(stage.screen().contains("Summarize the branch you leave?"));
+    let mut tester = tester();
+    tester.click("and a pond");
+    assert!(tester.screen().contains("Summarize the branch you leave?"));
 }
 
 #[test]
 fn deep_branches_move_so_that_the_selected_one_can_be_read() {
-    let mut garden = Garden::new().user("0", None, "root");
+    let mut test_tree = TestTree::new().user("0", None, "root");
     for level in 1..30 {
         let parent = (level - 1).to_string();
-        garden = garden
+        test_tree = test_tree
             .user(&level.to_string(), Some(&parent), "deeper")
             .user(&format!("x{level}"), Some(&parent), "aside");
     }
-    let look = Look::for_tests();
-    let dialog = TreeDialog::open(look.clone(), garden.choices("29"));
-    let mut stage = Terminal::sized(&look, dialog, 40, 16);
-    let screen = stage.screen();
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), test_tree.choices("29"));
+    let mut tester = DialogTester::sized(&ui, dialog, 40, 16);
+    let screen = tester.screen();
     let selected = screen.lines().find(|line| line.contains('→')).unwrap();
     assert!(selected.contains("user: deeper"), "{screen}");
 }
 
 #[test]
 fn a_long_conversation_stays_flat_and_quick() {
-    let mut garden = Garden::new().user("0", None, "begin");
+    let mut test_tree = TestTree::new().user("0", None, "begin");
     for index in 1..3_000 {
         let parent = (index - 1).to_string();
-        garden = garden.user(&index.to_string(), Some(&parent), "more");
+        test_tree = test_tree.user(&index.to_string(), Some(&parent), "more");
     }
-    let look = Look::for_tests();
-    let mut stage = Terminal::new(
-        &look,
-        TreeDialog::open(look.clone(), garden.choices("2999")),
-    );
-    assert!(stage.screen().contains(" → • user: more"));
-    stage.press("down");
-    assert!(stage.screen().contains(" → • user: begin"));
+    let ui = UiTheme::for_tests();
+    let mut tester =
+        DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree.choices("2999")));
+    assert!(tester.screen().contains(" → • user: more"));
+    tester.press("down");
+    assert!(tester.screen().contains(" → • user: begin"));
 }
 
 #[test]
 fn text_of_entries_cannot_write_on_the_screen() {
-    let garden = Garden::new()
+    let test_tree = TestTree::new()
         .user("1", None, HOSTILE)
         .says("2", "1", HOSTILE)
         .add(
@@ -356,24 +349,27 @@ fn text_of_entries_cannot_write_on_the_screen() {
             Some("2"),
             &json!({"type": "label", "targetId": "1", "label": HOSTILE}),
         );
-    let look = Look::for_tests();
-    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), garden.choices("2")));
-    insta::assert_snapshot!(stage.screen());
+    let ui = UiTheme::for_tests();
+    let mut tester = DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree.choices("2")));
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
 fn it_fits_any_terminal() {
-    survives_every_size(TreeDialog::open(Look::for_tests(), garden().choices("12")));
-    survives_every_size(TreeDialog::open(
-        Look::for_tests(),
-        Garden::new().choices(""),
+    fits_every_size(TreeDialog::open(
+        UiTheme::for_tests(),
+        test_tree().choices("12"),
+    ));
+    fits_every_size(TreeDialog::open(
+        UiTheme::for_tests(),
+        TestTree::new().choices(""),
     ));
 }
 
 #[test]
 fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
-        TreeDialog::open(look.clone(), garden().choices("12"))
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
+        TreeDialog::open(ui.clone(), test_tree().choices("12"))
     });
 }

@@ -1,0 +1,192 @@
+//! The task that talks to the components of extensions: keys in, lines out, one thing at a time.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use pi_runtime::{ComponentId, DrawError, ExtensionLink};
+use pi_tui::InputEvent;
+use serde_json::Value;
+
+use super::surfaces::{DrawRequest, DrawSubject};
+use super::{DrawOutcome, ExtensionEvent, ExtensionUiBridge};
+
+/// What components are told.
+#[derive(Clone, Debug)]
+pub(crate) enum ComponentTask {
+    /// Something was typed into one.
+    Input { id: ComponentId, data: String },
+    /// The mouse did something inside of one.
+    Mouse { id: ComponentId, event: Value },
+    /// One has the keyboard, or has it no more.
+    Focus { id: ComponentId, focused: bool },
+    /// Something was typed that extensions see before anybody else.
+    Raw(InputEvent),
+    /// The screen has another size.
+    Resized,
+    /// Other colors are in use.
+    ThemeChanged { scheme: &'static str },
+    /// Another branch is checked out.
+    BranchChanged,
+    /// The extension's editor gets another text.
+    SetEditorText(String),
+    /// The extension's editor gets text at its cursor.
+    InsertEditorText(String),
+    /// The extension's editor gets a text for its history.
+    RememberEditorText(String),
+    /// Rows are gone from the screen.
+    ForgetRows(Vec<ComponentId>),
+}
+
+/// What components have not been told yet.
+#[derive(Default)]
+pub(super) struct ComponentTaskQueue {
+    tasks: VecDeque<ComponentTask>,
+    /// When the task under way began.
+    since: Option<Instant>,
+}
+
+impl ComponentTaskQueue {
+    pub(super) fn push(&mut self, task: ComponentTask) {
+        self.tasks.push_back(task);
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+enum NextWork {
+    ComponentTask(ExtensionLink, ComponentTask),
+    Draw(ExtensionLink, DrawRequest),
+}
+
+impl ExtensionUiBridge {
+    /// Talks to components for as long as it is polled.
+    pub(crate) async fn serve(self) {
+        loop {
+            match self.next_work() {
+                Ok(NextWork::ComponentTask(link, task)) => {
+                    self.perform(&link, task).await;
+                    self.state().backlog.since = None;
+                }
+                Ok(NextWork::Draw(link, request)) => self.draw(&link, request).await,
+                Err(Some(pause)) => {
+                    let woken = self.0.tasks.notified();
+                    // Either way it is time to look again.
+                    drop(tokio::time::timeout(pause, woken).await);
+                }
+                Err(None) => self.0.tasks.notified().await,
+            }
+        }
+    }
+
+    /// Returns how long a component has been busy with what it was told.
+    pub(crate) fn busy_for(&self) -> Option<Instant> {
+        self.state().backlog.since
+    }
+
+    fn next_work(&self) -> Result<NextWork, Option<std::time::Duration>> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let link = state.link.clone().ok_or(None)?;
+        if let Some(task) = state.backlog.tasks.pop_front() {
+            state.backlog.since = Some(now);
+            return Ok(NextWork::ComponentTask(link, task));
+        }
+        state
+            .surfaces
+            .next(now)
+            .map(|request| NextWork::Draw(link, request))
+    }
+
+    async fn perform(&self, link: &ExtensionLink, task: ComponentTask) {
+        match task {
+            ComponentTask::Input { id, data } => {
+                link.input(id, &data).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::Mouse { id, event } => {
+                link.mouse(id, event).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::Focus { id, focused } => {
+                link.focus(id, focused).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::Raw(event) => self.forward_raw(link, event).await,
+            ComponentTask::Resized => link.resized().await,
+            ComponentTask::ThemeChanged { scheme } => {
+                link.theme_changed(scheme).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::BranchChanged => {
+                link.branch_changed().await;
+                self.state().surfaces.redraw(Instant::now());
+            }
+            ComponentTask::SetEditorText(text) => {
+                link.set_editor_text(&text).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::InsertEditorText(text) => {
+                link.insert_editor_text(&text).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            ComponentTask::RememberEditorText(text) => link.remember_editor_text(&text).await,
+            ComponentTask::ForgetRows(ids) => link.forget_rows(&ids).await,
+        }
+    }
+
+    /// Shows extensions what was typed; what they leave of it goes on.
+    async fn forward_raw(&self, link: &ExtensionLink, event: InputEvent) {
+        let raw = event.raw();
+        let data = String::from_utf8_lossy(&raw);
+        match link.raw_input(&data).await {
+            None => {}
+            Some(same) if same == data => self.emit(ExtensionEvent::Typed(event)),
+            Some(other) => self.emit(ExtensionEvent::TypedInstead(other)),
+        }
+    }
+
+    async fn draw(&self, link: &ExtensionLink, request: DrawRequest) {
+        let DrawRequest { id, width, subject } = request;
+        let epoch = self.state().epoch;
+        let extension_rendering = match subject {
+            DrawSubject::Component => DrawOutcome::Component(link.draw(id, width).await),
+            DrawSubject::Call(data) => DrawOutcome::Call(link.draw_call(id, width, data).await),
+            DrawSubject::Custom(data) => {
+                DrawOutcome::Custom(link.draw_custom(id, width, data).await)
+            }
+            DrawSubject::TextTransform { parts, shared } => {
+                DrawOutcome::TextTransform(link.transform_markdown(parts, shared).await)
+            }
+        };
+        if self.state().epoch != epoch {
+            return;
+        }
+        match extension_rendering.error() {
+            None => self.state().surfaces.record_success(id),
+            Some(DrawError::Gone) => {}
+            Some(error) => {
+                if self.state().surfaces.record_failure(id) {
+                    link.fail(self.owner(id), "render", error.to_string());
+                }
+            }
+        }
+        self.emit(ExtensionEvent::Drawn {
+            id,
+            width,
+            extension_rendering,
+        });
+    }
+}
+
+impl DrawOutcome {
+    fn error(&self) -> Option<&DrawError> {
+        match self {
+            Self::Component(drawn) => drawn.as_ref().err(),
+            Self::Call(drawn) => drawn.as_ref().err(),
+            Self::Custom(drawn) => drawn.as_ref().err(),
+            Self::TextTransform(texts) => texts.as_ref().err(),
+        }
+    }
+}
