@@ -1,7 +1,7 @@
-//! The program: one loop that joins the terminal, the live session, tasks and timers.
+//! The application: one event loop over the terminal, the live session, tasks and timers.
 //!
-//! Nothing here waits for the session: what takes time runs as a task that ends in a follow-up, a
-//! function the loop calls with the application. What single events mean is in the files below.
+//! The loop never awaits the session. Slow work runs as a task that ends in an [`AppCallback`], which the
+//! loop calls with the application. The submodules handle the individual events.
 
 mod activity;
 mod bash;
@@ -58,19 +58,18 @@ use crate::ui_theme::UiTheme;
 use crate::working::WorkingIndicator;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
 
-/// What is done with the answer to a question.
+/// Called with the answer to the open dialog.
 type AnswerHandler = Box<dyn FnOnce(&mut App, QuestionAnswer) + Send>;
 
-/// What the loop does once a task is over.
+/// Called on the loop when a task is done, or earlier through an [`AppHandle`].
 pub(crate) type AppCallback = Box<dyn FnOnce(&mut App) + Send>;
 
-/// Session events taken in one go, so that keys are looked at in between.
+/// Maximum number of session events handled in a row before input is polled again.
 const BURST: usize = 256;
 
-/// A run that took this long is announced when it ends.
+/// Runs longer than this send a notification when they end.
 const LONG_RUN: Duration = Duration::from_secs(30);
 
-/// The terminal application with a live session.
 pub(crate) struct App {
     pub(crate) options: InteractiveOptions,
     pub(crate) screen: AppScreen,
@@ -84,30 +83,31 @@ pub(crate) struct App {
     tasks: JoinSet<AppCallback>,
     handle: AppHandle,
     task_rx: mpsc::Receiver<AppCallback>,
-    /// The search for sessions under way; dropping it gives it up.
+    /// The session listing in progress; dropping it cancels the listing.
     listing: Option<DropGuard>,
     sign_in: Option<ActiveSignIn>,
-    /// Who waits for the answer of the open dialog.
+    /// Receives the answer of the open dialog.
     pending_answer: Option<AnswerHandler>,
-    /// Who waits for what the user decides about a project.
+    /// Receives the trust decision for a project that is being opened.
     pending_trust: Option<oneshot::Sender<Option<TrustChoice>>>,
     clear_key: DoublePress,
     escape_key: DoublePress,
-    /// The text at the prompt is a shell command.
+    /// Whether the text in the prompt is a shell command.
     is_bash_mode: bool,
-    /// A command of the user runs, or its end has not reached the screen yet.
+    /// Whether a user's shell command is running, or its end has not reached the screen yet.
     shell_running: bool,
-    /// A command that waits for that: what was typed, the command, whether the model does not see it.
+    /// The command to run after that one: the typed text, the command, and whether it is excluded from the
+    /// context.
     next_shell: Option<(String, String, bool)>,
-    /// What was typed during a compaction, to be said after it.
+    /// Messages typed during a compaction, sent when it finishes.
     queued_during_compaction: Vec<(String, Delivery)>,
-    /// The session's usage has been counted; the session goes on counting.
+    /// Whether the usage of the session has been counted once; from then on the session keeps count.
     counted: bool,
-    /// A thread is counting.
+    /// Whether a thread is counting.
     counting: bool,
     has_multiple_providers: bool,
     subscription: bool,
-    /// The warning about extra usage has been told.
+    /// Whether the extra-usage warning has been shown.
     extra_usage_warned: bool,
     theme_problem: Option<String>,
     key_problems: Vec<ConfigDiagnostic>,
@@ -115,21 +115,21 @@ pub(crate) struct App {
     pub(crate) bridge: ExtensionUiBridge,
     pub(crate) extensions: ExtensionState,
     header: HeaderBlocks,
-    /// Talks to the components of extensions.
+    /// Runs the work that extension components receive.
     component_tasks: JoinSet<()>,
-    /// When the run under way began.
+    /// When the current run started.
     run_began: Option<Instant>,
-    /// The full screen shows what left the main one, until the user has read it.
+    /// Whether the full screen shows scrollback because the user scrolled up.
     reading: bool,
-    /// A prompt that nobody could be asked; it comes back when somebody can.
+    /// A prompt that could not be sent because no model is configured; restored once one is.
     unsent_prompt: Option<String>,
-    /// Another program has the terminal.
+    /// Whether another program has the terminal, such as an external editor.
     terminal_suspended: bool,
     suspending: bool,
     leaving: Option<ExitReason>,
 }
 
-/// Why the loop goes on.
+/// Why the loop woke up.
 enum LoopEvent {
     Terminal(RunnerEvent),
     Replaced,
@@ -142,7 +142,7 @@ enum LoopEvent {
     Timer,
 }
 
-/// What an application is made of.
+/// Parts the application is built from.
 pub(crate) struct AppParts {
     pub(crate) options: InteractiveOptions,
     pub(crate) screen: AppScreen,
@@ -152,7 +152,6 @@ pub(crate) struct AppParts {
 }
 
 impl App {
-    /// Puts the parts together.
     pub(crate) fn new(parts: AppParts) -> Self {
         let mut sessions = parts.runtime.sessions();
         let session = sessions.borrow_and_update().clone();
@@ -201,7 +200,7 @@ impl App {
         }
     }
 
-    /// Serves the user until somebody wants to leave.
+    /// Runs the event loop until the user quits or the process is terminated.
     pub(crate) async fn run(mut self) -> Result<ExitReason, InteractiveError> {
         self.begin();
         let reason = loop {
@@ -247,12 +246,12 @@ impl App {
             }
         };
         Ok(tokio::select! {
-            // Keys first: somebody waits for them.
+            // Input first, to keep typing responsive.
             biased;
             event = self.screen.runner().next(), if !self.terminal_suspended => LoopEvent::Terminal(event?),
             Ok(()) = self.sessions.changed() => LoopEvent::Replaced,
             heard = self.link.next() => LoopEvent::Session(heard),
-            // What a task had to say comes before its end.
+            // Messages a task posted come before its completion.
             Some(handle) = self.task_rx.recv() => LoopEvent::Posted(handle),
             Some(done) = self.tasks.join_next() => LoopEvent::Done(done),
             () = bridge.changed() => LoopEvent::Extensions,
@@ -278,7 +277,7 @@ impl App {
             }
             LoopEvent::Done(Ok(callback)) | LoopEvent::Posted(callback) => callback(self),
             LoopEvent::Done(Err(error)) => {
-                tracing::error!(%error, "a task of the screen ended early")
+                tracing::error!(%error, "UI task failed")
             }
             LoopEvent::ThemeFiles => self.reread_themes(),
             LoopEvent::Images(images) => self.convert_images(images),
@@ -299,7 +298,7 @@ impl App {
             ..
         } = self;
         let leave = footer::leave(&session);
-        // The screen is given back first: whatever ends now must not paint any more.
+        // Restore the terminal first: nothing may draw after this.
         let stopped = screen.into_runner().stop(leave);
         drop((link, tasks, component_tasks));
         runtime.shutdown().await;
@@ -307,18 +306,18 @@ impl App {
         Ok(reason)
     }
 
-    /// Leaves the loop.
+    /// Leaves the loop with this reason.
     pub(crate) fn leave(&mut self, reason: ExitReason) {
         self.leaving.get_or_insert(reason);
     }
 
-    /// Runs something beside the loop; its follow-up is called when it is over.
+    /// Spawns a future; `then` runs on the loop when it completes.
     pub(crate) fn spawn<T: Send + 'static>(
         &mut self,
         work: impl Future<Output = T> + Send + 'static,
         then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
-        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
+        // Boxed, so that the task machinery is compiled once and not per future type.
         let task: BoxFuture<'static, AppCallback> = Box::pin(async move {
             let result = work.await;
             Box::new(move |app: &mut Self| then(app, result)) as AppCallback
@@ -326,7 +325,7 @@ impl App {
         self.tasks.spawn(task);
     }
 
-    /// Runs something that blocks on a thread of its own; its follow-up is called when it is over.
+    /// Runs blocking work on its own thread; `then` runs on the loop when it completes.
     pub(crate) fn spawn_blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -339,12 +338,12 @@ impl App {
         self.tasks.spawn_blocking(task);
     }
 
-    /// Returns the mailbox, with which tasks send news before they are over.
+    /// Returns a handle that tasks use to call back before they complete.
     pub(crate) fn handle(&self) -> AppHandle {
         self.handle.clone()
     }
 
-    /// Changes the blocks of the transcript.
+    /// Runs a closure on the transcript and its document.
     pub(crate) fn with_transcript<R>(
         &mut self,
         change: impl FnOnce(&mut Transcript, &mut Document) -> R,
@@ -352,7 +351,7 @@ impl App {
         change(&mut self.transcript, self.screen.document())
     }
 
-    /// Says something in the transcript.
+    /// Adds a notice to the transcript.
     pub(crate) fn notify(&mut self, level: NoticeLevel, text: impl Into<String>) {
         let notice = Notice {
             level,
@@ -361,12 +360,11 @@ impl App {
         self.with_transcript(|transcript, document| transcript.add_notice(document, &notice));
     }
 
-    /// Says what was done.
+    /// Shows a status line; the next one replaces it.
     pub(crate) fn status(&mut self, text: impl Into<String>) {
         self.notify(NoticeLevel::Status, text);
     }
 
-    /// Says what could not be done.
     pub(crate) fn error(&mut self, text: impl Into<String>) {
         self.notify(NoticeLevel::Error, text);
     }

@@ -1,7 +1,7 @@
-//! The blocks of the transcript, one file each.
+//! The transcript blocks, one file each.
 //!
-//! They turn messages and events into lines. When they are made and updated is the business of
-//! [`Transcript`](crate::transcript::Transcript).
+//! They turn messages and events into lines. [`Transcript`](crate::transcript::Transcript) creates and
+//! updates them.
 
 mod assistant;
 mod bash_execution;

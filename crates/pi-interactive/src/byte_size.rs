@@ -1,6 +1,6 @@
-//! Sizes of files as people read them.
+//! File size formatting.
 
-/// Returns a number of bytes in the unit that suits it.
+/// Formats a number of bytes with a suitable unit.
 pub(crate) fn format_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_suits_the_size() {
+    fn the_unit_depends_on_the_size() {
         for (bytes, expected) in [
             (0, "0 B"),
             (1023, "1023 B"),

@@ -1,7 +1,8 @@
-//! Every selector and dialog: made from data, moved by keys and mouse, answered with intents.
+//! Selectors and dialogs: created from data, driven by keys and mouse, answered with intents.
 //!
-//! A dialog is a pane in a window. The window keeps the contract of dialogs and what was painted;
-//! the pane knows what it asks. None of them touches a session, a file or the terminal.
+//! A dialog is a [`DialogBody`] in a [`DialogFrame`]. The frame implements the
+//! [`Dialog`](crate::dialog::Dialog) contract and caches the painted lines; the body has the content. None of
+//! them accesses a session, a file or the terminal.
 
 mod canvas;
 mod countdown;

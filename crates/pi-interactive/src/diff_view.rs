@@ -1,7 +1,6 @@
-//! Changes of a text in color, with marks on the words that differ.
+//! Colored diffs with the differing words highlighted.
 //!
-//! Two sources: the numbered diff an edit reports, and the old and new text of an edit that has not
-//! been made yet.
+//! Two sources: the numbered diff an edit reports, and the old and new text of a pending edit.
 
 use pi_tui::{ColorToken, Style, wrap_text};
 use similar::DiffOp;
@@ -10,14 +9,13 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 use crate::blocks::clean;
 use crate::ui_theme::RenderContext;
 
-/// Longer lines get no marks: finding them would take its time, and nobody would see them.
+/// Longer lines get no word highlights; computing them would be slow.
 const MAX_MARKED_LENGTH: usize = 2_000;
-/// Lines less alike than this are different lines, not changed ones.
+/// Lines less similar than this are treated as different lines, not as changed ones.
 const MIN_SIMILARITY: f32 = 0.3;
-/// Lines that are compared in a preview; the rest is shown as removed and added.
+/// Previews longer than this are shown as fully removed and added, without comparing lines.
 const MAX_COMPARED_LINES: usize = 2_000;
 
-/// What happened to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineChange {
     Kept,
@@ -43,16 +41,15 @@ impl LineChange {
     }
 }
 
-/// A line of a diff.
 #[derive(Debug, PartialEq, Eq)]
 struct DiffRow<'text> {
     change: LineChange,
-    /// The line's number, right-aligned; empty if it has none.
+    /// The line number, right-aligned; empty if there is none.
     number: &'text str,
     text: &'text str,
 }
 
-/// Returns the styles that rows of a diff depend on.
+/// Returns the styles that diff rows depend on, for use as a cache key.
 pub(crate) fn diff_styles(ctx: &RenderContext) -> [Style; 3] {
     [LineChange::Kept, LineChange::Removed, LineChange::Added]
         .map(|change| ctx.style(change.token()))
@@ -65,7 +62,7 @@ pub(crate) fn diff_rows(diff: &str, width: usize, ctx: &RenderContext) -> Vec<St
     paint(&rows, width, ctx)
 }
 
-/// Returns the rows of a change that is yet to be made.
+/// Returns the rows of a pending change.
 pub(crate) fn preview_rows(old: &str, new: &str, width: usize, ctx: &RenderContext) -> Vec<String> {
     let (old, new) = (clean(old), clean(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(&old), lines(&new));
@@ -103,12 +100,12 @@ fn lines(text: &str) -> Vec<&str> {
     text.split('\n').collect()
 }
 
-/// Reads a line of a numbered diff; one of another shape is text.
+/// Parses a line of a numbered diff; lines in another format are plain text.
 fn read(line: &str) -> DiffRow<'_> {
     let plain = DiffRow {
         change: LineChange::Kept,
         number: "",
-        // The gutter takes the place of the first columns.
+        // The gutter replaces the first columns.
         text: line.strip_prefix("  ").unwrap_or(line),
     };
     let change = match line.chars().next() {
@@ -156,7 +153,7 @@ fn paint(rows: &[DiffRow<'_>], width: usize, ctx: &RenderContext) -> Vec<String>
     painted
 }
 
-/// Splits the rows at the front that changed in one way from what follows.
+/// Splits off the leading rows with the same kind of change.
 fn split_run<'rows, 'text>(
     rows: &'rows [DiffRow<'text>],
     change: LineChange,
@@ -168,7 +165,7 @@ fn split_run<'rows, 'text>(
     rows.split_at(end)
 }
 
-/// Returns the texts of both runs, with marks where as many lines were removed as added.
+/// Returns the texts of both runs, with highlights if as many lines were removed as added.
 fn mark_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
     let mut old: Vec<String> = removed.iter().map(|row| row.text.to_owned()).collect();
     let mut new: Vec<String> = added.iter().map(|row| row.text.to_owned()).collect();
@@ -183,7 +180,7 @@ fn mark_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
     old
 }
 
-/// Returns both texts with the words that differ inverted; none if they have too little in common.
+/// Returns both texts with the differing words inverted; `None` if they have too little in common.
 fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
     if old.len().max(new.len()) > MAX_MARKED_LENGTH {
         return None;
@@ -212,8 +209,8 @@ fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
     Some((marked.0.finish(), marked.1.finish()))
 }
 
-/// Returns what stayed and what changed. The algorithm is called by name: a choice of `similar` at run time
-/// would bring all of its algorithms along.
+/// Returns the diff operations. Calls the algorithm directly: selecting one at run time would link all
+/// algorithms of `similar`.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut operations = Compact::new(Replace::new(Capture::new()), old, new);
     let Ok(()) = myers::diff(&mut operations, old, 0..old.len(), new, 0..new.len());
@@ -224,7 +221,7 @@ fn is_equal(operation: &DiffOp) -> bool {
     matches!(operation, DiffOp::Equal { .. })
 }
 
-/// Returns the share of words that both texts have, of all words of both.
+/// Returns the share of words that both texts have in common.
 #[expect(
     clippy::cast_precision_loss,
     reason = "lines that are compared are short"
@@ -235,7 +232,7 @@ fn similarity(operations: &[DiffOp], words: usize) -> f32 {
     2.0 * shared as f32 / words.max(1) as f32
 }
 
-/// Builds a line with marked parts; indentation is never marked.
+/// Builds a line with highlighted parts; leading whitespace is never highlighted.
 #[derive(Default)]
 struct Marker {
     text: String,
@@ -270,7 +267,7 @@ impl Marker {
     }
 }
 
-/// Splits a line into words, gaps and single signs.
+/// Splits a line into words, whitespace runs and single characters.
 fn words(line: &str) -> Vec<&str> {
     #[derive(PartialEq)]
     enum CharClass {
@@ -279,7 +276,7 @@ fn words(line: &str) -> Vec<&str> {
         Single,
     }
     let class = |character: char| match character {
-        // Scripts without spaces between words are compared sign by sign.
+        // Scripts without spaces between words are compared character by character.
         '\u{2e80}'.. => CharClass::Single,
         _ if character.is_alphanumeric() || character == '_' => CharClass::Word,
         _ if character.is_whitespace() => CharClass::Gap,
@@ -302,7 +299,7 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Adds a row; what does not fit goes on below the text, not below the number.
+/// Adds a row; continuation rows are aligned with the text, not with the number.
 fn push(
     painted: &mut Vec<String>,
     row: &DiffRow<'_>,
@@ -332,7 +329,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    /// Returns rows with marks as brackets and without colors.
+    /// Returns rows with highlights as brackets and without colors.
     fn plain(rows: &[String]) -> Vec<String> {
         rows.iter()
             .map(|row| {
@@ -343,11 +340,11 @@ mod tests {
     }
 
     #[test]
-    fn words_that_differ_are_marked_in_pairs_of_lines() {
-        let ui = RenderContext::for_tests();
+    fn differing_words_of_line_pairs_are_highlighted() {
+        let ctx = RenderContext::for_tests();
         let diff = "  1 fn one() {\n- 2    let b = 2;\n+ 2    let b = 22;\n  3 }\n    ...\n-10 // 日本語の行\n+10 // 新しい日本語の行";
         assert_eq!(
-            plain(&diff_rows(diff, 60, &ui)),
+            plain(&diff_rows(diff, 60, &ctx)),
             [
                 "  1 fn one() {",
                 "- 2    let b = [2];",
@@ -361,33 +358,33 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_have_nothing_in_common_are_not_marked() {
-        let ui = RenderContext::for_tests();
-        let rows = diff_rows("-1 abc def\n+1 xyz uvw qrs", 60, &ui);
+    fn unrelated_lines_have_no_highlights() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("-1 abc def\n+1 xyz uvw qrs", 60, &ctx);
         assert_eq!(plain(&rows), ["-1 abc def", "+1 xyz uvw qrs"]);
-        let rows = diff_rows("-1 a b c\n+1 a b d\n+2 new", 60, &ui);
+        let rows = diff_rows("-1 a b c\n+1 a b d\n+2 new", 60, &ctx);
         assert_eq!(plain(&rows), ["-1 a b c", "+1 a b d", "+2 new"]);
     }
 
     #[test]
-    fn long_lines_go_on_below_their_text() {
-        let ui = RenderContext::for_tests();
-        let rows = diff_rows("+ 7 one two three", 12, &ui);
+    fn long_lines_wrap_below_their_text() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("+ 7 one two three", 12, &ctx);
         assert_eq!(plain(&rows), ["+ 7 one two", "    three"]);
     }
 
     #[test]
     fn a_preview_compares_line_by_line() {
-        let ui = RenderContext::for_tests();
-        let rows = preview_rows("a\nb c\n", "a\nb d\nnew\n", 20, &ui);
+        let ctx = RenderContext::for_tests();
+        let rows = preview_rows("a\nb c\n", "a\nb d\nnew\n", 20, &ctx);
         assert_eq!(plain(&rows), ["  a", "- b c", "+ b d", "+ new"]);
-        assert_eq!(plain(&preview_rows("", "x", 20, &ui)), ["+ x"]);
+        assert_eq!(plain(&preview_rows("", "x", 20, &ctx)), ["+ x"]);
     }
 
     #[test]
-    fn foreign_sequences_do_not_pass() {
-        let ui = RenderContext::for_tests();
-        let rows = diff_rows("+1 a\x1b]0;title\x07b\x1b[2Jc", 40, &ui);
+    fn control_sequences_are_removed() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("+1 a\x1b]0;title\x07b\x1b[2Jc", 40, &ctx);
         assert_eq!(plain(&rows), ["+1 abc"]);
         assert!(!rows.concat().contains("\x1b]0"));
     }

@@ -1,18 +1,17 @@
-//! The timing of keys that mean more when pressed twice.
+//! Detects keys pressed twice in quick succession.
 
 use std::time::{Duration, Instant};
 
-/// How quickly the second press must follow.
+/// Maximum time between the two presses.
 const DOUBLE_PRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A key that may be pressed twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DoublePress {
     last: Option<Instant>,
 }
 
 impl DoublePress {
-    /// Notes a press and returns whether it is the second of two.
+    /// Records a press; returns whether it completes a double press.
     pub(crate) fn press(&mut self, now: Instant) -> bool {
         let is_second = self
             .last
@@ -33,7 +32,7 @@ mod tests {
         let mut key = DoublePress::default();
         assert!(!key.press(at(0)));
         assert!(key.press(at(499)));
-        assert!(!key.press(at(600)), "a double press starts anew");
+        assert!(!key.press(at(600)), "a completed double press starts over");
         assert!(!key.press(at(1100)), "too late");
         assert!(key.press(at(1200)));
     }

@@ -1,4 +1,4 @@
-//! Completion that extensions take part in: their commands' arguments, and providers of their own.
+//! Completion by extensions: arguments of their commands, and their completion providers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use crate::extension_ui::{question, select_item};
 
-/// Makes a command of an extension complete its arguments.
+/// Lets an extension complete the arguments of its command.
 pub(crate) fn with_arguments(
     completion: CommandCompletion,
     link: ExtensionLink,
@@ -30,7 +30,7 @@ pub(crate) fn with_arguments(
     })
 }
 
-/// The extensions' provider around the prompt's own.
+/// Wraps the built-in completion provider with the extensions' providers.
 pub(crate) struct ExtensionCompletionProvider {
     link: ExtensionLink,
     own: Arc<dyn CompletionProvider>,
@@ -39,7 +39,7 @@ pub(crate) struct ExtensionCompletionProvider {
 }
 
 impl ExtensionCompletionProvider {
-    /// Asks extensions before the prompt's own provider; they ask that one themselves.
+    /// Extensions are asked first; they call the built-in provider themselves.
     pub(crate) fn new(
         link: ExtensionLink,
         own: Arc<dyn CompletionProvider>,

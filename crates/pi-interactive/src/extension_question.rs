@@ -1,4 +1,4 @@
-//! What extensions ask, as dialogs of ours, and the answers in the extensions' terms.
+//! Dialogs for extension questions, and their answers in the extensions' terms.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::dialogs::{EditorDialog, PromptDialog, QuestionDialog, QuestionOptions
 use crate::intent::QuestionAnswer;
 use crate::ui_theme::UiTheme;
 
-/// Makes the dialog of a question that was asked at this time.
+/// Creates the dialog for a question; `since` is when it was asked.
 pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> Box<dyn Dialog> {
     let question = |title: &str, details: Option<&str>| QuestionOptions {
         title: title.to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> 
     }
 }
 
-/// Returns what an answer means to the extension: its options are known by their text.
+/// Converts an answer for the extension, which identifies options by their text.
 pub(crate) fn given(question: &DialogQuestion, answer: QuestionAnswer) -> DialogAnswer {
     match (answer, question) {
         (QuestionAnswer::Text(text), _) => DialogAnswer::Text(text),

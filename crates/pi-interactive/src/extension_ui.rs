@@ -1,8 +1,8 @@
-//! Where extensions and the screen meet.
+//! Connects extensions to the screen.
 //!
-//! Extensions speak on a thread of their own, the screen on another; neither waits. What extensions want
-//! is noted here as news for the application, what they may know of the screen is kept here for
-//! them, and what their components must be told or asked is work for a task beside both.
+//! Extensions run on their own thread, the screen on another, and neither waits for the other. Requests of
+//! extensions are queued here as events for the application, the screen state visible to extensions is stored
+//! here, and input and draw requests for their components are queued for a separate task.
 
 mod events;
 mod screen;
@@ -36,18 +36,18 @@ use crate::extension_question;
 use crate::intent::{Intent, QuestionAnswer};
 use crate::standalone_dialog::StartupPrompter;
 
-/// The place where extensions and the screen meet; clones are the same place.
+/// The bridge between extensions and the screen; clones share their state.
 #[derive(Clone, Default)]
 pub struct ExtensionUiBridge(Arc<BridgeInner>);
 
 #[derive(Default)]
 struct BridgeInner {
-    /// How to ask before there is an application.
+    /// Shows dialogs before the application runs.
     startup_prompter: Option<StartupPrompter>,
     has_application: AtomicBool,
     state: Mutex<BridgeState>,
     events: Notify,
-    /// Wakes the task that talks to components.
+    /// Wakes the task that serves components.
     tasks: Notify,
 }
 
@@ -59,9 +59,9 @@ struct BridgeState {
     surfaces: Surfaces,
     screen: ScreenKnowledge,
     next_dialog: DialogId,
-    /// Rows of the transcript that were numbered.
+    /// Number of transcript rows with a component ID.
     rows: u64,
-    /// Counts how often other extensions came.
+    /// Incremented whenever other extensions connect.
     epoch: u64,
 }
 
@@ -72,7 +72,8 @@ impl std::fmt::Debug for ExtensionUiBridge {
 }
 
 impl ExtensionUiBridge {
-    /// Makes a desk for the user of this directory and the settings of this run, who can be asked before the application runs.
+    /// Creates a bridge; dialogs that extensions open before the application runs are shown standalone, with
+    /// the settings of this user and run.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
         Self(Arc::new(BridgeInner {
             startup_prompter: Some(StartupPrompter {
@@ -84,18 +85,18 @@ impl ExtensionUiBridge {
         }))
     }
 
-    /// Brings everything to the application from here on.
+    /// Routes everything to the application from here on.
     pub(crate) fn attach_application(&self) {
         self.0.has_application.store(true, Ordering::Relaxed);
     }
 
-    /// Asks on a screen of its own, where the application does not run yet.
+    /// Shows a dialog standalone, if the application is not running yet.
     fn ask_standalone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
         if self.0.has_application.load(Ordering::Relaxed) {
             return None;
         }
         let startup_prompter = self.0.startup_prompter.clone()?;
-        // Nothing counts the time down on that screen.
+        // The standalone screen has no countdown.
         let dialog = ExtensionDialog {
             timeout: None,
             ..dialog.clone()
@@ -113,7 +114,7 @@ impl ExtensionUiBridge {
                     extension_question::given(&dialog.question, answer)
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "nobody could be asked what an extension wants to know");
+                    tracing::warn!(%error, "cannot show the extension dialog");
                     DialogAnswer::Cancelled
                 }
             }
@@ -124,22 +125,20 @@ impl ExtensionUiBridge {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the way to the extensions, if there are any.
+    /// Returns the connection to the extensions, if any are loaded.
     pub(crate) fn link(&self) -> Option<ExtensionLink> {
         self.state().link.clone()
     }
 
-    /// Returns whether there are extensions.
     pub(crate) fn is_connected(&self) -> bool {
         self.state().link.is_some()
     }
 
-    /// Waits until there are news for the application.
+    /// Waits until there are events for the application.
     pub(crate) async fn changed(&self) {
         self.0.events.notified().await;
     }
 
-    /// Returns the news.
     pub(crate) fn take_events(&self) -> Vec<ExtensionEvent> {
         self.state().events.take()
     }
@@ -149,7 +148,7 @@ impl ExtensionUiBridge {
         self.0.events.notify_one();
     }
 
-    /// Has a component told something, in the order in which things are said here.
+    /// Queues a task for the components; tasks run in order.
     pub(crate) fn say(&self, task: ComponentTask) {
         let mut state = self.state();
         if state.link.is_some() {

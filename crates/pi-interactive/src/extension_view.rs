@@ -1,7 +1,6 @@
-//! A component of an extension on the screen: it shows the last lines the extension drew.
+//! A component of an extension; shows the lines the extension drew last.
 //!
-//! Drawing happens elsewhere and takes as long as it takes; here lines are only asked for, kept and
-//! shown.
+//! Drawing is asynchronous: this component only requests, caches and shows lines.
 
 use pi_runtime::{ComponentId, Drawn};
 use pi_tui::{
@@ -13,23 +12,22 @@ use serde_json::{Value, json};
 use crate::extension_ui::{ComponentTask, DrawSubject, ExtensionUiBridge};
 use crate::untrusted_text::fitted_line;
 
-/// A component of an extension.
 #[derive(Debug)]
 pub(crate) struct ExtensionView {
     id: ComponentId,
     bridge: ExtensionUiBridge,
     lines: Lines,
     /// The width the lines were drawn for.
-    drawn_for: Option<usize>,
-    /// The width lines were asked for last.
-    asked_for: Option<usize>,
+    drawn_width: Option<usize>,
+    /// The width lines were last requested for.
+    requested_width: Option<usize>,
     key_release: bool,
     mouse: bool,
     wheel: bool,
     hidden: bool,
-    /// An empty row comes before the lines.
+    /// Whether an empty row precedes the lines.
     blank_before: bool,
-    /// Somebody was told that lines are too wide.
+    /// Whether too wide lines have been reported.
     has_warned: bool,
 }
 
@@ -40,8 +38,8 @@ impl ExtensionView {
             id,
             bridge,
             lines: Lines::empty(),
-            drawn_for: None,
-            asked_for: None,
+            drawn_width: None,
+            requested_width: None,
             key_release,
             mouse: false,
             wheel: false,
@@ -51,30 +49,32 @@ impl ExtensionView {
         }
     }
 
-    /// Returns the same view with an empty row before its lines.
+    /// Adds an empty row before the lines.
     #[must_use]
-    pub(crate) fn after_blank(mut self) -> Self {
+    pub(crate) fn with_blank_before(mut self) -> Self {
         self.blank_before = true;
         self
     }
 
-    /// Returns which component it is.
     pub(crate) fn id(&self) -> ComponentId {
         self.id
     }
 
-    /// Makes room for something else, or comes back.
+    /// Hides the view while something else is shown in its place.
     pub(crate) fn set_hidden(&mut self, hidden: bool) {
         self.hidden = hidden;
     }
 
-    /// Takes lines that were drawn for a width. Returns how many were too wide, the first time.
+    /// Accepts lines drawn for a width. Returns how many were too wide, the first time that happens.
     pub(crate) fn accept(&mut self, width: usize, drawn: &Drawn) -> Option<usize> {
         self.key_release = drawn.key_release;
         self.mouse = drawn.mouse;
         self.wheel = drawn.wheel;
-        // Lines for another width come late; those for this one are on their way.
-        if self.asked_for.is_some_and(|requested| requested != width) {
+        // Lines for an outdated width arrive late; those for the current one are still to come.
+        if self
+            .requested_width
+            .is_some_and(|requested| requested != width)
+        {
             return None;
         }
         let mut too_wide = 0;
@@ -90,7 +90,7 @@ impl ExtensionView {
         if *self.lines != *fitted {
             self.lines = fitted.into();
         }
-        self.drawn_for = Some(width);
+        self.drawn_width = Some(width);
         (too_wide > 0 && !std::mem::replace(&mut self.has_warned, true)).then_some(too_wide)
     }
 }
@@ -100,11 +100,15 @@ impl Component for ExtensionView {
         if self.hidden {
             return Lines::empty();
         }
-        if self.asked_for != Some(width) {
-            self.asked_for = Some(width);
-            self.bridge.want(self.id, width, DrawSubject::Component);
+        if self.requested_width != Some(width) {
+            self.requested_width = Some(width);
+            self.bridge
+                .request_draw(self.id, width, DrawSubject::Component);
         }
-        if self.drawn_for.is_none_or(|drawn_for| drawn_for <= width) {
+        if self
+            .drawn_width
+            .is_none_or(|drawn_width| drawn_width <= width)
+        {
             return self.lines.clone();
         }
         let cut =
@@ -123,8 +127,8 @@ impl Component for ExtensionView {
         InputOutcome::Consumed
     }
 
-    /// The extension hears of it later than an answer is due. What it hears of counts as handled, but for the wheel:
-    /// over a component that does nothing with it the screen shall scroll, so the last turn decides.
+    /// Extensions handle the event asynchronously, so it counts as handled, except for the wheel: a component
+    /// that ignores the wheel must not block scrolling, so its last response decides.
     fn handle_mouse(&mut self, event: &MouseEvent, _context: &InputContext<'_>) -> MouseOutcome {
         let above = usize::from(self.blank_before);
         if !self.mouse || event.row < above {
@@ -137,7 +141,7 @@ impl Component for ExtensionView {
         };
         self.bridge.say(ComponentTask::Mouse {
             id: self.id,
-            event: spelled(&inside),
+            event: mouse_json(&inside),
         });
         let is_wheel = matches!(event.kind, MouseEventKind::Wheel { .. });
         MouseOutcome {
@@ -148,7 +152,7 @@ impl Component for ExtensionView {
     }
 
     fn invalidate(&mut self) {
-        self.asked_for = None;
+        self.requested_width = None;
     }
 
     fn set_focused(&mut self, focused: bool) {
@@ -163,8 +167,8 @@ impl Component for ExtensionView {
     }
 }
 
-/// Spells a mouse event as extensions know it.
-fn spelled(event: &MouseEvent) -> Value {
+/// Serializes a mouse event for extensions.
+fn mouse_json(event: &MouseEvent) -> Value {
     let (kind, clicks, lines) = match event.kind {
         MouseEventKind::Press => ("press", None, None),
         MouseEventKind::Release => ("release", None, None),
@@ -179,7 +183,7 @@ fn spelled(event: &MouseEvent) -> Value {
         MouseButton::Right => "right",
         MouseButton::None => "none",
     };
-    let mut spelled = json!({
+    let mut mouse_json = json!({
         "type": kind,
         "button": button,
         "x": event.column,
@@ -192,13 +196,13 @@ fn spelled(event: &MouseEvent) -> Value {
         "alt": event.modifiers.contains(Modifiers::ALT),
         "ctrl": event.modifiers.contains(Modifiers::CTRL),
     });
-    if let (Some(lines), Some(spelled)) = (lines, spelled.as_object_mut()) {
-        spelled.insert("wheelDelta".to_owned(), lines.into());
+    if let (Some(lines), Some(mouse_json)) = (lines, mouse_json.as_object_mut()) {
+        mouse_json.insert("wheelDelta".to_owned(), lines.into());
     }
-    if let (Some(clicks), Some(spelled)) = (clicks, spelled.as_object_mut()) {
-        spelled.insert("clickCount".to_owned(), clicks.into());
+    if let (Some(clicks), Some(mouse_json)) = (clicks, mouse_json.as_object_mut()) {
+        mouse_json.insert("clickCount".to_owned(), clicks.into());
     }
-    spelled
+    mouse_json
 }
 
 #[cfg(test)]
@@ -219,24 +223,24 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_stay_until_others_arrive() {
+    fn the_last_lines_are_shown_until_new_ones_arrive() {
         let mut view = ExtensionView::new(1, ExtensionUiBridge::default(), false);
         assert_eq!(shown(&mut view, 20), [""; 0]);
         assert_eq!(view.accept(20, &drawn(&["one", "two"])), None);
         assert_eq!(shown(&mut view, 20), ["one", "two"]);
-        assert_eq!(shown(&mut view, 2), ["on", "tw"], "cut until drawn anew");
+        assert_eq!(shown(&mut view, 2), ["on", "tw"], "truncated until redrawn");
         view.accept(20, &drawn(&["late"]));
         assert_eq!(
             shown(&mut view, 2),
             ["on", "tw"],
-            "drawn for a width that is past"
+            "drawn for an outdated width"
         );
         view.accept(2, &drawn(&["ok"]));
         assert_eq!(shown(&mut view, 2), ["ok"]);
     }
 
     #[test]
-    fn lines_that_are_too_wide_are_cut_and_blamed_once() {
+    fn wide_lines_are_truncated_and_reported_once() {
         let mut view = ExtensionView::new(1, ExtensionUiBridge::default(), false);
         view.render(4);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The lines below the editor: where we are, what it cost, which model answers.
+//! The footer: working directory, usage, cost and model.
 
 use pi_session::{ContextUsage, TokenTotals};
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width, visible_width};
@@ -7,58 +7,51 @@ use crate::blocks::clean_line;
 use crate::ui_theme::{RenderContext, UiTheme};
 use crate::untrusted_text::styled_line;
 
-/// Columns between what was used and the model at least.
+/// Minimum columns between the usage numbers and the model.
 const MIN_GAP: usize = 2;
-/// Columns of the model's name that stay as long as there is something else to leave out.
+/// The model name is not cut below this width while other details can be dropped.
 const MIN_MODEL_WIDTH: usize = 12;
-/// Percent of the context above which it is nearly full.
+/// Context usage in percent shown as a warning.
 const NEARLY_FULL: f64 = 70.0;
-/// Percent of the context above which it is as good as full.
+/// Context usage in percent shown as an error.
 const FULL: f64 = 90.0;
 const ELLIPSIS: Truncation<'static> = Truncation { ellipsis: "..." };
 
-/// What the footer says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FooterData {
-    /// The working directory, with the home as `~`.
+    /// The working directory, with the home directory as `~`.
     pub(crate) directory: String,
-    /// The branch that is checked out.
     pub(crate) branch: Option<String>,
     pub(crate) name: Option<String>,
-    /// Tokens used so far.
     pub(crate) tokens: TokenTotals,
-    /// The share of the last prompt that came from the cache, in percent.
+    /// Share of the last prompt read from the cache, in percent.
     pub(crate) cache_hits: Option<f64>,
-    /// What it cost in US dollars.
+    /// In US dollars.
     pub(crate) cost: f64,
-    /// Whether a subscription pays for it.
+    /// Whether a subscription covers the cost.
     pub(crate) subscription: bool,
-    /// How full the context is.
     pub(crate) context: Option<ContextUsage>,
-    /// The model's context window.
+    /// The model's context window in tokens.
     pub(crate) window: u64,
-    /// Whether the session compacts itself.
     pub(crate) auto_compaction: bool,
-    /// The provider, where there are several.
+    /// `None` if only one provider is configured.
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
-    /// The thinking level, if the model thinks.
+    /// `None` if the model has no thinking levels.
     pub(crate) thinking: Option<String>,
-    /// What extensions say, by their key.
+    /// Status texts of extensions, ordered by key.
     pub(crate) statuses: Vec<String>,
 }
 
-/// The footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
     ui: UiTheme,
     data: FooterData,
-    /// An extension shows something in its place.
+    /// An extension's footer is shown instead.
     hidden: bool,
 }
 
 impl Footer {
-    /// Starts with nothing to say.
     pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
             ui,
@@ -67,12 +60,11 @@ impl Footer {
         }
     }
 
-    /// Makes room for what an extension shows, or comes back.
+    /// Hides the footer while an extension shows its own.
     pub(crate) fn set_hidden(&mut self, hidden: bool) {
         self.hidden = hidden;
     }
 
-    /// Says something else.
     pub(crate) fn set_data(&mut self, data: FooterData) {
         self.data = data;
     }
@@ -91,7 +83,7 @@ impl FooterData {
             .collect()
     }
 
-    /// Returns what was used, without how full the context is.
+    /// Returns tokens and cost, without context usage.
     fn usage(&self, detail: FooterDetail) -> String {
         let tokens = [("↑", self.tokens.input), ("↓", self.tokens.output)];
         let cache = [
@@ -122,8 +114,8 @@ impl FooterData {
         parts.join(" ")
     }
 
-    /// Returns how full the context is, and the color that says how bad that is.
-    fn fill(&self, detail: FooterDetail) -> (String, ColorToken) {
+    /// Returns the context usage and its color.
+    fn context_usage(&self, detail: FooterDetail) -> (String, ColorToken) {
         let automatic = if self.auto_compaction && detail >= FooterDetail::Compaction {
             " (auto)"
         } else {
@@ -148,12 +140,12 @@ impl FooterData {
 
     fn numbers(&self, detail: FooterDetail, ctx: &RenderContext) -> String {
         let usage = self.usage(detail);
-        let (fill, token) = self.fill(detail);
+        let (usage_text, token) = self.context_usage(detail);
         let gap = if usage.is_empty() { "" } else { " " };
         format!(
             "{}{}",
             ctx.paint(ColorToken::Dim, &format!("{usage}{gap}")),
-            ctx.paint(token, &fill)
+            ctx.paint(token, &usage_text)
         )
     }
 
@@ -163,8 +155,8 @@ impl FooterData {
         let mut numbers = FooterDetail::ALL
             .map(|detail| self.numbers(detail, ctx))
             .into_iter();
-        let briefest = self.numbers(FooterDetail::Context, ctx);
-        let left = numbers.find(fits).unwrap_or(briefest);
+        let shortest = self.numbers(FooterDetail::Context, ctx);
+        let left = numbers.find(fits).unwrap_or(shortest);
         let left = truncate_to_width(&left, width, ELLIPSIS);
         let right = model.within(width.saturating_sub(visible_width(&left) + MIN_GAP));
         if right.is_empty() {
@@ -176,22 +168,22 @@ impl FooterData {
     }
 }
 
-/// How much the numbers tell; each tells what those before it do.
+/// How much detail the numbers show; each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FooterDetail {
-    /// How full the context is.
+    /// Context usage.
     Context,
-    /// Whether the session compacts itself.
+    /// Whether auto-compaction is on.
     Compaction,
     Cost,
-    /// What went to the model and came back.
+    /// Input and output tokens.
     Tokens,
-    /// What the cache held.
+    /// Cache reads and writes.
     Cache,
 }
 
 impl FooterDetail {
-    /// From the most to the least.
+    /// From most to least detail.
     const ALL: [Self; 5] = [
         Self::Cache,
         Self::Tokens,
@@ -201,11 +193,11 @@ impl FooterDetail {
     ];
 }
 
-/// The model and how it thinks, as far as there is room.
+/// The model with its thinking level, shortened to the available width.
 struct ModelLabel {
     provider: Option<String>,
     model: String,
-    /// With what separates it from the model; empty if the model does not think.
+    /// Includes the separator; empty without thinking levels.
     level: String,
 }
 
@@ -223,12 +215,12 @@ impl ModelLabel {
         }
     }
 
-    /// Returns the columns in which the model can be told from others and its level is whole.
+    /// Returns the width at which the model is still recognizable and its level complete.
     fn least_width(&self) -> usize {
         visible_width(&self.model).min(MIN_MODEL_WIDTH) + visible_width(&self.level)
     }
 
-    /// Returns what fits into `room` columns: the provider goes first, then the end of the model's name.
+    /// Returns what fits into `room` columns: the provider is dropped first, then the end of the model name.
     fn within(&self, room: usize) -> String {
         let Self {
             provider,
@@ -264,14 +256,14 @@ impl Component for Footer {
         let statuses = styled_line(&statuses);
         let mut lines = vec![dim(&data.directory_line()), data.numbers_line(width, &ctx)];
         if !statuses.is_empty() {
-            // Extensions color what they say themselves.
+            // Extensions color their own status texts.
             lines.push(truncate_to_width(&statuses, width, ELLIPSIS).into_owned());
         }
         lines.into()
     }
 }
 
-/// Returns a count in few characters, such as `1.2k`.
+/// Formats a count in few characters, such as `1.2k`.
 pub(crate) fn short_count(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let number = count as f64;
@@ -329,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_its_place_and_foreign_names_are_inert() {
+    fn all_details_are_shown_and_control_sequences_removed() {
         assert_eq!(
             shown(&data(), 90),
             [
@@ -340,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_least_goes_first_when_it_is_narrow() {
+    fn least_important_details_are_dropped_first() {
         let numbers = |data: &FooterData, width| shown(data, width).pop().unwrap();
         let long = FooterData {
             model: Some("alpha-with-a-long-name".to_owned()),
@@ -383,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_context_is_loud_and_an_unknown_one_says_so() {
+    fn context_usage_is_colored_by_level() {
         let token = |percent| {
             let context = ContextUsage {
                 tokens: None,
@@ -394,7 +386,7 @@ mod tests {
                 context: Some(context),
                 ..FooterData::default()
             };
-            data.fill(FooterDetail::Cache)
+            data.context_usage(FooterDetail::Cache)
         };
         assert_eq!(
             token(Some(91.0)),
@@ -405,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_of_extensions_have_a_line_of_their_own() {
+    fn extension_statuses_have_their_own_line() {
         let data = FooterData {
             statuses: vec!["one\ntwo".to_owned(), "three".to_owned()],
             thinking: Some("off".to_owned()),

@@ -1,5 +1,4 @@
-//! What stands at the top of the transcript: the program's name, the most useful keys, and what was
-//! loaded.
+//! The header at the top of the transcript: program name, key hints, loaded resources.
 
 use pi_tui::{ColorToken, Lines, wrap_text};
 
@@ -8,49 +7,45 @@ use crate::blocks::{BlockCanvas, clean, clean_line};
 use crate::keys;
 use crate::ui_theme::RenderContext;
 
-/// What stands before the lines of a list.
 const INDENT: &str = "  ";
 
-/// What the header says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderData {
-    /// The version, as `--version` prints it.
+    /// As printed by `--version`.
     pub(crate) version: String,
-    /// Whether the name and the keys are left out.
+    /// Whether the name and the key hints are omitted.
     pub(crate) quiet: bool,
-    /// Lists of what was loaded, such as skills: a title, the short list, and the full one.
+    /// Loaded resources, such as skills.
     pub(crate) sections: Vec<HeaderSection>,
 }
 
-/// A list in the header.
+/// A list in the header; `names` is the short form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderSection {
     pub(crate) title: String,
     pub(crate) names: Vec<String>,
     /// The long form, one line each.
     pub(crate) details: Vec<String>,
-    /// Whether it tells of problems.
+    /// Whether it lists problems.
     pub(crate) is_problem: bool,
 }
 
-/// The header.
 #[derive(Debug)]
 pub(crate) struct HeaderBlock {
     data: HeaderData,
-    /// An extension shows something in the place of the name and the keys.
+    /// An extension shows a component instead of the name and key hints.
     title_hidden: bool,
     expanded: bool,
     generation: u64,
 }
 
 impl HeaderBlock {
-    /// Makes room for what an extension shows, or shows the name and the keys again.
+    /// Hides or shows the name and key hints.
     pub(crate) fn set_title_hidden(&mut self, title_hidden: bool) {
         self.title_hidden = title_hidden;
         self.generation += 1;
     }
 
-    /// Makes a header.
     pub(crate) fn new(data: HeaderData) -> Self {
         Self {
             data,
@@ -61,40 +56,40 @@ impl HeaderBlock {
     }
 }
 
-/// What the header says about keys, most useful first: the short form, and the long one.
+/// Returns the key hints, most useful first, as short and long forms.
 fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
     let key = |action: &str| ctx.key(action);
     let short = vec![
-        format!("{} stop", key(keys::INTERRUPT)),
-        format!("{} clear, twice exit", key(keys::CLEAR)),
+        format!("{} interrupt", key(keys::INTERRUPT)),
+        format!("{} clear, twice to exit", key(keys::CLEAR)),
         "/ commands".to_owned(),
         "! shell".to_owned(),
         format!("{} more", key(keys::TOOLS_EXPAND)),
     ];
     let with_key = |action: &str, what: &str| format!("{} {what}", ctx.keys(action));
     let long = vec![
-        with_key(keys::INTERRUPT, "stops what is going on"),
-        with_key(keys::CLEAR, "clears the prompt, twice exits"),
-        with_key(keys::EXIT, "exits when the prompt is empty"),
-        with_key(keys::SUSPEND, "suspends to the shell"),
-        with_key(keys::THINKING_CYCLE, "changes how much the model thinks"),
+        with_key(keys::INTERRUPT, "interrupt"),
+        with_key(keys::CLEAR, "clear the prompt, twice to exit"),
+        with_key(keys::EXIT, "exit if the prompt is empty"),
+        with_key(keys::SUSPEND, "suspend to the shell"),
+        with_key(keys::THINKING_CYCLE, "cycle the thinking level"),
         format!(
-            "{}/{} changes the model",
+            "{}/{} cycle models",
             key(keys::MODEL_CYCLE_FORWARD),
             key(keys::MODEL_CYCLE_BACKWARD)
         ),
-        with_key(keys::MODEL_SELECT, "chooses a model from a list"),
-        with_key(keys::TOOLS_EXPAND, "shows or hides details"),
-        with_key(keys::THINKING_TOGGLE, "shows or hides thinking"),
-        with_key(keys::EDITOR_EXTERNAL, "edits the prompt in your editor"),
+        with_key(keys::MODEL_SELECT, "select a model"),
+        with_key(keys::TOOLS_EXPAND, "expand or collapse details"),
+        with_key(keys::THINKING_TOGGLE, "show or hide thinking"),
+        with_key(keys::EDITOR_EXTERNAL, "open the external editor"),
         "/ commands".to_owned(),
-        "! runs a shell command that the model sees".to_owned(),
-        "!! runs one that it does not see".to_owned(),
-        with_key(keys::MESSAGE_FOLLOW_UP, "queues a message for later"),
-        with_key(keys::MESSAGE_DEQUEUE, "takes queued messages back"),
-        with_key(keys::CLIPBOARD_PASTE_IMAGE, "pastes an image"),
+        "! run a shell command".to_owned(),
+        "!! run a shell command without adding it to the context".to_owned(),
+        with_key(keys::MESSAGE_FOLLOW_UP, "queue a follow-up message"),
+        with_key(keys::MESSAGE_DEQUEUE, "edit queued messages"),
+        with_key(keys::CLIPBOARD_PASTE_IMAGE, "paste an image"),
     ];
-    // A hint whose key the user took away begins with a space.
+    // Without a key bound, a hint starts with a space.
     let usable = |hints: Vec<String>| -> Vec<String> {
         hints
             .into_iter()
@@ -216,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_names_the_keys_and_what_was_loaded() {
+    fn the_short_form_lists_keys_and_resources() {
         assert_eq!(
             shown(&mut header(false), 80),
             [
                 "",
                 " pi v1.2.3",
-                " escape stop · ctrl+c clear, twice exit · / commands · ! shell · ctrl+o more",
+                " escape interrupt · ctrl+c clear, twice to exit · / commands · ! shell · ctrl+o more",
                 "",
                 "[Skills]",
                 "  baking, knitting",
@@ -231,16 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn expanded_it_tells_every_key_and_where_things_are() {
+    fn the_long_form_lists_all_keys_and_paths() {
         let mut header = header(false);
         header.set_expanded(true);
         let lines = shown(&mut header, 80);
-        assert!(lines.contains(&" ctrl+p/shift+ctrl+p changes the model".to_owned()));
+        assert!(lines.contains(&" ctrl+p/shift+ctrl+p cycle models".to_owned()));
         assert!(lines.contains(&"  baking  ~/skills/baking".to_owned()));
     }
 
     #[test]
-    fn quiet_it_lists_only_what_was_loaded_and_nothing_breaks_when_it_is_narrow() {
+    fn the_quiet_form_lists_only_resources_at_any_width() {
         assert_eq!(shown(&mut header(true), 80).len(), 3);
         for width in 1..20 {
             shown(&mut header(false), width);

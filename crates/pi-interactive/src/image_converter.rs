@@ -1,7 +1,7 @@
-//! Pictures that have to become PNG before the terminal takes them.
+//! Converts images to PNG for terminals that accept nothing else.
 //!
-//! Whoever shows a picture leaves it here and shows words meanwhile; the application converts it on
-//! another thread and has everything laid out again.
+//! A block queues an image here and shows a text placeholder; the application converts it on another thread
+//! and triggers a new layout.
 
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,13 +12,12 @@ use image::{ImageFormat, ImageReader, Limits};
 use pi_ai::ImageContent;
 use tokio::sync::Notify;
 
-/// Memory for decoding a picture at most.
+/// Memory limit for decoding an image.
 const DECODED_BYTES: u64 = 128 * 1024 * 1024;
 
-/// A picture as PNG in Base64; none if it cannot be one. Unset until somebody has tried.
+/// A Base64-encoded PNG, `None` if conversion failed; unset until conversion has been attempted.
 pub(crate) type ConvertedPng = Arc<OnceLock<Option<String>>>;
 
-/// A picture to convert.
 #[derive(Debug)]
 pub(crate) struct ImageConversion {
     image: Arc<ImageContent>,
@@ -26,13 +25,13 @@ pub(crate) struct ImageConversion {
 }
 
 impl ImageConversion {
-    /// Converts it; takes long for large pictures.
+    /// Converts the image; slow for large ones.
     pub(crate) fn run(self) {
         self.converted.get_or_init(|| to_png(&self.image));
     }
 }
 
-/// Where pictures wait to be converted; clones are the same desk.
+/// Queue of images to convert; clones share the queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImageConverter(Arc<ConversionQueue>);
 
@@ -43,7 +42,7 @@ struct ConversionQueue {
 }
 
 impl ImageConverter {
-    /// Leaves a picture to be converted.
+    /// Queues an image for conversion.
     pub(crate) fn enqueue(&self, image: &Arc<ImageContent>, converted: &ConvertedPng) {
         let mut conversions = self.lock();
         conversions.push(ImageConversion {
@@ -53,7 +52,7 @@ impl ImageConverter {
         self.0.left.notify_one();
     }
 
-    /// Waits for pictures and returns those that were left.
+    /// Waits for queued images and returns them.
     pub(crate) async fn next_batch(&self) -> Vec<ImageConversion> {
         loop {
             let left = std::mem::take(&mut *self.lock());

@@ -1,8 +1,7 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
 //!
-//! [`run`] shows a live session until the user leaves. The layers: blocks and dialogs turn plain data
-//! into lines and keys into intents; the application joins them with the session, the settings and the
-//! terminal.
+//! [`run`] shows a live session until the user quits. Blocks and dialogs turn plain data into lines, and keys
+//! into intents; [`app`] connects them to the session, the settings and the terminal.
 
 mod app;
 mod block;
@@ -68,36 +67,35 @@ use screen::{AppScreen, Dock};
 use theme_selector::ThemeSelector;
 use ui_theme::UiTheme;
 
-/// What the application starts with beside the session.
+/// Startup options besides the session itself.
 #[derive(Debug, Default)]
 pub struct InteractiveOptions {
-    /// The version to show.
     pub version: String,
-    /// What is said to the model at once.
+    /// Prompts sent as soon as the session is on screen.
     pub prompts: Vec<Prompt>,
-    /// Whether everything is listed at the start, whatever the settings say.
+    /// Show the full startup listing regardless of the settings.
     pub verbose: bool,
-    /// Whether the user chooses a session first.
+    /// Open the session picker first.
     pub pick_session: bool,
-    /// Whether services are asked for newer models.
+    /// Fetch current model catalogs from the providers.
     pub refresh_catalogs: bool,
-    /// Tells what is new, as Markdown.
+    /// Returns the changelog as Markdown, for `/changelog`.
     pub changelog: Option<fn() -> String>,
-    /// Whom the runtime asks about projects.
+    /// The prompter that the runtime asks about project trust.
     pub trust: Option<TrustPrompter>,
-    /// Where extensions meet the screen; the one the runtime was given.
+    /// The bridge that was passed to the runtime.
     pub extensions: ExtensionUiBridge,
-    /// Whether this is the very first start.
+    /// Whether pi has never been started before; shows the setup dialog.
     pub first_start: bool,
-    /// What becomes known once something is on the screen, such as newer releases.
+    /// Notices gathered after the first frame, such as newer releases.
     pub startup_notices: Option<StartupNotices>,
 }
 
-/// Work that begins after the first frame; its lines are shown when it is over.
+/// Work that starts after the first frame; the lines it returns are shown as notices.
 pub struct StartupNotices(BoxFuture<'static, Vec<String>>);
 
 impl StartupNotices {
-    /// Shows the lines this work ends with. Nothing of it runs before the first frame.
+    /// Wraps a future. It is not polled before the first frame.
     pub fn new(work: impl Future<Output = Vec<String>> + Send + 'static) -> Self {
         Self(Box::pin(work))
     }
@@ -111,24 +109,23 @@ impl std::fmt::Debug for StartupNotices {
     }
 }
 
-/// Why the application ended.
+/// Why [`run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
     Quit,
-    /// The process was asked to end, or its terminal is gone.
+    /// SIGTERM or SIGHUP was received, or the terminal is gone.
     Terminated,
 }
 
-/// Why the application cannot go on.
+/// Errors that end the application.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InteractiveError {
-    /// The terminal cannot be used.
     #[error(transparent)]
     Terminal(#[from] RunnerError),
 }
 
-/// Shows a live session until the user leaves, then ends it.
+/// Runs the terminal application until the user quits, then shuts the session down.
 pub async fn run(
     runtime: SessionRuntime,
     options: InteractiveOptions,

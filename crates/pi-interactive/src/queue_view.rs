@@ -1,4 +1,4 @@
-//! What waits to be said: steering and follow-ups, above the editor.
+//! Queued steering and follow-up messages, shown above the editor.
 
 use pi_runtime::QueuedTexts;
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
@@ -7,7 +7,6 @@ use crate::blocks::clean_line;
 use crate::keys;
 use crate::ui_theme::UiTheme;
 
-/// The list of waiting messages.
 #[derive(Debug)]
 pub(crate) struct QueueView {
     ui: UiTheme,
@@ -15,7 +14,6 @@ pub(crate) struct QueueView {
 }
 
 impl QueueView {
-    /// Starts empty.
     pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
             ui,
@@ -23,7 +21,6 @@ impl QueueView {
         }
     }
 
-    /// Shows what waits now.
     pub(crate) fn set(&mut self, waiting: QueuedTexts) {
         self.waiting = waiting;
     }
@@ -46,7 +43,7 @@ impl Component for QueueView {
         }
         let ctx = self.ui.context();
         lines.push(format!(
-            " ↳ {} takes them back into the prompt",
+            " ↳ {} to edit queued messages",
             ctx.key(keys::MESSAGE_DEQUEUE)
         ));
         lines.insert(0, String::new());
@@ -66,7 +63,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_waits_is_listed_in_order_and_nothing_else_is() {
+    fn queued_messages_are_listed_in_order() {
         let mut view = QueueView::new(UiTheme::for_tests());
         assert!(view.render(40).is_empty());
         view.set(QueuedTexts {
@@ -81,7 +78,7 @@ mod tests {
                 "",
                 " Steering: turn left",
                 " Follow-up: afterwards",
-                " ↳ alt+up takes them back into the pr...",
+                " ↳ alt+up to edit queued messages",
             ]
         );
     }

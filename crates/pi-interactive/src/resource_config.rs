@@ -1,4 +1,4 @@
-//! `pi config`: the dialog that switches resources, with the terminal for itself.
+//! `pi config`: the standalone dialog that enables and disables resources.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::dialogs::{ResourceEntry, ResourceScope, ResourceToggles, ResourcesDia
 use crate::paths::with_tilde;
 use crate::standalone_dialog::{self, StandaloneOptions};
 
-/// Shows all resources and switches them until the user leaves. It begins with the settings of `scope`.
+/// Lists all resources and toggles them until the user leaves, starting with the settings of `scope`.
 pub async fn configure_resources(
     request: ResourceRequest,
     scope: Scope,
@@ -31,12 +31,12 @@ pub async fn configure_resources(
     };
     let toggles = SettingsToggles::new(request);
     let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), side)) as _;
-    // It switches by itself; there is nothing to answer.
+    // The dialog applies changes itself; there is no answer.
     let _no_answer: Option<()> = standalone_dialog::show(&options, make, |_intent| None).await?;
     Ok(())
 }
 
-/// The settings behind the dialog.
+/// Applies the toggles to the settings files.
 struct SettingsToggles {
     toggles: Switchboard,
     home: Option<PathBuf>,
@@ -52,7 +52,7 @@ impl SettingsToggles {
         }
     }
 
-    /// The resources in the order of the list, each with its number on the board.
+    /// Resources in list order, each with its index in the settings.
     fn sorted(&self, side: ResourceScope) -> Vec<(usize, &ListedResource)> {
         let mut items: Vec<(usize, &ListedResource)> = self
             .toggles
@@ -76,18 +76,18 @@ impl SettingsToggles {
 
     fn group_of(&self, item: &ListedResource) -> String {
         let info = &item.source_info;
-        let whose = match info.scope {
+        let scope = match info.scope {
             SourceScope::Project => "project",
             SourceScope::User | SourceScope::Temporary => "user",
         };
         if info.origin == SourceOrigin::Package {
-            return format!("{} ({whose})", info.source);
+            return format!("{} ({scope})", info.source);
         }
         if info.source != "auto" {
-            return format!("Settings of the {whose}");
+            return format!("Settings ({scope})");
         }
-        let folder = info.base_dir.as_deref().unwrap_or(&self.agent_dir);
-        format!("{} ({whose})", with_tilde(folder, self.home.as_deref()))
+        let directory = info.base_dir.as_deref().unwrap_or(&self.agent_dir);
+        format!("{} ({scope})", with_tilde(directory, self.home.as_deref()))
     }
 }
 
@@ -96,11 +96,11 @@ impl ResourceToggles for SettingsToggles {
         let items = self.sorted(side).into_iter();
         items
             .map(|(_, item)| {
-                let said = match side {
+                let setting = match side {
                     ResourceScope::User => ProjectOverride::Inherit,
                     ResourceScope::Project => self.toggles.project_override(item),
                 };
-                let mark = match (said, item.enabled) {
+                let mark = match (setting, item.enabled) {
                     (ProjectOverride::Load, _) => ToggleState::Loaded,
                     (ProjectOverride::Unload, _) => ToggleState::Unloaded,
                     (ProjectOverride::Inherit, true) => ToggleState::On,
@@ -113,7 +113,7 @@ impl ResourceToggles for SettingsToggles {
                     path: item.source_info.path.to_string_lossy().into_owned(),
                     mark,
                     is_inherited: side == ResourceScope::Project
-                        && said == ProjectOverride::Inherit
+                        && setting == ProjectOverride::Inherit
                         && self.toggles.is_inherited(item),
                 }
             })
@@ -158,17 +158,17 @@ fn kind_label(kind: ResourceKind) -> &'static str {
     }
 }
 
-/// What a resource is called in the list: with its folder where the file's own name says little.
+/// Returns the list name of a resource; includes the directory where the file name is generic.
 fn name_of(item: &ListedResource) -> String {
     let path = &item.source_info.path;
     let name = |path: Option<&Path>| {
         let name = path.and_then(Path::file_name).unwrap_or_default();
         name.to_string_lossy().into_owned()
     };
-    let (file, folder) = (name(Some(path)), name(path.parent()));
+    let (file, directory) = (name(Some(path)), name(path.parent()));
     match item.kind {
-        ResourceKind::Extensions if folder != "extensions" => format!("{folder}/{file}"),
-        ResourceKind::Skills if file == "SKILL.md" => folder,
+        ResourceKind::Extensions if directory != "extensions" => format!("{directory}/{file}"),
+        ResourceKind::Skills if file == "SKILL.md" => directory,
         ResourceKind::Extensions
         | ResourceKind::Skills
         | ResourceKind::Prompts

@@ -1,7 +1,7 @@
-//! The parts of the screen below the transcript, and the dialog that may stand among them.
+//! The screen below the transcript: queue, working indicator, widgets, prompt or dialog, footer.
 //!
-//! From top to bottom: what waits to be said, what is going on, widgets, a dialog or the prompt, more
-//! widgets, the footer.
+//! From top to bottom: queued messages, working indicator, widgets, a dialog or the prompt, more widgets, the
+//! footer.
 
 mod extensions;
 
@@ -24,7 +24,7 @@ use extensions::ExtensionSlots;
 
 pub(crate) use extensions::Side;
 
-/// Where the parts of the dock are.
+/// Blocks of the dock.
 #[derive(Clone, Copy, Debug)]
 struct DockSlots {
     queue: BlockId,
@@ -35,7 +35,6 @@ struct DockSlots {
     footer: BlockId,
 }
 
-/// The screen with its parts.
 #[derive(Debug)]
 pub(crate) struct AppScreen {
     runner: Runner,
@@ -44,12 +43,11 @@ pub(crate) struct AppScreen {
     extensions: ExtensionSlots,
 }
 
-/// Puts the parts into an empty UI.
+/// The dock of a new UI.
 #[derive(Debug)]
 pub(crate) struct Dock(DockSlots);
 
 impl Dock {
-    /// Builds the dock of a UI.
     pub(crate) fn build(tui: &mut Tui, ui: &UiTheme, editor: EditorArea) -> Self {
         let dock = tui.dock_mut();
         let slots = DockSlots {
@@ -66,7 +64,6 @@ impl Dock {
 }
 
 impl AppScreen {
-    /// Joins a running UI with its dock.
     pub(crate) fn new(runner: Runner, dock: &Dock) -> Self {
         Self {
             runner,
@@ -76,27 +73,25 @@ impl AppScreen {
         }
     }
 
-    /// Returns the loop around the UI.
     pub(crate) fn runner(&mut self) -> &mut Runner {
         &mut self.runner
     }
 
-    /// Returns the loop around the UI, to give the terminal back.
+    /// Consumes the screen, to restore the terminal.
     pub(crate) fn into_runner(self) -> Runner {
         self.runner
     }
 
-    /// Returns the UI, to look at it.
     pub(crate) fn peek(&self) -> &Tui {
         self.runner.peek()
     }
 
-    /// Returns the transcript's blocks; a frame follows.
+    /// Returns the transcript's document; a frame follows.
     pub(crate) fn document(&mut self) -> &mut Document {
         self.runner.tui().transcript_mut()
     }
 
-    /// Changes the prompt.
+    /// Runs a closure on the prompt.
     pub(crate) fn with_editor<R: Default>(
         &mut self,
         change: impl FnOnce(&mut EditorArea) -> R,
@@ -105,31 +100,27 @@ impl AppScreen {
         self.with(id, change)
     }
 
-    /// Looks at the prompt.
     pub(crate) fn editor(&self) -> Option<&EditorArea> {
         let component = self.peek().dock().get(self.slots.editor)?;
         (component as &dyn Any).downcast_ref()
     }
 
-    /// Changes the footer.
     pub(crate) fn with_footer(&mut self, change: impl FnOnce(&mut Footer)) {
         let id = self.slots.footer;
         self.with(id, change);
     }
 
-    /// Changes the line that says what is going on.
     pub(crate) fn with_working(&mut self, change: impl FnOnce(&mut WorkingIndicator)) {
         let id = self.slots.working;
         self.with(id, change);
     }
 
-    /// Looks at the line that says what is going on.
     pub(crate) fn working(&self) -> Option<&WorkingIndicator> {
         let component = self.peek().dock().get(self.slots.working)?;
         (component as &dyn Any).downcast_ref()
     }
 
-    /// Changes the widgets of one side of the prompt.
+    /// Runs a closure on the widgets on one side of the prompt.
     pub(crate) fn with_widgets<R: Default>(
         &mut self,
         side: Side,
@@ -142,7 +133,6 @@ impl AppScreen {
         self.with(id, change)
     }
 
-    /// Changes the list of what waits.
     pub(crate) fn with_queue(&mut self, change: impl FnOnce(&mut QueueView)) {
         let id = self.slots.queue;
         self.with(id, change);
@@ -158,7 +148,7 @@ impl AppScreen {
         part.map(change).unwrap_or_default()
     }
 
-    /// Shows a dialog in the place of the prompt; one that was open is closed.
+    /// Shows a dialog in place of the prompt; closes an open one.
     pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
         self.close_dialog();
         dialog.set_rows(self.peek().size().rows);
@@ -172,7 +162,7 @@ impl AppScreen {
         self.update_front();
     }
 
-    /// Takes the dialog away and gives the place and the keyboard back.
+    /// Closes the dialog and restores the prompt and the focus.
     pub(crate) fn close_dialog(&mut self) {
         let Some(id) = self.dialog.take() else {
             return;
@@ -181,19 +171,16 @@ impl AppScreen {
         self.update_front();
     }
 
-    /// Returns whether a dialog is open.
     pub(crate) fn has_dialog(&self) -> bool {
         self.dialog.is_some()
     }
 
-    /// Looks at the dialog.
     pub(crate) fn dialog(&self) -> Option<&dyn Dialog> {
         let component = self.peek().dock().get(self.dialog?)?;
         let frame = (component as &dyn Any).downcast_ref::<DialogSlot>()?;
         Some(frame.0.as_ref())
     }
 
-    /// Changes the dialog.
     pub(crate) fn with_dialog<R: Default>(
         &mut self,
         change: impl FnOnce(&mut dyn Dialog) -> R,
@@ -214,7 +201,7 @@ impl Component for DialogSlot {
     }
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
-        // Keys without a meaning in the dialog must not reach anything behind it.
+        // Keys the dialog does not use must not reach anything behind it.
         self.0.handle_input(event, context);
         InputOutcome::Consumed
     }

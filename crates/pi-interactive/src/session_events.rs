@@ -1,8 +1,8 @@
-//! The way of events from the live session to the screen.
+//! Forwards events from the live session to the screen.
 //!
-//! The session waits for its listeners. A bounded channel keeps the two apart: a burst of deltas is
-//! taken in one go, and a screen that falls behind slows the session down instead of filling memory.
-//! What a request is doing matters in its latest form only and waits for nobody.
+//! The session awaits its listeners. A bounded channel decouples the two: a burst of deltas is handled at
+//! once, and a slow screen applies backpressure to the session instead of filling memory. Of the request
+//! phase only the latest value matters, so it never blocks.
 
 use std::sync::Arc;
 
@@ -11,17 +11,15 @@ use pi_ai::StreamPhase;
 use pi_runtime::{AgentSession, SessionEvent, SessionListener, SessionSubscription};
 use tokio::sync::{mpsc, watch};
 
-/// Events on their way: more than a frame's worth of deltas, far less than a burst could hold.
+/// Channel capacity: more than the deltas of a frame, small enough for backpressure.
 const CAPACITY: usize = 256;
 
-/// What is heard of a session.
 pub(crate) enum SessionUpdate {
     Event(SessionEvent),
-    /// The request under way does something else; none when there is none.
+    /// The phase of the current request; `None` between requests.
     Phase(Option<StreamPhase>),
 }
 
-/// A subscription to one session.
 pub(crate) struct SessionEvents {
     events: mpsc::Receiver<SessionEvent>,
     phase: watch::Receiver<Option<StreamPhase>>,
@@ -29,7 +27,6 @@ pub(crate) struct SessionEvents {
 }
 
 impl SessionEvents {
-    /// Begins to hear of a session.
     pub(crate) fn subscribe(session: &AgentSession) -> Self {
         let (sender, events) = mpsc::channel(CAPACITY);
         Self {
@@ -39,7 +36,7 @@ impl SessionEvents {
         }
     }
 
-    /// Waits for what is heard next; never returns once the session is gone.
+    /// Waits for the next update; pends forever once the session is gone.
     pub(crate) async fn next(&mut self) -> SessionUpdate {
         tokio::select! {
             biased;
@@ -49,7 +46,7 @@ impl SessionEvents {
         }
     }
 
-    /// Returns the next event if it is there.
+    /// Returns the next event if one is queued.
     pub(crate) fn try_next(&mut self) -> Option<SessionEvent> {
         self.events.try_recv().ok()
     }
@@ -68,7 +65,7 @@ impl SessionListener for EventForwarder {
         let event = event.clone();
         Box::pin(async move {
             if self.0.send(event).await.is_err() {
-                tracing::debug!("the screen has turned to another session");
+                tracing::debug!("screen switched to another session");
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Facts about a session, as `/session` lists them.
+//! The `/session` report.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use pi_session::SessionError;
 
 use crate::thousands::group_thousands;
 
-/// Returns the facts, one a line.
+/// Returns the report, one fact per line.
 pub(crate) fn session_report(
     session: &AgentSession,
     version: &str,
@@ -16,35 +16,35 @@ pub(crate) fn session_report(
     let stats = session.stats()?;
     let totals = session.totals()?;
     let mut report = String::from("Session\n");
-    let mut fact = |label: &str, value: String| {
+    let mut add_row = |label: &str, value: String| {
         // Writing to a string cannot fail.
         writeln!(report, "  {label:<10} {value}").unwrap_or_default();
     };
     let name = session.session_name();
-    fact(
+    add_row(
         "name",
-        name.unwrap_or_else(|| "none, /name gives it one".to_owned()),
+        name.unwrap_or_else(|| "none (set one with /name)".to_owned()),
     );
     let file = stats.session_file.as_ref();
-    fact(
+    add_row(
         "file",
         file.map_or("in memory".to_owned(), |path| path.display().to_string()),
     );
-    fact("id", stats.session_id.clone());
-    fact("pi", version.to_owned());
-    fact(
+    add_row("id", stats.session_id.clone());
+    add_row("pi", version.to_owned());
+    add_row(
         "messages",
         format!(
-            "{} ({} from you, {}, {}, {})",
+            "{} ({} user, {} assistant, {}, {})",
             group_thousands(stats.total_messages),
             group_thousands(stats.user_messages),
-            counted(stats.assistant_messages, "answer"),
+            group_thousands(stats.assistant_messages),
             counted(stats.tool_calls, "tool call"),
-            counted(stats.tool_results, "result"),
+            counted(stats.tool_results, "tool result"),
         ),
     );
     let tokens = &stats.tokens;
-    fact(
+    add_row(
         "tokens",
         format!(
             "{} ({} input, {} output, {} cache read, {} cache write)",
@@ -60,7 +60,7 @@ pub(crate) fn session_report(
         let percent = context
             .percent
             .map_or(String::new(), |share| format!(" ({share:.1}%)"));
-        fact(
+        add_row(
             "context",
             format!(
                 "{used} of {}{percent}",
@@ -70,12 +70,12 @@ pub(crate) fn session_report(
     }
     let cached = tokens.cache_read > 0 || tokens.cache_write > 0;
     if let Some(share) = stats.cache_hit_share.filter(|_| cached) {
-        fact("cache", format!("{share:.1}% of the last prompt"));
+        add_row("cache", format!("{share:.1}% of the last prompt"));
     }
     if stats.cost > 0.0 {
-        fact("cost", format!("${:.4}", stats.cost));
+        add_row("cost", format!("${:.4}", stats.cost));
         for model in totals.by_model() {
-            fact(
+            add_row(
                 "",
                 format!(
                     "{}: {} tokens, ${:.4}",
@@ -89,7 +89,7 @@ pub(crate) fn session_report(
     Ok(report.trim_end().to_owned())
 }
 
-/// Returns a number and what it counts.
+/// Formats a count with its noun.
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", group_thousands(number))

@@ -1,4 +1,4 @@
-//! A dialog that has the terminal for itself: before the application runs, or without it.
+//! Shows a single dialog before the application runs, or without it.
 
 use std::any::Any;
 use std::path::Path;
@@ -14,24 +14,24 @@ use crate::terminal_setup;
 use crate::theme_selector::ThemeSelector;
 use crate::ui_theme::UiTheme;
 
-/// What is known of the user before anything of a project counts.
+/// Shows dialogs before any project settings are loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct StartupPrompter {
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
-    /// What the command line says of the screen.
+    /// Settings given on the command line.
     pub(crate) run_settings: RunSettings,
 }
 
 impl StartupPrompter {
-    /// Shows a dialog until one of its intents is an answer, or until the user leaves it.
+    /// Shows a dialog until `read` accepts an intent as the answer, or until the user leaves it.
     pub(crate) async fn ask<T>(
         &self,
         cwd: &Path,
         make: impl FnOnce(UiTheme) -> Box<dyn Dialog>,
         read: impl Fn(Intent) -> Option<T>,
     ) -> Result<Option<T>, RunnerError> {
-        // Nothing of the project counts yet, its settings least of all.
+        // No project settings: the project is not trusted yet.
         let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Unasked);
         settings.lay_over(&self.run_settings);
         let options = StandaloneOptions {
@@ -44,16 +44,17 @@ impl StartupPrompter {
     }
 }
 
-/// What decides how a dialog looks and which keys it takes.
+/// Theme and keybinding sources for a standalone dialog.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StandaloneOptions<'program> {
-    pub(crate) agent_dir: &'program AgentDir,
-    pub(crate) env: &'program Env,
-    pub(crate) cwd: &'program Path,
-    pub(crate) settings: &'program Settings,
+pub(crate) struct StandaloneOptions<'a> {
+    pub(crate) agent_dir: &'a AgentDir,
+    pub(crate) env: &'a Env,
+    pub(crate) cwd: &'a Path,
+    pub(crate) settings: &'a Settings,
 }
 
-/// Shows a dialog until one of its intents is an answer, or until it is done. It leaves no trace on the screen.
+/// Shows a dialog until `read` accepts an intent as the answer, or until it is done. Leaves no trace on the
+/// screen.
 pub(crate) async fn show<T>(
     options: &StandaloneOptions<'_>,
     make: impl FnOnce(UiTheme) -> Box<dyn Dialog>,

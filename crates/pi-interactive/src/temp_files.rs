@@ -1,4 +1,4 @@
-//! Temporary files nobody else can read.
+//! Files that only the user can read.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};

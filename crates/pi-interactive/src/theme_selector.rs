@@ -1,4 +1,4 @@
-//! Which theme is shown: the built-in ones, the user's files, light or dark with the terminal.
+//! Selects the theme: built-in or from a file, fixed or following the terminal.
 
 use pi_config::{Settings, ThemeFile};
 use pi_tui::{ColorMode, ColorScheme, Theme};
@@ -6,10 +6,9 @@ use pi_tui::{ColorMode, ColorScheme, Theme};
 const DARK: &str = include_str!("../themes/dark.json");
 const LIGHT: &str = include_str!("../themes/light.json");
 
-/// Names of the themes that need no file.
 const BUILT_IN: [&str; 2] = ["dark", "light"];
 
-/// Returns a theme that needs no file; none if `name` is not one of them.
+/// Returns a built-in theme, or `None` if there is none of that name.
 pub(crate) fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
     let json = match name {
         "dark" => DARK,
@@ -19,29 +18,26 @@ pub(crate) fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
     Theme::from_json(json, mode).ok()
 }
 
-/// The themes there are, and what decides between them.
+/// Available themes, and what selects between them.
 #[derive(Clone, Debug)]
 pub(crate) struct ThemeSelector {
     mode: ColorMode,
     scheme: ColorScheme,
     files: Vec<ThemeFile>,
-    /// The setting's text: a name, or `light/dark` names.
+    /// The value of the setting: a name, or `light/dark` names.
     setting: Option<String>,
-    /// Shown instead of the setting while the user looks around.
+    /// Overrides the setting during a preview.
     preview: Option<String>,
 }
 
-/// A theme, and what was wrong with the one that was wanted.
+/// A theme, and why the configured one is not in use.
 #[derive(Debug)]
 pub(crate) struct ChosenTheme {
-    /// The theme to show.
     pub(crate) theme: Theme,
-    /// Why it is not the wanted one.
     pub(crate) problem: Option<String>,
 }
 
 impl ThemeSelector {
-    /// Starts with the terminal's colors and the settings.
     pub(crate) fn new(mode: ColorMode, scheme: ColorScheme, settings: &Settings) -> Self {
         Self {
             mode,
@@ -52,35 +48,34 @@ impl ThemeSelector {
         }
     }
 
-    /// Takes other settings and files.
+    /// Replaces settings and theme files.
     pub(crate) fn load(&mut self, settings: &Settings, files: &[ThemeFile]) {
         self.setting.clone_from(&settings.theme);
         self.files = files.to_vec();
     }
 
-    /// Takes another setting.
     pub(crate) fn set_setting(&mut self, setting: Option<String>) {
         self.setting = setting;
     }
 
-    /// Returns what the terminal is at the moment.
+    /// Returns the terminal's current color scheme.
     pub(crate) fn scheme(&self) -> ColorScheme {
         self.scheme
     }
 
-    /// Takes what the terminal says about its background; returns whether that is news.
+    /// Sets the terminal's color scheme; returns whether it changed.
     pub(crate) fn set_scheme(&mut self, scheme: ColorScheme) -> bool {
-        let is_news = self.scheme != scheme;
+        let has_changed = self.scheme != scheme;
         self.scheme = scheme;
-        is_news
+        has_changed
     }
 
-    /// Shows a theme for a while, or the one of the settings again.
+    /// Sets or ends the preview.
     pub(crate) fn set_preview(&mut self, preview: Option<String>) {
         self.preview = preview;
     }
 
-    /// Returns the names of all themes, the built-in ones first.
+    /// Returns all theme names, built-in ones first.
     pub(crate) fn names(&self) -> Vec<String> {
         let built_in = BUILT_IN.iter().map(|name| (*name).to_owned());
         let mut names: Vec<String> = built_in.collect();
@@ -92,17 +87,16 @@ impl ThemeSelector {
         names
     }
 
-    /// Returns the setting's text.
     pub(crate) fn setting(&self) -> Option<&str> {
         self.setting.as_deref()
     }
 
-    /// Returns the files of the themes that may be shown, to be watched.
+    /// Returns the theme files, to be watched.
     pub(crate) fn files(&self) -> &[ThemeFile] {
         &self.files
     }
 
-    /// Replaces the text of a theme's file after it was changed.
+    /// Replaces the content of a theme file after a change.
     pub(crate) fn set_content(&mut self, name: &str, content: String) {
         if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
             file.content = content;
@@ -111,17 +105,17 @@ impl ThemeSelector {
 
     /// Returns the theme to show.
     pub(crate) fn choose(&self) -> ChosenTheme {
-        let wanted = self.preview.as_deref().or(self.setting.as_deref());
-        let Some(wanted) = wanted else {
+        let name = self.preview.as_deref().or(self.setting.as_deref());
+        let Some(name) = name else {
             return ChosenTheme {
-                theme: self.usual(),
+                theme: self.default_theme(),
                 problem: None,
             };
         };
-        let name = match (wanted.split_once('/'), self.scheme) {
+        let name = match (name.split_once('/'), self.scheme) {
             (Some((light, _)), ColorScheme::Light) => light,
             (Some((_, dark)), ColorScheme::Dark) => dark,
-            (None, _) => wanted,
+            (None, _) => name,
         };
         match self.load_named(name) {
             Ok(theme) => ChosenTheme {
@@ -129,31 +123,30 @@ impl ThemeSelector {
                 problem: None,
             },
             Err(problem) => ChosenTheme {
-                theme: self.usual(),
+                theme: self.default_theme(),
                 problem: Some(problem),
             },
         }
     }
 
-    /// Returns the file of a theme, if it has one.
     pub(crate) fn file(&self, name: &str) -> Option<&ThemeFile> {
         self.files.iter().find(|file| file.name == name)
     }
 
-    /// Returns a theme by its name, or why it cannot be had.
+    /// Loads a theme by name; the error is a message for the user.
     pub(crate) fn load_named(&self, name: &str) -> Result<Theme, String> {
-        // A file may take the place of a built-in theme.
+        // A file may override a built-in theme.
         if let Some(file) = self.file(name) {
             return Theme::from_json(&file.content, self.mode)
-                .map_err(|error| format!("the theme \"{name}\" cannot be used: {error}"));
+                .map_err(|error| format!("cannot load theme \"{name}\": {error}"));
         }
         built_in(name, self.mode).ok_or_else(|| {
             let names = self.names().join(", ");
-            format!("there is no theme \"{name}\"; there are: {names}")
+            format!("unknown theme \"{name}\"; available: {names}")
         })
     }
 
-    fn usual(&self) -> Theme {
+    fn default_theme(&self) -> Theme {
         let name = match self.scheme {
             ColorScheme::Light => "light",
             ColorScheme::Dark => "dark",
@@ -185,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_setting_the_terminal_decides() {
+    fn without_a_setting_the_theme_follows_the_terminal() {
         for (setting, scheme, expected) in [
             (None, ColorScheme::Light, "light"),
             (None, ColorScheme::Dark, "dark"),
@@ -200,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_that_is_not_there_is_told_and_replaced() {
+    fn an_unknown_theme_is_reported_and_replaced() {
         let chosen = choice(Some("sepia"), ColorScheme::Dark).choose();
         assert_eq!(chosen.theme.name(), "dark");
         assert_eq!(
             chosen.problem.as_deref(),
-            Some("there is no theme \"sepia\"; there are: dark, light")
+            Some("unknown theme \"sepia\"; available: dark, light")
         );
     }
 }

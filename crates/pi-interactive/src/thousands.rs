@@ -1,6 +1,6 @@
-//! Long numbers as people read them.
+//! Number formatting with thousands separators.
 
-/// Returns a number with its thousands apart.
+/// Formats a number with commas between groups of three digits.
 pub(crate) fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_apart() {
+    fn thousands_are_separated() {
         for (number, expected) in [
             (0, "0"),
             (999, "999"),

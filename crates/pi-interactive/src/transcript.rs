@@ -1,7 +1,7 @@
-//! The conversation on the screen: which block shows what, and how events change them.
+//! The conversation on screen: maps messages and tool calls to blocks and updates them.
 //!
-//! Blocks live in the screen's document; this remembers which one belongs to which message and tool
-//! call. How a block looks is its own business.
+//! The blocks live in the screen's document; this type tracks which one belongs to which message and tool
+//! call. Rendering is up to the blocks.
 
 mod assistant;
 mod costs;
@@ -30,39 +30,36 @@ use crate::ui_theme::UiTheme;
 use costs::CostTracker;
 use history::{HistoryBlocks, HistoryBuilder};
 
-/// Entries that are shown at once; more are loaded when somebody looks for them.
+/// Number of entries shown at first; older ones are loaded on demand.
 const RECENT_ENTRIES: usize = 1_000;
 
-/// How loud a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeLevel {
-    /// Something was done; the next such line takes its place.
+    /// Something was done; the next status replaces it.
     Status,
     Info,
-    /// Something to look at.
     Warning,
     Error,
 }
 
-/// A remark of the program in the transcript.
+/// A notice in the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// How loud it is.
     pub(crate) level: NoticeLevel,
-    /// What it says; foreign text in it is shown as text.
+    /// May contain untrusted text, which is sanitized.
     pub(crate) text: String,
 }
 
-/// How a command of the user ended.
+/// Outcome of a user's shell command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BashOutcome {
-    /// The exit code; none if it was killed or never ran.
+    /// `None` if it was killed or never ran.
     pub(crate) exit_code: Option<i64>,
     /// Whether the user stopped it.
     pub(crate) cancelled: bool,
-    /// Whether only the end of the output is kept.
+    /// Whether only the end of the output was kept.
     pub(crate) truncated: bool,
-    /// Where all of the output is.
+    /// File with the full output.
     pub(crate) full_output_path: Option<String>,
     /// Why it could not run.
     pub(crate) error: Option<String>,
@@ -73,29 +70,28 @@ pub(crate) struct BashOutcome {
 pub(crate) struct Transcript {
     ui: UiTheme,
     bridge: ExtensionUiBridge,
-    /// Blocks that extensions draw, by their number.
+    /// Blocks drawn by extensions, by component ID.
     rows: HashMap<ComponentId, BlockId>,
-    /// Calls whose result is awaited.
+    /// Tool calls without a result yet.
     calls: HashMap<String, BlockId>,
-    /// Calls of the answer that arrives, by their place in it.
+    /// Tool calls of the streaming message, by content index.
     arriving: HashMap<usize, BlockId>,
-    /// The text of the answer that arrives.
+    /// The text of the streaming message.
     assistant: Option<BlockId>,
     bash: Option<BlockId>,
     status: Option<BlockId>,
-    /// Blocks that change by themselves, and when.
+    /// Blocks that change over time, and when.
     ticking: HashMap<BlockId, Instant>,
-    /// Entries that are not shown yet, the oldest first.
+    /// Entries that are not loaded yet, oldest first.
     older: Vec<EntryId>,
-    /// The line that says so.
+    /// The line that shows their number.
     earlier: Option<BlockId>,
-    /// The first block of those that are shown.
+    /// The first loaded block.
     first: Option<BlockId>,
     costs: CostTracker,
 }
 
 impl Transcript {
-    /// Starts without blocks.
     pub(crate) fn new(ui: UiTheme, bridge: ExtensionUiBridge) -> Self {
         Self {
             ui,
@@ -114,14 +110,14 @@ impl Transcript {
         }
     }
 
-    /// Forgets every block, for another session; the document is cleared too.
+    /// Removes all blocks, for another session; clears the document, too.
     pub(crate) fn clear(&mut self, document: &mut Document) {
         self.bridge.forget_rows(self.rows.keys().copied().collect());
         *self = Self::new(self.ui.clone(), self.bridge.clone());
         document.clear();
     }
 
-    /// Shows what a session holds: the recent part, and a line above it if there is more.
+    /// Shows a session: the recent part, preceded by a line with the number of older entries.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
         let idle = session.is_idle();
         self.costs = CostTracker::priced_by(session.models());
@@ -131,7 +127,7 @@ impl Transcript {
         }
     }
 
-    /// Shows the recent part; `idle` tells that nobody works on calls without a result.
+    /// Shows the recent part. If `idle`, calls without a result have been abandoned.
     fn show_recent(&mut self, document: &mut Document, session: &Session, idle: bool) {
         self.older = session.branch_ids();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
@@ -148,12 +144,12 @@ impl Transcript {
         self.first = ids.first().copied();
     }
 
-    /// Returns whether entries before the first one shown can be loaded.
+    /// Whether older entries can be loaded.
     pub(crate) fn has_older(&self) -> bool {
         !self.older.is_empty()
     }
 
-    /// Loads entries before the first one shown; tells whether there were any.
+    /// Loads older entries; returns whether there were any.
     pub(crate) fn show_older(&mut self, document: &mut Document, session: &AgentSession) -> bool {
         session.with_session(|session| self.show_earlier(document, session))
     }
@@ -188,7 +184,7 @@ impl Transcript {
         true
     }
 
-    /// Follows what happens in the session.
+    /// Updates the blocks for a session event.
     pub(crate) fn follow(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
         match event {
             SessionEvent::Agent(step) => self.follow_step(document, step, now),
@@ -239,13 +235,13 @@ impl Transcript {
                 final_error,
             } => {
                 if final_error.as_deref() == Some(RETRY_CANCELLED) {
-                    let text = "The request is not tried again.".to_owned();
+                    let text = "Retry canceled.".to_owned();
                     self.push_notice(document, NoticeLevel::Status, text);
                     return;
                 }
                 let error = final_error.as_deref().unwrap_or("unknown");
                 let times = if *attempt == 1 { "retry" } else { "retries" };
-                let text = format!("Gave up after {attempt} {times}: {error}");
+                let text = format!("Failed after {attempt} {times}: {error}");
                 self.push_notice(document, NoticeLevel::Error, text);
             }
             SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
@@ -255,7 +251,7 @@ impl Transcript {
         }
     }
 
-    /// Adds a remark. A status replaces a status that is still the last line.
+    /// Adds a notice. A status replaces the previous status if that is still the last line.
     pub(crate) fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
         let is_status = notice.level == NoticeLevel::Status;
         let replaced = self.status.filter(|_| is_status);
@@ -267,46 +263,41 @@ impl Transcript {
         self.status = is_status.then_some(id);
     }
 
-    /// Adds a block of the application's own.
     #[expect(clippy::unused_self, reason = "the transcript decides where blocks go")]
     pub(crate) fn append(&mut self, document: &mut Document, component: impl Component) -> BlockId {
         document.push(component)
     }
 
-    /// A command of the user begins.
     pub(crate) fn begin_bash(&mut self, document: &mut Document, command: &str, excluded: bool) {
         let block = BashExecutionBlock::running(command, excluded, Instant::now());
         self.bash = Some(self.push(document, block));
     }
 
-    /// A command of the user printed something.
     pub(crate) fn append_bash_output(&mut self, document: &mut Document, delta: &str) {
         self.update::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
     }
 
-    /// A command of the user is over.
     pub(crate) fn finish_bash(&mut self, document: &mut Document, end: &BashOutcome) {
         let bash = self.bash.take();
         self.update::<BashExecutionBlock>(document, bash, |block| block.finish(end));
     }
 
-    /// Shows details of every block, or the short forms; those out of sight follow when they are seen.
+    /// Expands or collapses all blocks; blocks outside the view follow when they are shown.
     pub(crate) fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
         self.ui.set_expanded(expanded);
         document.invalidate();
     }
 
-    /// Returns whether details are shown.
     pub(crate) fn is_expanded(&self) -> bool {
         self.ui.is_expanded()
     }
 
-    /// Returns when a block changes by itself next.
+    /// Returns when the next block changes over time.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         self.ticking.values().min().copied()
     }
 
-    /// Tells the blocks what time it is.
+    /// Updates the blocks whose time has come.
     pub(crate) fn tick(&mut self, document: &mut Document, now: Instant) {
         let due = self.ticking.iter().filter(|(_, tick)| **tick <= now);
         let due: Vec<BlockId> = due.map(|(id, _)| *id).collect();
@@ -387,10 +378,10 @@ impl Transcript {
                 let usage = result.usage.as_ref();
                 self.compacted(document, &result.summary, result.tokens_before, usage);
             }
-            // Whoever asked for a compaction is told what came of it.
+            // A manual compaction reports its outcome.
             _ if asked_for => {}
             (None, true, _) => {
-                let text = "The session was not compacted".to_owned();
+                let text = "Compaction canceled".to_owned();
                 self.push_notice(document, NoticeLevel::Status, text);
             }
             (None, false, Some(error)) => {
@@ -453,7 +444,7 @@ impl Transcript {
         id
     }
 
-    /// Changes a block, if it is there and of this kind.
+    /// Updates a block, if it exists and has this type.
     fn update<B: Block>(
         &mut self,
         document: &mut Document,

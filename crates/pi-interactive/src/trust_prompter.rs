@@ -1,7 +1,7 @@
-//! Asks the user whether a project is trusted, before and while the application runs.
+//! Asks the user whether to trust a project, before and while the application runs.
 //!
-//! At the start there is no screen yet: the question has the terminal for itself. Later a session of
-//! another project may be opened, and the running application shows the question.
+//! At startup there is no screen yet, so the question is a standalone dialog. Later, opening a session of
+//! another project shows the question in the running application.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,19 +19,19 @@ use crate::dialogs::TrustDialog;
 use crate::intent::Intent;
 use crate::standalone_dialog::StartupPrompter;
 
-/// Asks about projects, on a screen of its own or on the application's.
+/// Asks about project trust, in a standalone dialog or in the running application.
 #[derive(Clone, Debug)]
 pub struct TrustPrompter(Arc<PrompterInner>);
 
 #[derive(Debug)]
 struct PrompterInner {
     startup_prompter: StartupPrompter,
-    /// The application, once it runs.
+    /// Set while the application runs.
     application: Mutex<Option<AppHandle>>,
 }
 
 impl TrustPrompter {
-    /// Makes a desk for the user of this directory and the settings of this run.
+    /// Creates a prompter with the settings of this user and run.
     pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
         Self(Arc::new(PrompterInner {
             startup_prompter: StartupPrompter {
@@ -43,7 +43,7 @@ impl TrustPrompter {
         }))
     }
 
-    /// Sends further questions to the running application, or to nobody any more.
+    /// Routes further questions to the running application; `None` detaches it.
     pub(crate) fn attach_application(&self, handle: Option<AppHandle>) {
         *self.application() = handle;
     }
@@ -80,7 +80,7 @@ impl TrustPrompt for TrustPrompter {
                     .ask_standalone(cwd, choices)
                     .await
                     .unwrap_or_else(|error| {
-                        tracing::warn!(%error, "nobody could be asked about the project");
+                        tracing::warn!(%error, "cannot ask about project trust");
                         None
                     });
             };

@@ -1,7 +1,7 @@
-//! The terminal library as the components of extensions use it.
+//! The terminal toolkit for extension components, implemented by `pi-tui`.
 //!
-//! Extensions draw in JavaScript; measuring, keys, Markdown and editing are done by `pi-tui`. This
-//! file answers single questions; the components that keep a state are in the folder.
+//! Extensions draw in JavaScript; text measurement, keys, Markdown and editing are done by `pi-tui`. This
+//! file answers stateless queries; the submodules have the stateful widgets.
 
 mod editor;
 mod images;
@@ -27,21 +27,21 @@ use serde_json::{Value, json};
 
 use crate::terminal_setup::read_keys;
 
-/// Longer than any sequence is waited for.
+/// Longer than any pending escape sequence, so that a lone Escape is flushed.
 const ESCAPE_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// The terminal library, for extensions.
+/// The toolkit passed to the extension host.
 #[derive(Debug)]
 pub struct PiTuiToolkit {
     agent_dir: AgentDir,
     env: Env,
-    /// Read when an extension asks for them; extensions that are loaded anew find those of that time.
+    /// Loaded on demand; reloaded when an engine starts.
     keys: Mutex<Option<Arc<Keybindings>>>,
     is_kitty: AtomicBool,
 }
 
 impl PiTuiToolkit {
-    /// Creates a kit; the user's keys are read when an extension asks for one.
+    /// Creates a toolkit; the user's keybindings are read on demand.
     pub fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self {
             agent_dir,
@@ -71,7 +71,7 @@ impl PiTuiToolkit {
         KeyEvent::parse(sequence.as_bytes(), self.keyboard())
     }
 
-    /// Lists the actions keys can be bound to, with the keys of each.
+    /// Lists the bindable actions and their keys.
     fn bindings(&self) -> Value {
         let keys = self.keys();
         let platform = Platform::current(|name| self.env.var(name));
@@ -134,7 +134,7 @@ impl TerminalKit for PiTuiToolkit {
             WideEdge::Keep => Edge::Keep,
             WideEdge::Drop => Edge::Drop,
         };
-        // Extensions expect a character that the left edge cuts to be left out, with its space.
+        // Extensions expect a wide character cut by the left edge to be dropped, including its cell.
         let first = pi_tui::cell_range_at(line, columns.start);
         let start = first
             .filter(|cells| cells.start < columns.start)
@@ -180,14 +180,14 @@ impl TerminalKit for PiTuiToolkit {
     }
 }
 
-/// What a component that takes input must know of the keyboard.
+/// Keyboard state needed by widgets that take input.
 struct Keyboard {
     keys: Arc<Keybindings>,
     mode: KeyboardMode,
 }
 
 impl Keyboard {
-    /// Splits what a terminal sent into events, and hands each on.
+    /// Splits terminal input into events and passes each to `handle`.
     fn read(
         &self,
         data: &str,
@@ -244,22 +244,22 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
     }
 }
 
-/// Returns the places of the texts that fit a query, best first.
+/// Returns the indices of the matching texts, best match first.
 fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
     let scored = texts.iter().enumerate();
-    best_first(scored.filter_map(|(place, text)| Some((query.score(text)?, place))))
+    best_first(scored.filter_map(|(index, text)| Some((query.score(text)?, index))))
 }
 
 fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
     serde_json::from_value(value).map_err(|error| HostError::new(error.to_string()))
 }
 
-/// Reads one member; what is absent counts as null.
+/// Deserializes a member; a missing one is treated as null.
 fn member<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
     let member = value.get(name).cloned().unwrap_or(Value::Null);
     serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
 }
 
 fn unknown(name: &str) -> HostError {
-    HostError::new(format!("the terminal library has no {name}"))
+    HostError::new(format!("unknown toolkit function: {name}"))
 }

@@ -1,7 +1,7 @@
-//! How everything looks: the theme, and what the user chose about showing things.
+//! The theme and display settings shared by the whole screen.
 //!
-//! One [`UiTheme`] is shared by the whole screen. Whoever caches lines keeps the generation beside them;
-//! another generation means that they are stale.
+//! The screen shares one [`UiTheme`]. Caches store its generation next to their lines; a different generation
+//! means the lines are stale.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,41 +10,38 @@ use pi_tui::{Capabilities, ColorToken, Keybindings, Mermaid, Painter, Style, The
 
 use crate::image_converter::ImageConverter;
 
-/// Everything lines depend on besides their content and the width.
+/// Everything that rendered lines depend on besides their content and width.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderContext {
     pub(crate) theme: Arc<Theme>,
-    /// Which keys mean what, for hints.
+    /// Keybindings, for hints.
     pub(crate) keys: Arc<Keybindings>,
-    /// What the terminal can show.
     pub(crate) capabilities: Capabilities,
-    /// Pixels of a cell.
+    /// Size of a terminal cell in pixels.
     pub(crate) cell_size: pi_tui::CellSize,
-    /// Whether thinking is reduced to a label.
+    /// Whether thinking is collapsed to a label.
     pub(crate) hide_thinking: bool,
-    /// What the label says, if an extension has a say in it.
+    /// The label's text, if an extension sets one.
     pub(crate) thinking_label: Option<String>,
-    /// Empty cells beside the transcript.
+    /// Empty columns on both sides of the transcript.
     pub(crate) output_padding: usize,
-    /// What lines of code begin with.
+    /// Indentation of code blocks.
     pub(crate) code_indent: String,
-    /// When diagrams are drawn.
     pub(crate) mermaid: Mermaid,
-    /// Whether remarks about what caching and summaries cost show.
+    /// Whether notices about cache misses and summary costs are shown.
     pub(crate) show_cost_notices: bool,
     pub(crate) show_images: bool,
-    /// How wide images show, in cells.
+    /// Maximum image width in cells.
     pub(crate) image_width: usize,
-    /// Where pictures are left that have to be converted.
+    /// Queue for images that must be converted to PNG.
     pub(crate) image_converter: ImageConverter,
-    /// The working directory, to which paths are shown relative.
+    /// Paths are shown relative to this directory.
     pub(crate) cwd: PathBuf,
-    /// The user's home, shown as `~`.
+    /// Shown as `~`.
     pub(crate) home: Option<PathBuf>,
 }
 
 impl RenderContext {
-    /// Returns the style of a token.
     pub(crate) fn style(&self, token: ColorToken) -> Style {
         self.theme.style(token)
     }
@@ -54,13 +51,13 @@ impl RenderContext {
         self.theme.style(token).apply(text)
     }
 
-    /// Returns the first key of an action for a hint, such as `ctrl+o`; empty if it has none.
+    /// Returns the first key of an action, such as `ctrl+o`; empty if it has none.
     pub(crate) fn key(&self, action: &str) -> String {
         let key = self.keys.keys(action).first();
         key.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Returns every key of an action for a hint, such as `escape/ctrl+c`.
+    /// Returns all keys of an action, such as `escape/ctrl+c`.
     pub(crate) fn keys(&self, action: &str) -> String {
         let keys: Vec<String> = self
             .keys
@@ -72,7 +69,7 @@ impl RenderContext {
     }
 }
 
-/// The current appearance, shared by everything on the screen.
+/// A shared handle to the current [`RenderContext`].
 #[derive(Clone, Debug)]
 pub(crate) struct UiTheme(Arc<Mutex<UiThemeState>>);
 
@@ -84,7 +81,7 @@ struct UiThemeState {
 }
 
 impl UiTheme {
-    /// Starts with an appearance and the short forms.
+    /// Starts with all blocks collapsed.
     pub(crate) fn new(ctx: RenderContext) -> Self {
         Self(Arc::new(Mutex::new(UiThemeState {
             generation: 0,
@@ -97,39 +94,38 @@ impl UiTheme {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the generation and the appearance that belongs to it.
+    /// Returns the generation and its context.
     pub(crate) fn current(&self) -> (u64, Arc<RenderContext>) {
         let shared = self.lock();
         (shared.generation, Arc::clone(&shared.ctx))
     }
 
-    /// Returns whether details are shown. Blocks may differ until this changes again.
+    /// Whether blocks are expanded globally. Single blocks may differ until this changes again.
     pub(crate) fn is_expanded(&self) -> bool {
         self.lock().expanded
     }
 
-    /// Shows details everywhere, or the short forms. The generation stays: most blocks do not care.
+    /// Expands or collapses all blocks. Does not change the generation, since it does not affect most blocks.
     pub(crate) fn set_expanded(&self, expanded: bool) {
         self.lock().expanded = expanded;
     }
 
-    /// Returns the appearance.
     pub(crate) fn context(&self) -> Arc<RenderContext> {
         self.current().1
     }
 
-    /// Returns a painter that follows the theme.
+    /// Returns a painter that follows theme changes.
     pub(crate) fn painter(&self, token: ColorToken) -> Painter {
         let ui = self.clone();
         Painter::new(move |text| ui.context().paint(token, text))
     }
 
-    /// Returns a number that changes with the appearance.
+    /// Returns a number that changes with the context.
     pub(crate) fn generation(&self) -> u64 {
         self.current().0
     }
 
-    /// Changes the appearance; what was rendered before is stale from now on.
+    /// Changes the context; everything rendered before becomes stale.
     pub(crate) fn update(&self, change: impl FnOnce(&mut RenderContext)) {
         let mut shared = self.lock();
         change(Arc::make_mut(&mut shared.ctx));
@@ -139,7 +135,7 @@ impl UiTheme {
 
 #[cfg(test)]
 impl UiTheme {
-    /// Returns a look for tests: plain keys, the dark theme in 24-bit colors.
+    /// A theme for tests: default keys, the dark theme in 24-bit colors.
     pub(crate) fn for_tests() -> Self {
         Self::new(RenderContext::for_tests())
     }
@@ -147,7 +143,6 @@ impl UiTheme {
 
 #[cfg(test)]
 impl RenderContext {
-    /// Returns an appearance for tests.
     pub(crate) fn for_tests() -> Self {
         use crate::keys;
         use pi_tui::{CellSize, ColorMode, Platform, UserBindings};

@@ -1,5 +1,5 @@
-//! Lines that extensions draw: colors, links and the cursor stay, everything else that steers a
-//! terminal goes.
+//! Sanitizes lines drawn by extensions: keeps colors, links and the cursor, removes all other control
+//! sequences.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use pi_tui::{
     visible_width,
 };
 
-/// Returns a line of an extension, safe to be shown.
+/// Returns a line of an extension that is safe to show.
 pub(crate) fn styled_line(text: &str) -> Cow<'_, str> {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
     if text.as_bytes().iter().all(is_plain) {
@@ -28,7 +28,7 @@ pub(crate) fn styled_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns whether a sequence only changes how text looks, or is a picture.
+/// Returns whether a sequence only styles text or shows an image.
 fn is_harmless(sequence: &str) -> bool {
     if sequence == CURSOR_MARKER {
         return true;
@@ -51,25 +51,25 @@ fn is_harmless(sequence: &str) -> bool {
             .is_some_and(|(_, address)| is_harmless_address(address));
     }
     if let Some(keys) = body.strip_prefix("\x1b]1337;File=") {
-        // Without it, a terminal keeps the file among the user's downloads.
+        // Without `inline=1`, a terminal saves the file to the user's downloads.
         return has_key(keys, ';', "inline", "1");
     }
     if let Some(keys) = body.strip_prefix("\x1b_G") {
-        // Pictures bring their bytes: a terminal reads files, and deletes some, when it is told a path.
+        // Images must carry their data: given a path, a terminal reads that file, and deletes some.
         let keys = keys.split(';').next().unwrap_or_default();
         return !keys.split(',').any(|key| key.starts_with("t=")) || has_key(keys, ',', "t", "d");
     }
-    // The marks of prompts.
+    // Prompt marks.
     body.starts_with("\x1b]133;")
 }
 
-/// Returns whether a link leads to a page, mail or a file of this machine, or ends.
+/// Returns whether a link points to a web page, an email address or a local file, or ends a link.
 fn is_harmless_address(address: &str) -> bool {
     let schemes = ["https://", "http://", "mailto:", "file:///"];
     address.is_empty() || schemes.iter().any(|scheme| address.starts_with(scheme))
 }
 
-/// Returns whether a key of a list is there, once, with this value.
+/// Returns whether a list has a key exactly once, with this value.
 fn has_key(list: &str, separator: char, key: &str, value: &str) -> bool {
     let list = list.split(':').next().unwrap_or_default();
     let mut values = list
@@ -79,7 +79,7 @@ fn has_key(list: &str, separator: char, key: &str, value: &str) -> bool {
     values.next() == Some((key, value)) && values.next().is_none()
 }
 
-/// Returns a line that is at most `width` columns wide, and whether it was wider.
+/// Returns the line truncated to `width` columns, and whether it was wider.
 pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
     let line = styled_line(text);
     if visible_width(&line) <= width {
@@ -89,10 +89,10 @@ pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
     (cut.into_owned(), true)
 }
 
-/// Returns what of some bytes may be written to the terminal besides frames: titles, notifications,
-/// the clipboard, the bell. What would move the cursor or print text is left out, and so is what makes the
-/// terminal answer, which would arrive as input, or exchange files. Words among the sequences mean that somebody
-/// logs a text of others: nothing of it is meant for the terminal.
+/// Returns the part of some bytes that may be written to the terminal outside of frames: titles,
+/// notifications, the clipboard, the bell. Removes sequences that move the cursor or print text, that make
+/// the terminal reply (which would arrive as input), or that transfer files. If there is text between the
+/// sequences, an extension is logging untrusted output, so nothing is written.
 pub(crate) fn out_of_band(data: &str) -> String {
     let mut kept = String::new();
     for token in AnsiTokens::new(data) {
@@ -102,7 +102,7 @@ pub(crate) fn out_of_band(data: &str) -> String {
                     body.strip_suffix('\x07')
                         .or_else(|| body.strip_suffix("\x1b\\"))
                 });
-                if body.is_some_and(|body| !wants_an_answer(body)) {
+                if body.is_some_and(|body| !requests_reply(body)) {
                     kept.push_str(sequence);
                 }
             }
@@ -118,8 +118,8 @@ pub(crate) fn out_of_band(data: &str) -> String {
     kept
 }
 
-/// Returns whether an operating system command asks for something, or has a file as its subject.
-fn wants_an_answer(body: &str) -> bool {
+/// Returns whether an operating system command requests a reply or transfers a file.
+fn requests_reply(body: &str) -> bool {
     let files = [
         "1337;File",
         "1337;MultipartFile",
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_links_and_the_cursor_stay_and_nothing_else_does() {
+    fn only_colors_links_and_the_cursor_are_kept() {
         for (given, expected) in [
             ("plain", "plain"),
             (
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_wide_is_cut() {
+    fn wide_lines_are_truncated() {
         assert_eq!(fitted_line("four", 4), ("four".to_owned(), false));
         let (line, was_wider) = fitted_line("\x1b[31mtoo wide\x1b[0m", 5);
         assert_eq!(pi_tui::strip_ansi(&line), "too w");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_leaves_the_screen_alone_is_written() {
+    fn only_sequences_without_screen_output_are_written() {
         let data = "\x1b[2J\x1b]777;notify;a;b\x07\x07\x1b]9;hi\x1b\\";
         assert_eq!(
             out_of_band(data),

@@ -1,4 +1,4 @@
-//! What extensions show above or below the prompt.
+//! Extension widgets above and below the prompt.
 
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Component, Lines, wrap_text};
@@ -7,17 +7,16 @@ use crate::extension_view::ExtensionView;
 use crate::ui_theme::UiTheme;
 use crate::untrusted_text::styled_line;
 
-/// Lines of one widget at most; an extension shall not push the prompt off the screen.
+/// Maximum lines per widget, so that an extension cannot push the prompt off the screen.
 const MAX_LINES: usize = 10;
 
-/// What a widget shows.
 #[derive(Debug)]
 enum WidgetContent {
     Lines(Vec<String>),
     Component(ExtensionView),
 }
 
-/// The widgets of one side of the prompt, the newest last.
+/// The widgets on one side of the prompt, newest last.
 #[derive(Debug)]
 pub(crate) struct Widgets {
     ui: UiTheme,
@@ -25,7 +24,6 @@ pub(crate) struct Widgets {
 }
 
 impl Widgets {
-    /// Starts without any.
     pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
             ui,
@@ -33,29 +31,26 @@ impl Widgets {
         }
     }
 
-    /// Takes a widget away.
     pub(crate) fn remove(&mut self, key: &str) {
         self.shown.retain(|(known, _)| known != key);
     }
 
-    /// Takes every widget away.
     pub(crate) fn clear(&mut self) {
         self.shown.clear();
     }
 
-    /// Shows lines; a widget of the same key is gone.
+    /// Shows lines; replaces a widget with the same key.
     pub(crate) fn set_lines(&mut self, key: String, lines: Vec<String>) {
         self.remove(&key);
         self.shown.push((key, WidgetContent::Lines(lines)));
     }
 
-    /// Shows a component; a widget of the same key is gone.
+    /// Shows a component; replaces a widget with the same key.
     pub(crate) fn set_component(&mut self, key: String, view: ExtensionView) {
         self.remove(&key);
         self.shown.push((key, WidgetContent::Component(view)));
     }
 
-    /// Takes a component away.
     pub(crate) fn remove_component(&mut self, id: ComponentId) {
         self.shown.retain(|(_, content)| match content {
             WidgetContent::Component(view) => view.id() != id,
@@ -63,7 +58,6 @@ impl Widgets {
         });
     }
 
-    /// Returns a component.
     pub(crate) fn component(&mut self, id: ComponentId) -> Option<&mut ExtensionView> {
         self.shown
             .iter_mut()
@@ -131,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn widgets_stand_in_the_order_in_which_they_were_set() {
+    fn widgets_are_shown_in_insertion_order() {
         let mut widgets = Widgets::new(UiTheme::for_tests());
         let line = |text: &str| vec![text.to_owned()];
         widgets.set_lines("a".to_owned(), line("first"));
@@ -146,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_widget_is_cut() {
+    fn a_long_widget_is_truncated() {
         let mut widgets = Widgets::new(UiTheme::for_tests());
         let lines = (0..12).map(|number| number.to_string()).collect();
         widgets.set_lines("a".to_owned(), lines);

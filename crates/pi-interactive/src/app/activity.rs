@@ -1,4 +1,4 @@
-//! What the session tells: the transcript follows, the working line and the footer too.
+//! Session events: updates the transcript, the working indicator and the footer.
 
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ impl App {
         }
     }
 
-    /// The request under way does something else.
+    /// Shows what the current request is doing.
     pub(super) fn on_request_phase(&mut self, phase: Option<StreamPhase>) {
         let now = Instant::now();
         self.screen
@@ -98,7 +98,7 @@ impl App {
         }
     }
 
-    /// Goes back to what was going on around a compaction or a pause.
+    /// Restores the activity that a compaction or a retry pause interrupted.
     fn after_interlude(&mut self, now: Instant) {
         let activity = if self.session.is_streaming() {
             Activity::WorkingIndicator
@@ -109,7 +109,7 @@ impl App {
         self.show_activity(activity, now);
     }
 
-    /// Says what is going on.
+    /// Sets the activity of the working indicator.
     pub(super) fn show_activity(&mut self, activity: Activity, now: Instant) {
         self.screen
             .with_working(|working| working.set(activity, now));

@@ -1,4 +1,4 @@
-//! Shell commands of the user: `!` and `!!`.
+//! Shell commands typed by the user: `!` and `!!`.
 
 use pi_runtime::BashRequest;
 
@@ -6,10 +6,10 @@ use super::App;
 use crate::transcript::{BashOutcome, NoticeLevel};
 
 impl App {
-    /// Runs a command; `typed` is what the user wrote.
+    /// Runs a shell command; `typed` is the prompt text it came from.
     pub(super) fn run_shell(&mut self, typed: &str, command: &str, excluded: bool) {
         if self.shell_running && !self.session.is_bash_running() {
-            // The one before has ended, and its block is about to hear of it.
+            // The previous command has ended, but its block has not been updated yet.
             self.next_shell = Some((typed.to_owned(), command.to_owned(), excluded));
             return;
         }
@@ -17,7 +17,7 @@ impl App {
             let stop = self.ui.context().key(crate::keys::INTERRUPT);
             self.notify(
                 NoticeLevel::Warning,
-                format!("A command is running already; {stop} stops it"),
+                format!("A command is already running. Press {stop} to stop it."),
             );
             self.set_prompt(typed);
             return;

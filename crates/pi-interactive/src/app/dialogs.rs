@@ -1,4 +1,4 @@
-//! Which dialog is opened with what.
+//! Opens dialogs with their data.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,22 +24,21 @@ use crate::dialogs::{
 };
 use crate::transcript::NoticeLevel;
 
-/// The theme that follows the terminal, where the settings name none.
+/// The theme setting that follows the terminal; used when none is set.
 const FOLLOW_TERMINAL: &str = "light/dark";
 
 impl App {
-    /// Shows a dialog in the place of the prompt.
+    /// Shows a dialog in place of the prompt.
     pub(crate) fn open(&mut self, dialog: impl Dialog) {
         self.open_boxed(Box::new(dialog));
     }
 
-    /// Opens a dialog of a kind that is not known here.
     pub(super) fn open_boxed(&mut self, dialog: Box<dyn Dialog>) {
         self.screen.open_dialog(dialog);
         self.settle_dialog();
     }
 
-    /// Takes over what the open dialog wants, and closes it when it is done.
+    /// Handles the intents of the open dialog, and closes it when it is done.
     pub(super) fn settle_dialog(&mut self) {
         for intent in self.screen.with_dialog(Dialog::take_intents) {
             self.handle_intent(intent);
@@ -51,7 +50,7 @@ impl App {
         }
     }
 
-    /// Returns the one model a reference means: `provider/id`, or an id that only one provider has.
+    /// Returns the model with exactly this reference: `provider/id`, or an ID that only one provider has.
     pub(crate) fn exact_model(&self, reference: &str) -> Option<Arc<Model>> {
         let available = self.session.models().available();
         let mut matching = available.iter().filter(|model| {
@@ -62,7 +61,6 @@ impl App {
         matching.next().is_none().then(|| Arc::clone(only))
     }
 
-    /// Uses a model from now on.
     pub(crate) fn use_model(&mut self, model: Arc<Model>, persist: Persist) {
         let session = self.session.clone();
         let name = model.name.clone();
@@ -72,14 +70,13 @@ impl App {
                 app.model_changed();
                 app.status(match persist {
                     Persist::Session => format!("Model: {name}"),
-                    Persist::Default => format!("Model: {name}, also for new sessions"),
+                    Persist::Default => format!("Model: {name} (saved as default)"),
                 });
             }
             Err(error) => app.error(error.describe()),
         });
     }
 
-    /// Uses a thinking level from now on.
     pub(crate) fn use_thinking(&mut self, level: ThinkingLevel, persist: Persist) {
         let session = self.session.clone();
         let work = async move { session.set_thinking_level(level, persist).await };
@@ -88,7 +85,7 @@ impl App {
                 let level = app.session.thinking_level().as_str();
                 app.status(match persist {
                     Persist::Session => format!("Thinking: {level}"),
-                    Persist::Default => format!("Thinking: {level}, also for new sessions"),
+                    Persist::Default => format!("Thinking: {level} (saved as default)"),
                 });
             }
             Err(error) => app.error(error.describe()),
@@ -132,7 +129,7 @@ impl App {
         self.refresh_models();
     }
 
-    /// Asks services for newer models and tells the dialog.
+    /// Fetches model catalogs and updates the open dialog.
     fn refresh_models(&mut self) {
         if !self.options.refresh_catalogs {
             return;
@@ -153,7 +150,7 @@ impl App {
 
     pub(crate) fn open_thinking(&mut self) {
         if !self.session.supports_thinking() {
-            self.status("This model does not think");
+            self.status("This model has no thinking levels");
             return;
         }
         let dialog = ThinkingDialog::open(
@@ -173,7 +170,7 @@ impl App {
             .into_iter()
             .map(|scoped| EnabledModel::available(scoped.model, scoped.thinking))
             .collect();
-        // What is not available at the moment stays in the list.
+        // Models that are currently unavailable stay in the list.
         for pattern in patterns.iter().flatten() {
             if resolve_scope([pattern.as_str()], &available)
                 .models
@@ -196,7 +193,7 @@ impl App {
             move || session.messages_for_forking(),
             |app, points| match points {
                 Ok(points) if points.is_empty() => {
-                    app.status("There is no message to fork from yet");
+                    app.status("No messages to fork from");
                 }
                 Ok(points) => {
                     let points = points.into_iter().map(|point| ForkPoint {
@@ -213,7 +210,7 @@ impl App {
     pub(crate) fn open_tree(&mut self, selected: Option<EntryId>) {
         let tree = self.session.tree();
         if tree.nodes.is_empty() {
-            self.status("There is nothing in this session yet");
+            self.status("The session is empty");
             return;
         }
         let services = self.runtime.services();
@@ -251,13 +248,13 @@ impl App {
                 };
                 (choice, format!("{} is {word}.", saved.folder.display()))
             }
-            Ok(None) => (None, "Nothing is decided about this folder.".to_owned()),
+            Ok(None) => (None, "No saved decision for this directory.".to_owned()),
             Err(error) => return self.error(pi_runtime::describe_error(&error)),
         };
         let now = match services.project {
-            ProjectAccess::Trusted => "The project's files count in this session.",
+            ProjectAccess::Trusted => "Project files are loaded in this session.",
             ProjectAccess::Refused | ProjectAccess::Unasked => {
-                "The project's files do not count in this session."
+                "Project files are ignored in this session."
             }
         };
         let state = vec![kept, now.to_owned()];
@@ -282,7 +279,7 @@ impl App {
         self.spawn(async move { stored_logins(&models).await }, |app, stored| {
             match stored {
                 Ok(stored) if stored.is_empty() => {
-                    app.status("No sign-in or key is stored; keys of the environment are not ours to delete");
+                    app.status("No stored credentials. Keys set in the environment cannot be removed here.");
                 }
                 Ok(stored) => app.open(LogoutDialog::open(app.ui.clone(), stored)),
                 Err(error) => app.error(pi_runtime::describe_error(&error)),
@@ -298,10 +295,7 @@ impl App {
 
     pub(crate) fn open_changelog(&mut self) {
         let Some(changelog) = self.options.changelog else {
-            self.notify(
-                NoticeLevel::Info,
-                format!("This is pi {}", self.options.version),
-            );
+            self.notify(NoticeLevel::Info, format!("pi {}", self.options.version));
             return;
         };
         let ctx = self.ui.context();
@@ -309,7 +303,7 @@ impl App {
         let content = Markdown::new(&changelog(), theme).padding(1, 0);
         self.open(ReaderDialog::open(
             self.ui.clone(),
-            "What is new",
+            "Changelog",
             Box::new(content),
         ));
     }
@@ -329,7 +323,6 @@ impl App {
         }
     }
 
-    /// Greets somebody who starts the program for the first time.
     pub(crate) fn open_first_start(&mut self) {
         let models = self.session.models();
         let ready = models
@@ -342,7 +335,7 @@ impl App {
         self.open(FirstStartDialog::open(self.ui.clone(), scheme, ready));
     }
 
-    /// Hands an answer to whoever asked.
+    /// Passes an answer to the handler of the open question.
     pub(super) fn take_answer(&mut self, answer: crate::intent::QuestionAnswer) {
         if let Some(on_answer) = self.pending_answer.take() {
             on_answer(self, answer);
@@ -350,7 +343,7 @@ impl App {
     }
 }
 
-/// Returns whether a choice is what was saved.
+/// Returns whether a choice equals the saved decision.
 fn is_about(choice: &TrustChoice, saved: &SavedTrust) -> bool {
     let folder = match choice {
         TrustChoice::Trust { folder } | TrustChoice::Refuse { folder } => folder,

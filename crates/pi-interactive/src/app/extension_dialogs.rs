@@ -1,4 +1,4 @@
-//! Questions of extensions: one at a time, in the order in which they were asked.
+//! Dialogs of extensions: shown one at a time, in the order in which they were requested.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::App;
 use crate::extension_question;
 use crate::extension_ui::DialogId;
 
-/// A question that waits for the place of the prompt.
+/// A dialog that waits for the prompt area to become free.
 pub(super) struct WaitingDialog {
     id: DialogId,
     dialog: ExtensionDialog,
@@ -43,7 +43,7 @@ impl App {
         }
     }
 
-    /// Withdraws every question: whoever asked is gone.
+    /// Dismisses every dialog, because the extensions that requested them are gone.
     pub(super) fn dismiss_extension_dialogs(&mut self) {
         self.extensions.waiting.clear();
         if self.extensions.open.take().is_some() {
@@ -52,7 +52,7 @@ impl App {
         }
     }
 
-    /// Asks the next question, once no other dialog is open.
+    /// Opens the next queued dialog, if no other dialog is open.
     pub(super) fn open_next_dialog(&mut self) {
         if self.screen.has_dialog() {
             return;
@@ -73,7 +73,7 @@ impl App {
             app.extensions.open = None;
             let given = extension_question::given(&question, given);
             if answer.send(given).is_err() {
-                tracing::debug!("the extension does not wait for its answer any more");
+                tracing::debug!("extension no longer waits for its answer");
             }
         }));
         self.open_boxed(shown);

@@ -1,4 +1,4 @@
-//! What extensions want of the screen, carried out.
+//! Carries out what extensions request of the UI.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,23 +19,23 @@ use crate::transcript::NoticeLevel;
 use crate::untrusted_text::out_of_band;
 use crate::working::{INTERVAL, WorkingOverrides};
 
-/// Lines of a stack that are shown.
+/// Maximum number of stack-trace lines shown.
 const STACK_LINES: usize = 6;
 
-/// What the application keeps of extensions.
+/// UI state that belongs to extensions.
 #[derive(Default)]
 pub(crate) struct ExtensionState {
-    /// Questions that wait for the place of the prompt.
+    /// Dialogs that wait for the prompt area.
     pub(super) waiting: VecDeque<WaitingDialog>,
-    /// The question that has it.
+    /// The open extension dialog.
     pub(super) open: Option<DialogId>,
-    /// What runs a shortcut, in the order in which they are tried.
+    /// Active shortcuts: key, extension and key name, in matching order.
     pub(super) shortcuts: Vec<(KeyId, String, String)>,
-    /// What starts a completion of theirs; none if they complete nothing.
+    /// Characters that trigger extension completion; `None` without a completion provider.
     pub(super) completion: Option<Vec<char>>,
-    /// The text of their editor.
+    /// Text of the extension's editor.
     pub(super) editor_text: String,
-    /// What stands in the place of the program's name.
+    /// The component that replaces the built-in header, and whether it wants key releases.
     pub(crate) header: Option<(ComponentId, bool)>,
     listener: Option<ListenerId>,
     branch: Option<String>,
@@ -45,18 +45,18 @@ pub(crate) struct ExtensionState {
 }
 
 impl App {
-    /// Lets extensions and the screen find each other.
+    /// Connects the extensions and the screen.
     pub(super) fn begin_with_extensions(&mut self) {
         self.bridge.open(self.ui.clone());
-        self.component_tasks.spawn(self.bridge.clone().serve());
+        self.component_tasks.spawn(self.bridge.clone().run_tasks());
         self.publish_size();
         self.publish_themes();
         self.publish_editor();
-        // What was said before there was a screen.
+        // Handle what was queued before there was a screen.
         self.on_extensions();
     }
 
-    /// Sees to what extensions want.
+    /// Handles the queued extension events.
     pub(super) fn on_extensions(&mut self) {
         for news in self.bridge.take_events() {
             match news {
@@ -73,7 +73,7 @@ impl App {
                     width,
                     extension_rendering,
                 } => self.on_drawn(id, width, extension_rendering),
-                ExtensionEvent::ThemeWanted(name) => self.use_theme(name),
+                ExtensionEvent::ThemeSelected(name) => self.use_theme(name),
                 ExtensionEvent::Typed(event) => {
                     self.written(|app| app.screen.runner().hand_on(event))
                 }
@@ -88,7 +88,7 @@ impl App {
         }
     }
 
-    /// Other extensions are at work: nothing of the ones before stays.
+    /// Extensions were loaded or unloaded: removes everything the previous ones showed.
     fn on_connected(&mut self) {
         let has_extensions = self.bridge.is_connected();
         if !has_extensions && !self.extensions.has_extensions {
@@ -167,7 +167,7 @@ impl App {
                 let label = label.map(|label| crate::blocks::clean_line(&label));
                 self.update_ui(|ctx| ctx.thinking_label = label);
             }
-            other => tracing::debug!(?other, "an extension says what this screen does not show"),
+            other => tracing::debug!(?other, "unsupported extension notice"),
         }
     }
 
@@ -183,15 +183,15 @@ impl App {
     }
 
     fn on_failure(&mut self, failure: ExtensionFailure) {
-        // A timer that fails sixty times a second is told of once.
+        // A timer that fails sixty times a second is reported once.
         if self.extensions.last_failure.as_ref() == Some(&failure) {
             return;
         }
-        let whose = match &failure.extension {
+        let source = match &failure.extension {
             Some(extension) => format!("Extension \"{extension}\""),
             None => "An extension".to_owned(),
         };
-        let mut text = format!("{whose} failed ({}): {}", failure.event, failure.error);
+        let mut text = format!("{source} failed ({}): {}", failure.event, failure.error);
         let stack = failure.stack.as_deref().unwrap_or_default();
         for line in stack.lines().skip(1).take(STACK_LINES) {
             text.push_str("\n  ");
@@ -247,9 +247,9 @@ impl App {
                 let data = out_of_band(&data);
                 self.written(|app| app.screen.runner().write_aside(&data));
             }
-            // The desk sees to these itself.
+            // Handled by the bridge.
             ScreenChange::Redraw | ScreenChange::RowChanged { .. } => {}
-            other => tracing::debug!(?other, "an extension wants what this screen does not know"),
+            other => tracing::debug!(?other, "unsupported screen change"),
         }
     }
 
@@ -275,7 +275,7 @@ impl App {
             }
             ScreenPlace::Bottom => self.screen.mount_bottom(view),
             ScreenPlace::Overlay(place) => self.screen.mount_overlay(view, &place),
-            other => tracing::debug!(?other, "there is no such place on this screen"),
+            other => tracing::debug!(?other, "unsupported screen placement"),
         }
     }
 
@@ -304,7 +304,7 @@ impl App {
                     self.warn_too_wide(id, count, width);
                 }
             }
-            // The last lines stay; who drew has been told of.
+            // The last lines stay; the failure has been reported.
             DrawOutcome::Component(Err(_)) => {}
             DrawOutcome::Call(drawn) => self.with_transcript(|transcript, document| {
                 transcript.accept_call(document, id, drawn.ok());
@@ -319,13 +319,13 @@ impl App {
     }
 
     fn warn_too_wide(&mut self, id: ComponentId, count: usize, width: usize) {
-        let whose = match self.bridge.owner(id) {
-            Some(extension) => format!("A component of {extension}"),
-            None => "A component of an extension".to_owned(),
+        let source = match self.bridge.owner(id) {
+            Some(extension) => format!("Component of {extension}"),
+            None => "Extension component".to_owned(),
         };
         let lines = if count == 1 { "line" } else { "lines" };
-        let what = format!("drew {count} {lines} wider than its {width} columns; they are cut");
-        self.notify(NoticeLevel::Warning, format!("{whose} {what}"));
+        let what = format!("rendered {count} {lines} wider than {width} columns; truncated");
+        self.notify(NoticeLevel::Warning, format!("{source} {what}"));
     }
 
     fn set_raw_listener(&mut self, listening: bool) {
@@ -362,14 +362,14 @@ impl App {
         }
     }
 
-    /// Leaves if an extension wanted that once the work is done.
+    /// Quits if an extension requested that for when the session is idle.
     pub(super) fn quit_if_requested(&mut self) {
         if self.extensions.quit_when_idle {
             self.leave(ExitReason::Quit);
         }
     }
 
-    /// Tells extensions what changed in the session: their components may show it.
+    /// Publishes session changes to extensions, whose components may show them.
     pub(super) fn notify_extensions(&mut self, branch: Option<&str>) {
         if !self.bridge.is_connected() {
             return;
@@ -391,7 +391,7 @@ impl App {
         self.bridge.redraw();
     }
 
-    /// Tells extensions how large the screen is.
+    /// Publishes the screen size to extensions.
     pub(super) fn publish_size(&mut self) {
         let tui = self.screen.peek();
         let (size, is_full) = (tui.size(), tui.mode() == ScreenMode::Full);
@@ -403,21 +403,21 @@ impl App {
         self.bridge.say(ComponentTask::Resized);
     }
 
-    /// Tells extensions which themes there are.
+    /// Publishes the available themes to extensions.
     pub(super) fn publish_themes(&mut self) {
         self.bridge.set_themes(self.themes.clone());
         let scheme = scheme_name(self.themes.scheme());
         self.bridge.set_facts(|footer| footer.scheme = scheme);
     }
 
-    /// Tells extensions that other colors are in use.
+    /// Notifies extensions that the theme changed.
     pub(super) fn publish_theme_change(&mut self) {
         self.publish_themes();
         let scheme = scheme_name(self.themes.scheme());
         self.bridge.say(ComponentTask::ThemeChanged { scheme });
     }
 
-    /// Tells extensions how the prompt looks.
+    /// Publishes the editor's border color and padding to extensions.
     pub(super) fn publish_editor(&mut self) {
         let settings = self.session.settings().settings();
         let border = if self.is_bash_mode {
@@ -433,24 +433,23 @@ impl App {
         self.bridge.redraw();
     }
 
-    /// Lets the user out of a component that does not answer: pressing the key that clears the prompt
-    /// twice takes it off the screen.
+    /// Removes an unresponsive component: pressing the clear key twice unmounts it.
     pub(super) fn close_stuck_component(&mut self) {
         let is_stuck = self
             .bridge
-            .busy_for()
+            .busy_since()
             .is_some_and(|since| since.elapsed() > STUCK_AFTER);
         let Some(id) = self.screen.focused_extension_view().filter(|_| is_stuck) else {
             return;
         };
         if self.clear_key.press(Instant::now()) {
             self.screen.unmount(id);
-            self.error("A component of an extension does not answer; it was taken off the screen");
+            self.error("An extension component is not responding; removed it");
         }
     }
 }
 
-/// After this time without an answer a component counts as stuck.
+/// A component that does not respond for this long is considered stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 fn scheme_name(scheme: ColorScheme) -> &'static str {
@@ -460,7 +459,7 @@ fn scheme_name(scheme: ColorScheme) -> &'static str {
     }
 }
 
-/// Reads the pictures an extension wants, and how long each stays.
+/// Parses the spinner frames and the interval of an extension's indicator.
 fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
     let frames = indicator.get("frames").and_then(Value::as_array);
     let frames = match frames {
@@ -472,7 +471,7 @@ fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
         None => crate::working::FRAMES.map(str::to_owned).to_vec(),
     };
     let interval = indicator.get("intervalMs").and_then(Value::as_u64);
-    // Not faster than the screen.
+    // At most one change per frame.
     let interval = interval.map_or(INTERVAL, |interval| Duration::from_millis(interval.max(16)));
     (frames, interval)
 }

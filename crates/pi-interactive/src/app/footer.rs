@@ -1,7 +1,7 @@
-//! What the footer and the title say, and where the numbers come from.
+//! Data for the footer and the window title.
 //!
-//! Counting a long session reads all of it. That happens once, on a thread of its own; afterwards
-//! the session keeps count.
+//! Counting a long session reads all of it. That happens once, on its own thread; afterwards the session
+//! keeps count.
 
 use pi_ai::{AuthKind, Models};
 use pi_runtime::{AgentSession, SessionStats};
@@ -14,17 +14,16 @@ use crate::paths::with_tilde;
 use crate::title;
 use crate::transcript::NoticeLevel;
 
-/// Sessions up to this many entries are counted at once.
+/// Sessions with at most this many entries are counted synchronously.
 const COUNTED_AT_ONCE: usize = 400;
 
-/// The provider whose subscription does not cover programs of others.
+/// The provider whose subscription does not cover third-party programs.
 const ANTHROPIC: &str = "anthropic";
 
-/// A plan that is used with a key.
+/// A subscription that is used with an API key.
 const KIMI_CODING: &str = "kimi-coding";
 
 impl App {
-    /// Brings the footer up to date.
     pub(crate) fn refresh_footer(&mut self) {
         let counted =
             self.counted || self.session.with_session(pi_session::Session::len) <= COUNTED_AT_ONCE;
@@ -32,7 +31,7 @@ impl App {
             self.counted = true;
             match self.session.stats() {
                 Ok(stats) => self.update_footer(Some(stats)),
-                Err(error) => tracing::warn!(%error, "the session cannot be counted"),
+                Err(error) => tracing::warn!(%error, "cannot compute session stats"),
             }
             return;
         }
@@ -60,7 +59,7 @@ impl App {
                         app.counted = true;
                         app.update_footer(Some(stats));
                     }
-                    Err(error) => tracing::warn!(%error, "the session cannot be counted"),
+                    Err(error) => tracing::warn!(%error, "cannot compute session stats"),
                 }
             },
         );
@@ -94,7 +93,7 @@ impl App {
         self.screen.with_footer(|footer| footer.set_data(data));
     }
 
-    /// Finds out how many providers can be asked, and who pays for the current one.
+    /// Updates whether several providers are configured and whether the current one is a subscription.
     pub(crate) fn refresh_provider_info(&mut self) {
         let models = self.session.models();
         let providers = models.providers();
@@ -107,7 +106,7 @@ impl App {
         self.subscription = provider.is_some_and(|provider| is_subscription(models, provider));
     }
 
-    /// Says once that a subscription does not cover what pi uses of it, where that is so.
+    /// Warns once that a subscription does not cover pi's usage, where that applies.
     pub(crate) fn warn_about_extra_usage(&mut self) {
         let model = self.session.model();
         let concerned = self.subscription && model.is_some_and(|model| model.provider == ANTHROPIC);
@@ -118,13 +117,11 @@ impl App {
         self.extra_usage_warned = true;
         self.notify(
             NoticeLevel::Warning,
-            "Anthropic counts what programs of others use with a Claude subscription as extra usage, \
-             billed by the token and not by the plan. https://claude.ai/settings/usage shows and \
-             limits it; /settings hides this warning.",
+            "Anthropic bills third-party use of a Claude subscription as extra usage, per token, outside the plan. Check limits at https://claude.ai/settings/usage. Hide this warning in /settings.",
         );
     }
 
-    /// Tells everybody that another model answers.
+    /// Updates everything that depends on the current model.
     pub(crate) fn model_changed(&mut self) {
         self.refresh_provider_info();
         self.warn_about_extra_usage();
@@ -133,21 +130,20 @@ impl App {
         self.restore_unsent_prompt();
     }
 
-    /// Brings the title of the window up to date.
     pub(crate) fn refresh_title(&mut self) {
         let title = title::of(self.session.session_name().as_deref(), self.session.cwd());
         self.written(|app| app.screen.runner().set_title(&title));
     }
 
-    /// Writes to the terminal; if that fails, the next frame fails too and ends the program.
+    /// Runs a terminal write. On failure the next frame fails, too, and ends the application.
     pub(super) fn written(&mut self, write: impl FnOnce(&mut Self) -> Result<(), RunnerError>) {
         if let Err(error) = write(self) {
-            tracing::warn!(%error, "the terminal does not take what is written");
+            tracing::warn!(%error, "cannot write to the terminal");
         }
     }
 }
 
-/// Returns whether requests to a provider are paid by a plan and not by the token.
+/// Returns whether requests to a provider are covered by a subscription rather than billed per token.
 fn is_subscription(models: &Models, provider: &str) -> bool {
     if provider == KIMI_CODING {
         return true;
@@ -162,7 +158,7 @@ fn is_subscription(models: &Models, provider: &str) -> bool {
     signed_in && flow.is_some_and(|flow| flow.is_subscription())
 }
 
-/// Returns what is left on the terminal at the end.
+/// Returns what remains on the terminal after exit.
 pub(super) fn leave(session: &AgentSession) -> Leave {
     use pi_config::FullscreenExitOutput;
     match session.settings().settings().fullscreen_exit_output() {

@@ -1,4 +1,4 @@
-//! What stands at the top: the program's own header, or what an extension shows in its place.
+//! The header: the built-in one, or the component an extension shows instead.
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use crate::block::BlockView;
 use crate::extension_view::ExtensionView;
 use crate::header::HeaderBlock;
 
-/// Where the header is in the transcript.
+/// Document blocks of the header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeaderBlocks {
     builtin: Option<BlockId>,
@@ -18,7 +18,7 @@ pub(crate) struct HeaderBlocks {
 }
 
 impl App {
-    /// Takes note of a new header; an extension that has a say in it goes on having it.
+    /// Registers a new built-in header; an extension's header keeps replacing it.
     pub(crate) fn show_header(&mut self, builtin: BlockId) {
         self.header = HeaderBlocks {
             builtin: Some(builtin),
@@ -29,28 +29,27 @@ impl App {
         }
     }
 
-    /// Shows what an extension has in the place of the name and the keys.
+    /// Shows an extension component instead of the built-in name and key hints.
     pub(super) fn show_extension_header(&mut self, id: ComponentId, key_release: bool) {
         self.extensions.header = Some((id, key_release));
         let Some(builtin) = self.header.builtin else {
             return;
         };
         self.remove_extension_header();
-        let view = ExtensionView::new(id, self.bridge.clone(), key_release).after_blank();
+        let view = ExtensionView::new(id, self.bridge.clone(), key_release).with_blank_before();
         let document = self.screen.document();
         let block = document.insert_before(builtin, Box::new(view), Liveness::Settled);
         self.header.extension = Some(block);
         self.with_builtin_header(|header| header.set_title_hidden(true));
     }
 
-    /// Shows the program's own header again.
     pub(super) fn show_builtin_header(&mut self) {
         self.extensions.header = None;
         self.remove_extension_header();
         self.with_builtin_header(|header| header.set_title_hidden(false));
     }
 
-    /// Changes what an extension shows at the top.
+    /// Runs a closure on the extension's header view.
     pub(super) fn with_extension_header<R>(
         &mut self,
         change: impl FnOnce(&mut ExtensionView) -> R,

@@ -1,4 +1,4 @@
-//! What keys and other events of the terminal mean.
+//! Keys and other terminal events.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use crate::ExitReason;
 use crate::editor_area::{EditorArea, PromptEvent};
 use crate::keys;
 
-/// How many screens above the view are loaded.
+/// Number of screens above the viewport for which older entries are loaded.
 const LOADED_AHEAD: usize = 2;
 
-/// How long the way back from reading is shown.
+/// How long the hint about leaving the scrollback is shown.
 const HINT_TIME: Duration = Duration::from_secs(3);
 
-/// Writes down what is on the screen, wherever the focus is; for reports, and not to be changed.
+/// Writes a debug dump of the screen, whatever has focus. Not configurable.
 const DEBUG_KEY: &str = "shift+ctrl+d";
 
 impl App {
@@ -36,7 +36,7 @@ impl App {
         self.load_older();
     }
 
-    /// Loads an earlier part of the session before the user has scrolled to the first one shown.
+    /// Loads older entries before the user scrolls to the first one shown.
     fn load_older(&mut self) {
         let tui = self.screen.peek();
         let near = LOADED_AHEAD * tui.size().rows;
@@ -72,7 +72,7 @@ impl App {
         }
     }
 
-    /// Shows on the full screen what left the main one; entries before that are loaded on the way.
+    /// Switches to the full-screen scrollback; older entries are loaded while scrolling.
     fn enter_scrollback(&mut self) {
         if self.screen.peek().mode() != ScreenMode::Main {
             return;
@@ -80,19 +80,19 @@ impl App {
         self.reading = true;
         self.written(|app| app.screen.runner().read_back());
         let back = self.ui.context().key(keys::INTERRUPT);
-        let hint = format!("{back} goes back to the prompt");
+        let hint = format!("Press {back} to return to the prompt");
         let now = Instant::now();
         self.screen.runner().tui().flash(&hint, HINT_TIME, now);
     }
 
-    /// Goes back from reading to where the conversation goes on.
+    /// Returns from the scrollback to the end of the conversation.
     pub(super) fn leave_scrollback(&mut self) {
         if std::mem::take(&mut self.reading) {
             self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
         }
     }
 
-    /// Does what a key of the application means in an extension's editor.
+    /// Performs an application action triggered in an extension's editor.
     pub(super) fn perform_action_by_name(&mut self, action: &str) {
         let known = crate::editor_area::ACTIONS.iter().chain([&keys::EXIT]);
         if let Some(action) = known.copied().find(|known| *known == action) {
@@ -122,11 +122,11 @@ impl App {
             keys::SESSION_TREE => self.run_command("/tree"),
             keys::SESSION_FORK => self.run_command("/fork"),
             keys::SESSION_RESUME => self.run_command("/resume"),
-            other => tracing::warn!(other, "an action that means nothing at the prompt"),
+            other => tracing::warn!(other, "action has no effect at the prompt"),
         }
     }
 
-    /// Escape: stops the innermost thing that is under way.
+    /// Escape: interrupts the innermost running operation.
     fn interrupt(&mut self) {
         if self.reading {
             self.leave_scrollback();
@@ -153,7 +153,7 @@ impl App {
         }
     }
 
-    /// Ctrl+C: clears the prompt; pressed twice it leaves.
+    /// Ctrl+C: clears the prompt; pressed twice, quits.
     fn clear(&mut self) {
         if self.clear_key.press(Instant::now()) {
             self.leave(ExitReason::Quit);
@@ -167,7 +167,7 @@ impl App {
         let cycling = async move { session.cycle_thinking_level(Persist::Session).await };
         self.spawn(cycling, |app, result| match result {
             Ok(Some(level)) => app.status(format!("Thinking: {}", level.as_str())),
-            Ok(None) => app.status("This model does not think"),
+            Ok(None) => app.status("This model has no thinking levels"),
             Err(error) => app.error(error.describe()),
         });
     }
@@ -181,9 +181,9 @@ impl App {
                 app.status(format!("Model: {}", cycle.model.name));
             }
             Ok(None) if app.session.scoped_models().is_empty() => {
-                app.status("There is no other model");
+                app.status("No other model available");
             }
-            Ok(None) => app.status("There is no other model in scope"),
+            Ok(None) => app.status("No other scoped model"),
             Err(error) => app.error(error.describe()),
         });
     }
@@ -192,13 +192,13 @@ impl App {
         let expanded = !self.transcript.is_expanded();
         self.show_details(expanded);
         self.status(if expanded {
-            "Details are shown"
+            "Details shown"
         } else {
-            "Details are hidden"
+            "Details hidden"
         });
     }
 
-    /// Shows details, or the short forms.
+    /// Expands or collapses all blocks.
     pub(super) fn show_details(&mut self, expanded: bool) {
         self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
         self.bridge.set_facts(|footer| footer.expanded = expanded);
@@ -210,9 +210,9 @@ impl App {
         self.update_ui(|ctx| ctx.hide_thinking = hide);
         self.save_setting(move |settings| settings.hide_thinking_block = Some(hide));
         self.status(if hide {
-            "Thinking is hidden"
+            "Thinking hidden"
         } else {
-            "Thinking is shown"
+            "Thinking shown"
         });
     }
 }

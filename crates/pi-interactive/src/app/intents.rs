@@ -1,4 +1,4 @@
-//! Performs what dialogs want.
+//! Carries out the intents of dialogs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,6 @@ use crate::dialogs::TrustDialog;
 use crate::intent::{Intent, Summarize};
 
 impl App {
-    /// Does what a dialog wants done.
     pub(super) fn handle_intent(&mut self, intent: Intent) {
         match intent {
             Intent::SetModel(model) => self.use_model(model, Persist::Session),
@@ -24,7 +23,7 @@ impl App {
             Intent::SetScope(scope) => self.use_scope(scope),
             Intent::SaveScope(patterns) => {
                 self.save_setting(|settings| settings.enabled_models = patterns);
-                self.status("These are the models to cycle through, also in new sessions");
+                self.status("Scoped models saved");
             }
             Intent::ChangeSetting(change) => self.change_setting(&change),
             Intent::PreviewTheme(theme) => {
@@ -43,7 +42,7 @@ impl App {
                 let work = async move { runtime.switch_session(&path).await };
                 self.replace(work, |app, session_switch| {
                     if !session_switch.cancelled {
-                        app.status("The session goes on");
+                        app.status("Session resumed");
                     }
                 });
             }
@@ -79,7 +78,7 @@ impl App {
             .session
             .with_session(|session| session.leaf_id().cloned());
         if leaf.as_ref() == Some(&target) {
-            self.status("The session is there already");
+            self.status("Already at this entry");
             return;
         }
         let options = NavigateOptions {
@@ -107,12 +106,12 @@ impl App {
                 app.set_prompt(&text);
             }
             if !session_switch.cancelled {
-                app.status("This session begins before the message you chose");
+                app.status("Forked before the selected message");
             }
         });
     }
 
-    /// Asks about the project of a session that is being opened.
+    /// Asks whether to trust the project of a session that is being opened.
     pub(crate) fn prompt_trust(
         &mut self,
         cwd: PathBuf,
@@ -125,10 +124,10 @@ impl App {
 
     fn resolve_trust(&mut self, choice: TrustChoice) {
         match self.pending_trust.take() {
-            // Who asked keeps it.
+            // The runtime saves it.
             Some(reply) => {
                 if reply.send(Some(choice)).is_err() {
-                    tracing::debug!("nobody waits for the decision any more");
+                    tracing::debug!("trust decision is no longer awaited");
                 }
             }
             None => self.save_trust(&choice),
@@ -138,7 +137,7 @@ impl App {
     fn save_trust(&mut self, choice: &TrustChoice) {
         let store = TrustStore::new(&self.runtime.services().agent_dir);
         match store.save(&choice.updates()) {
-            Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),
+            Ok(()) => self.status("Saved. Run /reload or restart to apply."),
             Err(error) => self.error(pi_runtime::describe_error(&error)),
         }
     }

@@ -1,7 +1,7 @@
-//! `/llama`: the models of a llama.cpp router, loaded, unloaded and downloaded.
+//! `/llama`: lists, loads, unloads and downloads models of a llama.cpp router.
 //!
-//! The router may serve others too: what it has is asked for before every choice, and nothing is unloaded
-//! unless the user says so.
+//! Other clients may use the same router: its models are listed again before every choice, and nothing is
+//! unloaded without confirmation.
 
 use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
 
@@ -11,11 +11,10 @@ use super::sign_in::only;
 use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
-/// The provider's id.
 const PROVIDER: &str = "llama.cpp";
 
 impl App {
-    /// Looks for the router and shows its models.
+    /// Finds the router and lists its models.
     pub(crate) fn open_llama(&mut self) {
         let models = self.session.models().clone();
         let work = async move { models.llama_router().await };
@@ -23,7 +22,7 @@ impl App {
             Ok(Some(router)) => app.list_llama(router),
             Ok(None) => app.notify(
                 NoticeLevel::Warning,
-                format!("No llama.cpp server is known; /login {PROVIDER} asks for its address"),
+                format!("No llama.cpp server configured. Run /login {PROVIDER} to add one."),
             ),
             Err(error) => app.error(error.message),
         });
@@ -34,10 +33,10 @@ impl App {
         let models = self.session.models().clone();
         let work = async move {
             let listed = client.models().await?;
-            // What is loaded now can be chosen with /model.
+            // Loaded models become available in `/model`.
             let report = models.refresh(only(PROVIDER)).await;
             for (provider, error) in report.errors {
-                tracing::warn!(provider, %error, "its models are not known");
+                tracing::warn!(provider, %error, "cannot list models");
             }
             Ok(listed)
         };
@@ -52,7 +51,7 @@ impl App {
 
     fn ask_llama_again(&mut self, router: LlamaRouter, error: &ProviderError) {
         let question = QuestionOptions {
-            title: "The llama.cpp server does not answer".to_owned(),
+            title: "llama.cpp server not reachable".to_owned(),
             details: Some(error.message.clone()),
             ..QuestionOptions::default()
         };
@@ -71,7 +70,7 @@ impl App {
         let question = QuestionOptions {
             title: "llama.cpp models".to_owned(),
             details: Some(format!(
-                "{}: {} models, {} loaded. Enter loads a model, or unloads a loaded one.",
+                "{}: {} models, {} loaded. Press Enter to load or unload a model.",
                 router.address(),
                 listed.len(),
                 loaded.count(),
@@ -101,19 +100,21 @@ impl App {
     fn ask_unload(&mut self, router: LlamaRouter, model: String) {
         let question = QuestionOptions {
             title: "Unload this model?".to_owned(),
-            details: Some(format!("{model} gives its memory back. Its file stays.")),
+            details: Some(format!(
+                "Frees the memory used by {model}. The model file is kept."
+            )),
             ..QuestionOptions::default()
         };
-        self.ask(question, &["Unload it", "Keep it"], move |app, chosen| {
+        self.ask(question, &["Unload", "Cancel"], move |app, chosen| {
             if chosen != Some(0) {
                 return app.list_llama(router);
             }
-            let on_cancel = |app: &mut Self| app.status("The server goes on unloading");
+            let on_cancel = |app: &mut Self| app.status("Unloading continues on the server");
             let work = app.show_progress("Unloading", &model, on_cancel);
             let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
             let unload = async move { client.unload(&name, &progress_handle.cancel).await };
             app.spawn(unload, move |app, outcome| {
-                app.llama_done(router, &work, outcome, format!("{model} is unloaded"));
+                app.llama_done(router, &work, outcome, format!("Unloaded {model}"));
             });
         });
     }
@@ -129,7 +130,7 @@ impl App {
             details: Some(others.join("\n")),
             ..QuestionOptions::default()
         };
-        let choices = ["Unload them first", "Keep them loaded", "Load nothing"];
+        let choices = ["Unload them first", "Keep them loaded", "Cancel"];
         self.ask(question, &choices, move |app, chosen| match chosen {
             Some(0) => app.load_llama(router, model, others),
             Some(1) => app.load_llama(router, model, Vec::new()),
@@ -137,9 +138,9 @@ impl App {
         });
     }
 
-    /// Loads a model in the place of others; if it does not load, they are loaded again.
+    /// Loads a model after unloading others; if loading fails, the others are loaded again.
     fn load_llama(&mut self, router: LlamaRouter, model: String, replaced: Vec<String>) {
-        let on_cancel = |app: &mut Self| app.status("Loading was given up");
+        let on_cancel = |app: &mut Self| app.status("Loading canceled");
         let work = self.show_progress("Loading", &model, on_cancel);
         let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let load = async move {
@@ -158,7 +159,7 @@ impl App {
                 }
                 let restoring = tokio_util::sync::CancellationToken::new();
                 for other in &replaced {
-                    progress_handle.report(format!("Loading {other} again"), None);
+                    progress_handle.report(format!("Reloading {other}"), None);
                     client.load(other, |_| {}, &restoring).await?;
                 }
             }
@@ -169,7 +170,7 @@ impl App {
                 router,
                 &work,
                 outcome,
-                format!("{model} is loaded; /model chooses it"),
+                format!("Loaded {model}. Select it with /model."),
             );
         });
     }
@@ -178,9 +179,7 @@ impl App {
         let question = QuestionOptions {
             title: "Download a model".to_owned(),
             details: Some(
-                "Which one, as Hugging Face names it: owner/repository, with :quantization if there \
-                 are several. The server downloads it; a repository with terms of its own needs \
-                 HF_TOKEN in the server's environment."
+                "Hugging Face model as owner/repository[:quantization]. The server downloads it. Gated repositories require HF_TOKEN in the server's environment."
                     .to_owned(),
             ),
             ..QuestionOptions::default()
@@ -192,14 +191,14 @@ impl App {
                 return app.download_llama(router, name);
             }
             if !name.is_empty() {
-                app.error(format!("{name} is no owner/repository of Hugging Face"));
+                app.error(format!("{name} is not a valid owner/repository"));
             }
             app.list_llama(router);
         });
     }
 
     fn download_llama(&mut self, router: LlamaRouter, model: String) {
-        let on_cancel = |app: &mut Self| app.status("The download was given up");
+        let on_cancel = |app: &mut Self| app.status("Download canceled");
         let work = self.show_progress("Downloading", &model, on_cancel);
         let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
@@ -215,11 +214,11 @@ impl App {
             outcome
         };
         self.spawn(download, move |app, outcome| {
-            app.llama_done(router, &work, outcome, format!("{model} is downloaded"));
+            app.llama_done(router, &work, outcome, format!("Downloaded {model}"));
         });
     }
 
-    /// Tells what came of some work and shows the models again.
+    /// Reports the outcome of an operation and lists the models again.
     fn llama_done(
         &mut self,
         router: LlamaRouter,
@@ -233,14 +232,14 @@ impl App {
             Err(error) if error.class == ErrorClass::Aborted => {}
             Err(error) => self.error(error.message),
         }
-        // Somebody who gave up may be doing something else by now.
+        // After a cancellation the user may be doing something else by now.
         if !self.screen.has_dialog() {
             self.list_llama(router);
         }
     }
 }
 
-/// Returns the line of a model.
+/// Returns the list label of a model.
 fn describe(model: &LlamaModel) -> String {
     let state = model.state.as_str();
     let context = model.context.filter(|_| model.state.is_in_memory());
@@ -274,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_hugging_face_are_told_from_others() {
+    fn hugging_face_names_are_recognized() {
         for name in ["owner/model", "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M"] {
             assert!(is_repository(name), "{name}");
         }

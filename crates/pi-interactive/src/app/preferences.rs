@@ -1,4 +1,4 @@
-//! The user's settings as the screen shows them: theme, keys, what is hidden.
+//! Applies settings to the screen: theme, keys, hidden content.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::transcript::NoticeLevel;
 use crate::ui_theme::RenderContext;
 
 impl App {
-    /// Changes how everything looks; all of it is laid out again.
+    /// Changes the render context; everything is laid out again.
     pub(crate) fn update_ui(&mut self, change: impl FnOnce(&mut RenderContext)) {
         self.ui.update(change);
         self.screen.runner().tui().invalidate();
     }
 
-    /// Converts images beside the loop and shows them.
+    /// Converts images on another thread, then shows them.
     pub(super) fn convert_images(&mut self, images: Vec<ImageConversion>) {
         self.spawn_blocking(
             move || images.into_iter().for_each(ImageConversion::run),
@@ -29,7 +29,7 @@ impl App {
         );
     }
 
-    /// Shows the theme that the settings, a preview or the terminal ask for.
+    /// Applies the theme selected by preview, settings or terminal.
     pub(crate) fn apply_theme(&mut self) {
         let chosen = self.themes.choose();
         self.theme_problem = chosen.problem;
@@ -40,14 +40,14 @@ impl App {
         }
     }
 
-    /// Says why the theme is not the one of the settings.
+    /// Reports why the configured theme is not in use.
     pub(crate) fn report_theme_problem(&mut self) {
         if let Some(problem) = self.theme_problem.take() {
             self.notify(NoticeLevel::Error, problem);
         }
     }
 
-    /// Keeps what was wrong before there was a screen, to be told on it.
+    /// Stores problems found before there was a screen, to be reported later.
     pub(crate) fn note_problems(
         &mut self,
         theme_problem: Option<String>,
@@ -57,17 +57,17 @@ impl App {
         self.key_problems = key_problems;
     }
 
-    /// Returns what is wrong with the user's keys, once.
+    /// Takes the problems with the user's keybindings.
     pub(crate) fn take_key_problems(&mut self) -> Vec<ConfigDiagnostic> {
         std::mem::take(&mut self.key_problems)
     }
 
-    /// Returns the colors of a page that shows the session as the screen does.
+    /// Returns the current theme for exported pages.
     pub(crate) fn export_theme(&self) -> ExportTheme {
         ExportTheme::of_setting(self.themes.setting(), self.themes.files())
     }
 
-    /// Watches the files of the themes the settings name.
+    /// Watches the theme files named in the settings.
     pub(crate) fn watch_theme_files(&mut self) {
         let wanted: Vec<&str> = self
             .themes
@@ -80,7 +80,7 @@ impl App {
         self.theme_watch = ThemeWatch::on(used.map(|file| file.path.as_path()));
     }
 
-    /// Reads the files of the themes again.
+    /// Reloads the watched theme files.
     pub(super) fn reread_themes(&mut self) {
         let files: Vec<(String, PathBuf)> = self
             .themes
@@ -110,7 +110,7 @@ impl App {
         }
     }
 
-    /// Takes settings, keys and themes of the session's directory into use.
+    /// Applies the settings, keybindings and themes of the session's directory.
     pub(crate) fn reload_preferences(&mut self) {
         let services = self.runtime.services();
         let settings = services.settings.settings();
@@ -129,7 +129,6 @@ impl App {
         self.update_ui(|ctx| ctx.keys = shared);
     }
 
-    /// Makes the screen what the settings say.
     pub(crate) fn apply_settings(&mut self, settings: &Settings) {
         let env = self.runtime.services().env.clone();
         let cwd = self.session.cwd().to_owned();
@@ -153,7 +152,7 @@ impl App {
         }
     }
 
-    /// Changes a setting of the user; if that fails, it still holds until the program ends.
+    /// Changes a user setting; if it cannot be saved, it still applies until pi exits.
     pub(crate) fn save_setting(&mut self, change: impl FnOnce(&mut Settings)) {
         let saved = self.session.settings().update(Scope::User, change);
         if let Err(error) = saved {

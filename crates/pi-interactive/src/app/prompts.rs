@@ -1,4 +1,4 @@
-//! The prompt as the application uses it: its text, its border, what comes back into it.
+//! The prompt: its text, its border, and queued messages restored to it.
 
 use pi_ai::ThinkingLevel;
 use pi_runtime::QueuedTexts;
@@ -8,7 +8,7 @@ use super::App;
 use crate::extension_ui::ComponentTask;
 
 impl App {
-    /// Returns the text at the prompt, large pastes as markers.
+    /// Returns the prompt text, with large pastes as markers.
     pub(super) fn prompt_text(&self) -> String {
         if self.screen.has_extension_editor() {
             return self.extensions.editor_text.clone();
@@ -17,7 +17,6 @@ impl App {
         editor.map(|area| area.peek().text()).unwrap_or_default()
     }
 
-    /// Replaces the text at the prompt.
     pub(crate) fn set_prompt(&mut self, text: &str) {
         if self.screen.has_extension_editor() {
             text.clone_into(&mut self.extensions.editor_text);
@@ -29,7 +28,7 @@ impl App {
         self.on_prompt_changed();
     }
 
-    /// Puts text at the cursor.
+    /// Inserts text at the cursor.
     pub(crate) fn insert_at_prompt(&mut self, text: &str) {
         if self.screen.has_extension_editor() {
             self.bridge
@@ -41,7 +40,7 @@ impl App {
         self.on_prompt_changed();
     }
 
-    /// Keeps a prompt for the history.
+    /// Adds a prompt to the history.
     pub(super) fn remember_prompt(&mut self, text: &str) {
         self.screen
             .with_editor(|area| area.editor().add_to_history(text));
@@ -65,7 +64,7 @@ impl App {
         }
     }
 
-    /// Shows the thinking level, or that a shell command is typed, in the border of the prompt.
+    /// Colors the prompt border by thinking level, or marks a shell command.
     pub(super) fn paint_border(&mut self) {
         let token = if self.is_bash_mode {
             ColorToken::BashMode
@@ -78,7 +77,7 @@ impl App {
         self.publish_editor();
     }
 
-    /// Stops the run; what waits comes back to the prompt.
+    /// Interrupts the run; queued messages return to the prompt.
     pub(super) fn stop_run(&mut self) {
         let session = self.session.clone();
         let stopping = async move {
@@ -92,7 +91,7 @@ impl App {
         });
     }
 
-    /// Brings what waits back to the prompt.
+    /// Moves queued messages back to the prompt.
     pub(super) fn take_queue_back(&mut self) {
         let session = self.session.clone();
         let taking = async move { session.clear_queue().await };
@@ -100,9 +99,9 @@ impl App {
         self.spawn(taking, move |app, texts| {
             let count = app.restore_to_prompt(texts, queued_during_compaction);
             app.status(match count {
-                0 => "No message waits".to_owned(),
-                1 => "The message that waited is back at the prompt".to_owned(),
-                _ => format!("The {count} messages that waited are back at the prompt"),
+                0 => "No queued messages".to_owned(),
+                1 => "Queued message restored to the prompt".to_owned(),
+                _ => format!("{count} queued messages restored to the prompt"),
             });
         });
     }
@@ -133,7 +132,7 @@ impl App {
         count
     }
 
-    /// Shows what waits.
+    /// Updates the list of queued messages.
     pub(super) fn refresh_queue(&mut self) {
         let mut waiting = self.session.queued_texts();
         for (text, delivery) in &self.queued_during_compaction {
@@ -146,7 +145,7 @@ impl App {
     }
 }
 
-/// Returns the color of a thinking level.
+/// Returns the border color of a thinking level.
 pub(crate) fn border_token(level: ThinkingLevel) -> ColorToken {
     match level {
         ThinkingLevel::Off => ColorToken::ThinkingOff,

@@ -1,4 +1,4 @@
-//! Questions of the program's own, and work that shows how far it is.
+//! Questions the application asks, and progress dialogs for long-running work.
 
 use std::time::Instant;
 
@@ -12,16 +12,16 @@ use crate::dialogs::{
 };
 use crate::intent::QuestionAnswer;
 
-/// Work that the user watches. Its dialog can be fed, and closed when it is over.
+/// A handle to work shown in a progress dialog; used to update and close the dialog.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgressHandle {
-    /// Ends the work when the user gives up.
+    /// Cancelled when the user dismisses the dialog.
     pub(crate) cancel: CancellationToken,
     handle: AppHandle,
 }
 
 impl ProgressHandle {
-    /// Shows how far the work is.
+    /// Updates the progress dialog; `share` is the completed fraction from 0 to 1.
     pub(crate) fn report(&self, message: impl Into<String>, share: Option<f64>) {
         let progress = ProgressUpdate {
             message: message.into(),
@@ -33,7 +33,7 @@ impl ProgressHandle {
 }
 
 impl App {
-    /// Asks which of the choices it shall be; `then` gets its place, or nothing if the user left.
+    /// Asks a multiple-choice question; `then` receives the chosen index, or `None` if dismissed.
     pub(crate) fn ask(
         &mut self,
         question: QuestionOptions,
@@ -52,7 +52,7 @@ impl App {
         self.open(dialog);
     }
 
-    /// Asks for a line of text; `then` gets it, or nothing if the user left.
+    /// Asks for a line of text; `then` receives it, or `None` if dismissed.
     pub(crate) fn ask_line(
         &mut self,
         question: QuestionOptions,
@@ -70,7 +70,7 @@ impl App {
         self.open(dialog);
     }
 
-    /// Shows a dialog while some work is under way; giving up cancels it and calls `on_cancel`.
+    /// Shows a progress dialog; dismissing it cancels the work and calls `on_cancel`.
     pub(crate) fn show_progress(
         &mut self,
         title: &str,
@@ -80,7 +80,7 @@ impl App {
         self.dismiss_question();
         let cancel = CancellationToken::new();
         let guard: DropGuard = cancel.clone().drop_guard();
-        // Whatever takes the place of the dialog gives the work up, too.
+        // Anything that replaces the dialog cancels the work, too.
         self.pending_answer = Some(Box::new(move |app, _| {
             drop(guard);
             on_cancel(app);
@@ -92,18 +92,18 @@ impl App {
         }
     }
 
-    /// Closes the dialog of some work that is over; nothing if the user gave it up.
+    /// Closes the progress dialog of finished work; does nothing if the user dismissed it.
     pub(crate) fn finish_progress(&mut self, work: &ProgressHandle) {
         if work.cancel.is_cancelled() {
             return;
         }
-        // The guard cancels when it is dropped: it must not, the work is done.
+        // The guard cancels on drop, which must not happen for finished work.
         self.pending_answer = None;
         self.screen.close_dialog();
         self.open_next_dialog();
     }
 
-    /// Answers for the user, who is about to be asked something else.
+    /// Dismisses the open question, because another one replaces it.
     fn dismiss_question(&mut self) {
         if let Some(on_answer) = self.pending_answer.take() {
             on_answer(self, QuestionAnswer::Dismissed);

@@ -1,4 +1,4 @@
-//! Beginning with a session, and going over to another one that took its place.
+//! Shows the first session, and switches when another session replaces it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,11 +16,11 @@ use crate::startup;
 use crate::transcript::Transcript;
 use crate::working::Activity;
 
-/// Prompts of an opened session that Up brings back.
+/// Number of prompts added to the history when a session is opened.
 const REMEMBERED_PROMPTS: usize = 100;
 
 impl App {
-    /// Shows the session the program starts with.
+    /// Shows the initial session.
     pub(super) fn begin(&mut self) {
         self.refresh_provider_info();
         startup::show_startup(self);
@@ -29,7 +29,7 @@ impl App {
         startup::after_first_frame(self);
     }
 
-    /// Another session took the place of the one on the screen.
+    /// Handles the replacement of the current session.
     pub(super) fn on_replaced(&mut self) {
         let session: AgentSession = self.sessions.borrow_and_update().clone();
         self.link = SessionEvents::subscribe(&session);
@@ -46,7 +46,7 @@ impl App {
         self.report_project_changes();
     }
 
-    /// Shows what the session holds, and everything that depends on it.
+    /// Shows the session and everything that depends on it.
     fn show_session(&mut self) {
         let session = self.session.clone();
         self.with_transcript(|transcript, document| transcript.show(document, &session));
@@ -59,7 +59,7 @@ impl App {
         self.refresh_footer();
     }
 
-    /// Shows the conversation again after a move in the tree.
+    /// Rebuilds the transcript after navigating in the tree.
     pub(crate) fn show_again(&mut self) {
         self.with_transcript(Transcript::clear);
         self.screen.runner().tui().clear_terminal();
@@ -92,14 +92,14 @@ impl App {
         }
     }
 
-    /// Makes the prompt complete the commands and files of the session.
+    /// Rebuilds prompt completion for the session's commands and files.
     pub(crate) fn refresh_completion(&mut self) {
         let mut commands = slash::completions(&self.session);
         let skills = self.session.settings().settings().enable_skill_commands();
         let link = self.bridge.link();
         let known = self.runtime.commands().into_iter().filter(|command| {
             (skills || !command.name.starts_with("skill:"))
-                // The program's own command is the one that runs.
+                // Built-in commands take precedence.
                 && !slash::COMMANDS.iter().any(|own| own.name == command.name)
         });
         let resources = Arc::clone(&self.runtime.services().resources);
@@ -134,13 +134,13 @@ impl App {
         let handle = self.handle();
         self.screen.with_editor(|area| {
             area.editor().set_completion_provider(provider);
-            // Touching the prompt is enough: it is laid out again and finds the answer.
+            // Any change of the prompt makes it lay out again and pick up the reply.
             area.editor()
                 .on_completions(move || handle.post(|app| app.screen.with_editor(|_| ())));
         });
     }
 
-    /// Puts another session in place of this one; `then` runs once it is on the screen.
+    /// Replaces the session; `then` runs once the new one is on screen.
     pub(crate) fn replace(
         &mut self,
         work: impl Future<Output = Result<Replacement, ReplaceError>> + Send + 'static,
@@ -148,7 +148,7 @@ impl App {
     ) {
         self.spawn(work, move |app, result| match result {
             Ok(session_switch) => {
-                // The follow-up may come before the loop has seen the new session.
+                // The callback may run before the loop has noticed the new session.
                 if app.sessions.has_changed().unwrap_or(false) {
                     app.on_replaced();
                 }

@@ -1,4 +1,4 @@
-//! Other sessions: listing, renaming, deleting, importing them.
+//! Lists, renames, deletes and imports sessions.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,12 @@ use crate::dialog::DialogUpdate;
 use crate::intent::SessionScope;
 
 impl App {
-    /// Tells the open dialog something.
     pub(super) fn update_dialog(&mut self, news: DialogUpdate) {
         self.screen.with_dialog(|dialog| dialog.on_update(news));
         self.settle_dialog();
     }
 
-    /// Looks for sessions and tells the dialog as they are found; an earlier search is given up.
+    /// Lists sessions and updates the dialog as they are found; cancels an earlier listing.
     pub(super) fn list_sessions(&mut self, scope: SessionScope) {
         let cancel = CancellationToken::new();
         let guard: DropGuard = cancel.clone().drop_guard();
@@ -69,7 +68,7 @@ impl App {
         });
     }
 
-    /// Names a session, or takes its name away.
+    /// Sets or clears a session's name.
     pub(super) fn rename_session(&mut self, path: PathBuf, name: Option<String>) {
         let name = name.unwrap_or_default();
         if self.session.session_file().as_ref() == Some(&path) {
@@ -97,11 +96,10 @@ impl App {
         });
     }
 
-    /// Deletes a session that is not the live one.
+    /// Deletes a session other than the current one.
     pub(super) fn delete_session(&mut self, path: PathBuf) {
         if self.session.session_file().as_ref() == Some(&path) {
-            let news =
-                DialogUpdate::Failed("The session on the screen cannot be deleted".to_owned());
+            let news = DialogUpdate::Failed("The current session cannot be deleted".to_owned());
             self.update_dialog(news);
             return;
         }
@@ -114,13 +112,13 @@ impl App {
         });
     }
 
-    /// Goes on with a copy of a session file.
+    /// Imports a copy of a session file and switches to it.
     pub(super) fn import_session(&mut self, path: PathBuf) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.import(&path, None).await };
         self.replace(work, |app, session_switch| {
             if !session_switch.cancelled {
-                app.status("The imported session goes on");
+                app.status("Session imported");
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Signing in and out: the provider's flow asks through the open dialog.
+//! Sign-in and sign-out; the provider's flow prompts through the open dialog.
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
@@ -14,7 +14,7 @@ use super::handle::AppHandle;
 use crate::dialog::DialogUpdate;
 use crate::intent::SecretText;
 
-/// A sign-in under way; dropping it gives it up.
+/// The sign-in in progress; dropping it cancels it.
 #[derive(Debug)]
 pub(super) struct ActiveSignIn {
     answer: Option<oneshot::Sender<String>>,
@@ -22,12 +22,11 @@ pub(super) struct ActiveSignIn {
 }
 
 impl App {
-    /// Begins to sign in to a provider.
     pub(super) fn sign_in(&mut self, provider: String, kind: AuthKind) {
         let models = self.session.models().clone();
         let env = self.runtime.services().env.clone();
         let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
-            let failed = format!("{provider} needs no sign-in");
+            let failed = format!("{provider} does not require sign-in");
             self.update_dialog(DialogUpdate::SignInEnded(Err(failed)));
             return;
         };
@@ -47,29 +46,27 @@ impl App {
             match result {
                 Ok(()) => app.signed_in(provider),
                 Err(error) => {
-                    let told = pi_runtime::describe_error(&error);
-                    app.update_dialog(DialogUpdate::SignInEnded(Err(told)));
+                    let message = pi_runtime::describe_error(&error);
+                    app.update_dialog(DialogUpdate::SignInEnded(Err(message)));
                 }
             }
         });
     }
 
-    /// Hands the user's answer to the sign-in that asked.
+    /// Passes the user's answer to the sign-in flow.
     pub(super) fn answer_sign_in(&mut self, answer: String) {
         let reply = self.sign_in.as_mut().and_then(|it| it.answer.take());
         if let Some(reply) = reply
             && reply.send(answer).is_err()
         {
-            tracing::debug!("the sign-in no longer waits for an answer");
+            tracing::debug!("sign-in no longer waits for an answer");
         }
     }
 
-    /// Gives the sign-in under way up.
     pub(super) fn cancel_sign_in(&mut self) {
         self.sign_in = None;
     }
 
-    /// Keeps an API key.
     pub(super) fn store_key(&mut self, provider: String, key: SecretText) {
         let models = self.session.models().clone();
         let work = async move {
@@ -80,14 +77,13 @@ impl App {
         self.spawn(work, |app, (stored, provider)| match stored {
             Ok(()) => app.signed_in(provider),
             Err(error) => {
-                let told = pi_runtime::describe_error(&error);
-                app.update_dialog(DialogUpdate::SignInEnded(Err(told.clone())));
-                app.error(told);
+                let message = pi_runtime::describe_error(&error);
+                app.update_dialog(DialogUpdate::SignInEnded(Err(message.clone())));
+                app.error(message);
             }
         });
     }
 
-    /// Deletes a stored credential.
     pub(super) fn sign_out(&mut self, provider: String) {
         let models = self.session.models().clone();
         let work = async move {
@@ -99,13 +95,13 @@ impl App {
         self.spawn(work, |app, (deleted, provider)| match deleted {
             Ok(()) => {
                 app.model_changed();
-                app.status(format!("The stored credential of {provider} is deleted"));
+                app.status(format!("Deleted the stored credential for {provider}"));
             }
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         });
     }
 
-    /// Makes the models of a provider usable after a credential was stored.
+    /// Refreshes the models of a provider after its credential was stored.
     fn signed_in(&mut self, provider: String) {
         self.update_dialog(DialogUpdate::SignInEnded(Ok(())));
         let models = self.session.models().clone();
@@ -126,7 +122,7 @@ impl App {
     }
 }
 
-/// Asks one provider for its models.
+/// Options that refresh the models of a single provider.
 pub(super) fn only(provider: &str) -> RefreshOptions {
     RefreshOptions {
         providers: Some(vec![provider.to_owned()]),
@@ -135,7 +131,7 @@ pub(super) fn only(provider: &str) -> RefreshOptions {
     }
 }
 
-/// The person at the screen, as a sign-in sees them.
+/// Prompts and notifies the user during a sign-in, through the open dialog.
 struct LoginUi(AppHandle);
 
 impl LoginInteraction for LoginUi {
@@ -156,13 +152,13 @@ impl LoginInteraction for LoginUi {
     }
 
     fn notify(&self, event: LoginEvent) {
-        // The dialog looks at addresses before it has them opened.
+        // The dialog validates URLs before it opens them.
         self.0
             .post(move |app| app.update_dialog(DialogUpdate::SignIn(event)));
     }
 }
 
-/// Tells the dialog when a question is dropped before it was answered.
+/// Notifies the dialog when a prompt is dropped before it is answered.
 struct PromptWithdrawal(Option<AppHandle>);
 
 impl PromptWithdrawal {

@@ -1,4 +1,4 @@
-//! What becomes of a text that is sent: a command, a shell command, a prompt, or a message that waits.
+//! Submitted text: a command, a shell command, a prompt, or a queued message.
 
 use pi_runtime::{Delivery, Prompt, PromptRefused, Run};
 
@@ -7,12 +7,12 @@ use crate::slash;
 use crate::transcript::NoticeLevel;
 
 impl App {
-    /// Takes a text the user sent with Enter.
+    /// Submits text entered with Enter.
     pub(super) fn submit(&mut self, text: &str) {
         self.submit_as(text, Delivery::Steer);
     }
 
-    /// Takes the text at the prompt, as the follow-up key sends it.
+    /// Submits the prompt text with the given delivery, for the follow-up key.
     pub(super) fn submit_prompt(&mut self, delivery: Delivery) {
         let text = if self.screen.has_extension_editor() {
             let text = self.prompt_text();
@@ -63,7 +63,7 @@ impl App {
         }
     }
 
-    /// Sends a prompt, or queues it while a run is under way.
+    /// Sends a prompt, or queues it during a run.
     pub(super) fn send_prompt(&mut self, text: String, delivery: Delivery) {
         self.send_prompt_with(
             Prompt {
@@ -74,13 +74,13 @@ impl App {
         );
     }
 
-    /// Says prompts one after the other, each when the one before is done.
+    /// Sends prompts one after another, each after the previous run has finished.
     pub(crate) fn send_prompts(&mut self, prompts: Vec<Prompt>) {
         if prompts.is_empty() {
             return;
         }
         let runtime = self.runtime.clone();
-        let saying = async move {
+        let sending = async move {
             for prompt in prompts {
                 let session = runtime.session();
                 let text = prompt.text.clone();
@@ -91,7 +91,7 @@ impl App {
             }
             None
         };
-        self.spawn(saying, |app, refused| {
+        self.spawn(sending, |app, refused| {
             if let Some((text, refused)) = refused {
                 app.remember_prompt(&text);
                 app.handle_refusal(&refused, text);
@@ -105,20 +105,20 @@ impl App {
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
             Ok(Run::Started | Run::Queued | Run::Handled) => app.refresh_queue(),
-            // A compaction began in the meantime.
+            // A compaction has started since.
             Err(PromptRefused::Compacting) => app.queue_during_compaction(text, delivery),
             Err(refused) => app.handle_refusal(&refused, text),
         });
     }
 
-    /// Keeps a message until the compaction is over.
+    /// Queues a message until the compaction finishes.
     fn queue_during_compaction(&mut self, text: String, delivery: Delivery) {
         self.queued_during_compaction.push((text, delivery));
         self.refresh_queue();
-        self.notify(NoticeLevel::Status, "Waits until the session is compacted");
+        self.notify(NoticeLevel::Status, "Queued until compaction finishes");
     }
 
-    /// Sends what was held back: the first starts a run, the rest is queued behind it.
+    /// Sends the queued messages: the first starts a run, the rest is queued behind it.
     pub(super) fn send_queued_prompts(&mut self) {
         let queued_during_compaction = std::mem::take(&mut self.queued_during_compaction);
         if queued_during_compaction.is_empty() {
@@ -126,7 +126,7 @@ impl App {
         }
         self.refresh_queue();
         let session = self.session.clone();
-        // One after the other: their order counts.
+        // Sequentially, to preserve their order.
         let sending = async move {
             let mut refused = Vec::new();
             for (text, delivery) in queued_during_compaction {
@@ -148,12 +148,12 @@ impl App {
         });
     }
 
-    /// Says why a prompt was refused and keeps its text.
+    /// Reports why a prompt was refused, and keeps its text.
     ///
-    /// Where nobody can be asked, the next thing typed is a command that changes that: the prompt
-    /// stays free for it, and the text comes back afterwards.
+    /// Without a model, the next input is usually a command that configures one: the prompt stays empty for
+    /// it, and the text is restored afterwards.
     fn handle_refusal(&mut self, refused: &PromptRefused, text: String) {
-        let nobody = matches!(
+        let no_model = matches!(
             refused,
             PromptRefused::NoModel
                 | PromptRefused::UnknownProvider { .. }
@@ -161,19 +161,21 @@ impl App {
                 | PromptRefused::Auth(_)
         );
         self.error(refused.to_string());
-        if !nobody {
+        if !no_model {
             self.restore_refused_text(&text);
             return;
         }
         let key = self.ui.context().key(pi_tui::action::EDITOR_CURSOR_UP);
         self.notify(
             NoticeLevel::Info,
-            format!("Your message is kept: it comes back with a model, or with {key}"),
+            format!(
+                "Your message is saved. It returns when a model is configured, or press {key}."
+            ),
         );
         self.unsent_prompt = Some(text);
     }
 
-    /// Brings back the prompt that nobody could be asked, once somebody can.
+    /// Restores the unsent prompt once a model is configured.
     pub(super) fn restore_unsent_prompt(&mut self) {
         let model = self.session.model();
         let models = self.session.models();
@@ -184,7 +186,7 @@ impl App {
         }
     }
 
-    /// Puts a text that was refused back, unless something else is being typed.
+    /// Restores refused text, unless something else has been typed.
     fn restore_refused_text(&mut self, text: &str) {
         if self.prompt_text().trim().is_empty() {
             self.set_prompt(text);

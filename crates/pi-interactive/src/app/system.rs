@@ -1,4 +1,4 @@
-//! What reaches beyond the screen: the shell, editors, the clipboard, the browser.
+//! Interaction with the system: the shell, external editors, the clipboard, the browser.
 
 use std::path::PathBuf;
 
@@ -13,16 +13,16 @@ use crate::transcript::NoticeLevel;
 use crate::web_address::is_web;
 
 impl App {
-    /// Stops the program until the shell continues it.
+    /// Suspends the process until the shell resumes it.
     pub(super) fn suspend(&mut self) {
         if cfg!(unix) {
             self.suspending = true;
         } else {
-            self.status("This system has no shell to suspend to");
+            self.status("Suspending is not supported on this platform");
         }
     }
 
-    /// Lets the user edit the prompt in an editor of their own; the session goes on meanwhile.
+    /// Opens the prompt in an external editor; the session keeps running.
     pub(super) fn edit_externally(&mut self) {
         let text = if self.screen.has_extension_editor() {
             self.prompt_text()
@@ -33,7 +33,7 @@ impl App {
         self.run_editor(text, |app, edited| app.set_prompt(&edited));
     }
 
-    /// Runs the user's editor on a text.
+    /// Edits a text in the external editor.
     pub(crate) fn run_editor(
         &mut self,
         text: String,
@@ -49,67 +49,67 @@ impl App {
         self.spawn(external_editor::edit(command, text), |app, result| {
             app.terminal_suspended = false;
             if let Err(error) = app.screen.runner().take_back() {
-                tracing::error!(%error, "the terminal did not come back from the editor");
+                tracing::error!(%error, "cannot restore the terminal after the editor");
                 app.leave(crate::ExitReason::Terminated);
                 return;
             }
             app.screen.runner().tui().repaint();
             match result {
                 Ok(Some(edited)) => then(app, edited),
-                Ok(None) => app.status("The editor left the text as it was"),
+                Ok(None) => app.status("No changes from the editor"),
                 Err(error) => app.error(pi_runtime::describe_error(&error)),
             }
         });
     }
 
-    /// Copies the last answer.
+    /// Copies the selection, or else the last response.
     pub(crate) fn copy_answer(&mut self) {
         if let Some(selected) = self.screen.peek().selected_text() {
-            self.copy(selected, "The selection is on the clipboard");
+            self.copy(selected, "Copied the selection");
             return;
         }
         let session = self.session.clone();
         self.spawn_blocking(
             move || session.last_assistant_text(),
             |app, text| match text {
-                Ok(Some(text)) => app.copy(text, "The last answer is on the clipboard"),
-                Ok(None) => app.status("There is no answer to copy yet"),
+                Ok(Some(text)) => app.copy(text, "Copied the last response"),
+                Ok(None) => app.status("No response to copy"),
                 Err(error) => app.error(pi_runtime::describe_error(&error)),
             },
         );
     }
 
-    /// Copies a text, through the system and through the terminal.
+    /// Copies text through the system clipboard and through the terminal (OSC 52).
     pub(crate) fn copy(&mut self, text: String, done: &'static str) {
         self.written(|app| app.screen.runner().copy(&text));
         self.spawn_blocking(
             move || clipboard::write(text),
             move |app, result| {
                 if let Err(error) = result {
-                    // The terminal has been asked too, which is all there is over SSH.
-                    tracing::debug!(%error, "the system's clipboard is out of reach");
+                    // Over SSH, the terminal is the only way; it received the text, too.
+                    tracing::debug!(%error, "system clipboard not available");
                 }
                 app.status(done);
             },
         );
     }
 
-    /// Pastes an image of the clipboard as a file, or its text.
+    /// Pastes the clipboard: an image as the path of a temporary file, otherwise text.
     pub(super) fn paste_clipboard(&mut self) {
         self.spawn_blocking(clipboard::read, |app, pasted| match pasted {
             Ok(Pasted::Image(path)) => app.insert_at_prompt(&path.to_string_lossy()),
             Ok(Pasted::Text(text)) => app.insert_at_prompt(&text),
             Ok(Pasted::Nothing) => app.status("The clipboard is empty"),
-            Err(error) => app.status(format!("The clipboard cannot be read: {error}")),
+            Err(error) => app.status(format!("Cannot read the clipboard: {error}")),
         });
     }
 
-    /// Opens an address in the browser.
+    /// Opens a URL in the browser.
     pub(crate) fn open_url(&mut self, url: String) {
         if !is_web(&url) {
             self.notify(
                 NoticeLevel::Warning,
-                format!("Not opened, it is no web address: {url}"),
+                format!("Not a web URL, not opened: {url}"),
             );
             return;
         }
@@ -117,29 +117,26 @@ impl App {
             move || open::that_detached(&url).map_err(|error| (url, error)),
             |app, opened| {
                 if let Err((url, error)) = opened {
-                    app.notify(
-                        NoticeLevel::Warning,
-                        format!("{url} could not be opened: {error}"),
-                    );
+                    app.notify(NoticeLevel::Warning, format!("Cannot open {url}: {error}"));
                 }
             },
         );
     }
 
-    /// Opens a file with the program the system has for it.
+    /// Opens a file with the default application.
     pub(crate) fn open_file(&mut self, path: PathBuf) {
         self.spawn_blocking(
             move || open::that_detached(&path).map_err(|error| (path, error)),
             |app, opened| {
                 if let Err((path, error)) = opened {
-                    let text = format!("{} could not be opened: {error}", path.display());
+                    let text = format!("Cannot open {}: {error}", path.display());
                     app.notify(NoticeLevel::Warning, text);
                 }
             },
         );
     }
 
-    /// Tells the user, who may look elsewhere, that long work is done.
+    /// Sends a notification that a long run is done.
     pub(super) fn notify_done(&mut self) {
         let since = self.run_began.take();
         if since.is_some_and(|since| since.elapsed() >= super::LONG_RUN) {
@@ -147,7 +144,7 @@ impl App {
         }
     }
 
-    /// Asks tmux, which takes a while, whether it passes links on.
+    /// Asks tmux whether it forwards hyperlinks; this takes a moment, so it runs in the background.
     pub(crate) fn probe_terminal(&mut self) {
         let env = self.runtime.services().env.clone();
         let settings = self.session.settings().settings();
@@ -166,7 +163,7 @@ impl App {
         );
     }
 
-    /// Mentions that the program crashed the last time.
+    /// Reports a crash of the previous run, once.
     pub(crate) fn mention_crash(&mut self) {
         let directory: PathBuf = self.runtime.services().agent_dir.path().to_owned();
         self.spawn_blocking(
@@ -174,7 +171,7 @@ impl App {
             |app, record| {
                 if let Some(record) = record {
                     let text = format!(
-                        "pi ended unexpectedly the last time; the session was kept. Details are in {}",
+                        "pi crashed in the previous run; the session was saved. Crash log: {}",
                         record.display()
                     );
                     app.notify(NoticeLevel::Warning, text);
@@ -183,7 +180,7 @@ impl App {
         );
     }
 
-    /// Writes what is on the screen, and what the model sees, to a file.
+    /// Writes the screen contents and the model's messages to a file.
     pub(crate) fn write_debug_record(&mut self) {
         let file = self
             .runtime
@@ -223,8 +220,8 @@ impl App {
                 written.map(|()| file)
             },
             |app, result| match result {
-                Ok(file) => app.status(format!("The record is in {}", file.display())),
-                Err(error) => app.error(format!("The record could not be written: {error}")),
+                Ok(file) => app.status(format!("Debug dump written to {}", file.display())),
+                Err(error) => app.error(format!("Cannot write the debug dump: {error}")),
             },
         );
     }

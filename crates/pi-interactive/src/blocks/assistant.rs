@@ -1,7 +1,7 @@
-//! What the model said and thought, while it arrives and afterwards.
+//! Assistant messages, while they stream and afterwards.
 //!
-//! While an answer arrives its parts are laid out piece by piece; afterwards only their text is
-//! kept, and the lines with whoever shows the block. Tool calls are blocks of their own.
+//! While a message streams, its parts are laid out incrementally; afterwards only their text is kept, and the
+//! lines are cached by the view. Tool calls are separate blocks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,21 +19,20 @@ use super::extension_renderer::TextTransform;
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// What a part of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerPartKind {
     Text,
     Thinking,
 }
 
-/// A text or a thought.
+/// A text or thinking part.
 #[derive(Debug)]
 struct AnswerPart {
-    /// Its place in the message.
+    /// Content index in the message.
     index: usize,
     kind: AnswerPartKind,
     text: String,
-    /// The layout so far, while the text grows.
+    /// The incremental layout while the text grows.
     growing: Option<Markdown>,
 }
 
@@ -49,7 +48,7 @@ impl AnswerPart {
         }
     }
 
-    /// Lays the part out; `transform` is what extensions put in place of its text.
+    /// Lays the part out; `transform` is the text that extensions show instead.
     fn lines(
         &mut self,
         width: usize,
@@ -84,7 +83,7 @@ impl AnswerPart {
     }
 }
 
-/// How an answer ended, where that is worth a line.
+/// How a message ended, if that is worth a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AnswerOutcome {
     Aborted,
@@ -92,7 +91,6 @@ enum AnswerOutcome {
     CutOff,
 }
 
-/// An answer of the model.
 #[derive(Debug, Default)]
 pub(crate) struct AssistantMessageBlock {
     parts: Vec<AnswerPart>,
@@ -100,40 +98,40 @@ pub(crate) struct AssistantMessageBlock {
     is_finished: bool,
     calls_tools: bool,
     generation: u64,
-    /// Runs of thoughts that were clicked, and whether they are hidden now.
+    /// Thinking runs that were clicked, and whether they are hidden now.
     clicked: HashMap<usize, bool>,
     /// Whether thinking was hidden in the last layout.
     hidden: bool,
-    /// The rows of each run of thoughts in the last layout.
+    /// The rows of each thinking run in the last layout.
     thinking_rows: Vec<Range<usize>>,
-    /// What the parts that grow were laid out with.
+    /// Theme, padding and diagram mode of the incremental layouts.
     layout_key: Option<(Arc<Theme>, usize, Mermaid)>,
-    /// Counts what extensions that have a say in the wording must see.
+    /// Incremented on changes that extensions with a text transform must see.
     revision: u64,
     transform: Option<TextTransform>,
 }
 
 impl AssistantMessageBlock {
-    /// Begins with an answer that has not said anything.
+    /// Starts with an empty message.
     pub(crate) fn arriving() -> Self {
         Self::default()
     }
 
-    /// Makes a block of a whole answer.
+    /// Creates a block for a complete message.
     pub(crate) fn of(message: &AssistantMessage) -> Self {
         let mut block = Self::default();
         block.finish(message);
         block
     }
 
-    /// Lets extensions have a say in the wording.
+    /// Lets extensions transform the texts.
     #[must_use]
     pub(crate) fn transformed_by(mut self, transform: Option<TextTransform>) -> Self {
         self.transform = transform;
         self
     }
 
-    /// Takes the wording of extensions.
+    /// Accepts transformed texts.
     pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
         if let Some(transform) = &mut self.transform {
             transform.accept(texts);
@@ -141,7 +139,7 @@ impl AssistantMessageBlock {
         }
     }
 
-    /// Takes over what has arrived since; work follows what is new.
+    /// Adds what has arrived since; the cost is proportional to the new text.
     pub(crate) fn grow(&mut self, message: &AssistantMessage) {
         for (index, block) in message.content.iter().enumerate() {
             let (kind, text) = match block {
@@ -160,8 +158,8 @@ impl AssistantMessageBlock {
     }
 
     fn grow_part(&mut self, index: usize, kind: AnswerPartKind, text: &str) {
-        let known = self.parts.iter().position(|part| part.index == index);
-        let part = match known.and_then(|position| self.parts.get_mut(position)) {
+        let position = self.parts.iter().position(|part| part.index == index);
+        let part = match position.and_then(|position| self.parts.get_mut(position)) {
             Some(part) => part,
             None => {
                 self.parts.push(AnswerPart {
@@ -185,7 +183,7 @@ impl AssistantMessageBlock {
         }
     }
 
-    /// Takes the whole answer; nothing changes any more.
+    /// Sets the complete message; nothing changes afterwards.
     pub(crate) fn finish(&mut self, message: &AssistantMessage) {
         self.parts.clear();
         self.grow(message);
@@ -196,12 +194,11 @@ impl AssistantMessageBlock {
         self.revision += 1;
     }
 
-    /// Returns whether there is nothing to show.
     pub(crate) fn is_blank(&self) -> bool {
         self.ending.is_none() && self.parts.iter().all(AnswerPart::is_blank)
     }
 
-    /// Drops what belongs to another theme or padding.
+    /// Drops incremental layouts of another theme or padding.
     fn drop_stale_layouts(&mut self, ctx: &RenderContext) {
         if self.hidden != ctx.hide_thinking {
             self.hidden = ctx.hide_thinking;
@@ -227,7 +224,7 @@ impl AssistantMessageBlock {
         if let Some(transform) = &mut self.transform {
             let parts = self.parts.iter();
             let parts = parts.map(|part| (part.message_type(), part.text.as_str()));
-            transform.ask(width, ctx, (self.revision, is_growing), parts);
+            transform.request(width, ctx, (self.revision, is_growing), parts);
         }
         let parts = self.parts.iter_mut().enumerate();
         for (position, part) in parts.filter(|(_, part)| !part.is_blank()) {
@@ -239,7 +236,7 @@ impl AssistantMessageBlock {
             if continues && is_hidden {
                 continue;
             }
-            // Texts follow each other without a gap, as the model wrote them.
+            // Consecutive texts have no gap, as the model wrote them.
             if previous.is_some_and(|kind| kind == AnswerPartKind::Thinking)
                 || continues
                 || lines.is_empty()
@@ -277,7 +274,7 @@ impl AssistantMessageBlock {
 fn ending(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOutcome> {
     match message.stop_reason {
         StopReason::Length => Some(AnswerOutcome::CutOff),
-        // The calls themselves say what happened to them.
+        // The tool calls show their own outcome.
         StopReason::Aborted | StopReason::Error if calls_tools => None,
         StopReason::Aborted => Some(AnswerOutcome::Aborted),
         StopReason::Error => {
@@ -296,13 +293,13 @@ impl Block for AssistantMessageBlock {
         if let Some(ending) = &self.ending {
             let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
             match ending {
-                AnswerOutcome::Aborted => canvas.text(ColorToken::Error, "Stopped before the end."),
+                AnswerOutcome::Aborted => canvas.text(ColorToken::Error, "Interrupted."),
                 AnswerOutcome::Failed(error) => {
                     canvas.untrusted(ColorToken::Error, &format!("Error: {error}"));
                 }
                 AnswerOutcome::CutOff => canvas.text(
                     ColorToken::Error,
-                    "The answer reached the limit of its length and was cut off.",
+                    "Output token limit reached; the response is incomplete.",
                 ),
             }
             lines.extend(canvas.plain());

@@ -1,4 +1,4 @@
-//! A shell command of the user, while it runs and afterwards.
+//! A user's shell command, while it runs and afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -12,22 +12,21 @@ use crate::transcript::BashOutcome;
 use crate::ui_theme::RenderContext;
 use crate::working::{FRAMES, INTERVAL};
 
-/// Rows of output in the short form.
+/// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 20;
-/// How much of the output of a running command is kept to be shown.
+/// Maximum bytes of output kept for display while a command runs.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// A command and what it printed.
 #[derive(Debug)]
 pub(crate) struct BashExecutionBlock {
     command: String,
-    /// Whether the model does not see it.
+    /// Whether it is excluded from the model's context.
     excluded: bool,
     output: String,
-    /// Whether the beginning of the output is not kept here.
+    /// Whether the start of the output was dropped here.
     beginning_dropped: bool,
     sanitizer: Sanitizer,
-    end: Option<BashOutcome>,
+    outcome: Option<BashOutcome>,
     began: Option<Instant>,
     now: Option<Instant>,
     expanded: bool,
@@ -35,7 +34,6 @@ pub(crate) struct BashExecutionBlock {
 }
 
 impl BashExecutionBlock {
-    /// Begins with a command that runs.
     pub(crate) fn running(command: &str, excluded: bool, now: Instant) -> Self {
         Self {
             began: Some(now),
@@ -44,11 +42,11 @@ impl BashExecutionBlock {
         }
     }
 
-    /// Makes a block of a command that has ended.
+    /// Creates a block for a finished command.
     pub(crate) fn of(message: &BashExecutionMessage) -> Self {
         Self {
             output: clean(&message.output).into_owned(),
-            end: Some(BashOutcome {
+            outcome: Some(BashOutcome {
                 exit_code: message.exit_code,
                 cancelled: message.cancelled,
                 truncated: message.truncated,
@@ -69,7 +67,7 @@ impl BashExecutionBlock {
             output: String::new(),
             beginning_dropped: false,
             sanitizer: Sanitizer::new(),
-            end: None,
+            outcome: None,
             began: None,
             now: None,
             expanded: false,
@@ -77,7 +75,7 @@ impl BashExecutionBlock {
         }
     }
 
-    /// The command printed something.
+    /// Appends output.
     pub(crate) fn print(&mut self, piece: &str) {
         let start = self.output.len();
         self.sanitizer.push(piece, &mut self.output);
@@ -104,9 +102,8 @@ impl BashExecutionBlock {
         self.beginning_dropped = true;
     }
 
-    /// The command is over.
-    pub(crate) fn finish(&mut self, end: &BashOutcome) {
-        self.end = Some(end.clone());
+    pub(crate) fn finish(&mut self, outcome: &BashOutcome) {
+        self.outcome = Some(outcome.clone());
         self.generation += 1;
     }
 
@@ -119,7 +116,7 @@ impl BashExecutionBlock {
     }
 
     fn draw_state(&self, canvas: &mut BlockCanvas<'_>) {
-        let Some(end) = &self.end else {
+        let Some(outcome) = &self.outcome else {
             let elapsed = match (self.began, self.now) {
                 (Some(began), Some(now)) => now.saturating_duration_since(began),
                 _ => Duration::ZERO,
@@ -138,7 +135,7 @@ impl BashExecutionBlock {
             return;
         };
         let mut notes: Vec<(ColorToken, String)> = Vec::new();
-        match end {
+        match outcome {
             BashOutcome {
                 error: Some(error), ..
             } => notes.push((ColorToken::Error, format!("({error})"))),
@@ -151,10 +148,10 @@ impl BashExecutionBlock {
             } if *code != 0 => notes.push((ColorToken::Error, format!("(exit {code})"))),
             _ => {}
         }
-        if (end.truncated || self.beginning_dropped)
-            && let Some(full) = &end.full_output_path
+        if (outcome.truncated || self.beginning_dropped)
+            && let Some(full) = &outcome.full_output_path
         {
-            let note = format!("Only the end is kept. All of it: {full}");
+            let note = format!("Output truncated. Full output: {full}");
             notes.push((ColorToken::Warning, note));
         }
         if !notes.is_empty() {
@@ -196,12 +193,12 @@ impl Block for BashExecutionBlock {
     }
 
     fn is_finished(&self) -> bool {
-        self.end.is_some()
+        self.outcome.is_some()
     }
 
     fn next_tick(&self) -> Option<Instant> {
         self.now
-            .filter(|_| self.end.is_none())
+            .filter(|_| self.outcome.is_none())
             .map(|now| now + INTERVAL)
     }
 

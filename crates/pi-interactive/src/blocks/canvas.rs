@@ -1,7 +1,6 @@
-//! What blocks write their rows on: wrapped to a width, in the theme's colors, on a panel or with a
-//! margin.
+//! The canvas blocks write their rows to: wrapped to a width, in theme colors, on a panel or with a margin.
 //!
-//! Text that came from outside enters through [`clean`] or [`BlockCanvas::extension`].
+//! Untrusted text goes through [`clean`] or [`BlockCanvas::untrusted`].
 
 use std::borrow::Cow;
 
@@ -13,15 +12,15 @@ use pi_tui::{
 use crate::keys;
 use crate::ui_theme::RenderContext;
 
-/// Marks the first line of a message, for shells and for jumping from one to the next (OSC 133).
+/// Marks the first line of a message, for shells and for jumping between messages (OSC 133).
 const ZONE_START: &str = "\x1b]133;A\x07";
 /// Marks the last line of a message.
 const ZONE_END: &str = "\x1b]133;B\x07\x1b]133;C\x07";
 
-/// Columns beside the text of a panel.
+/// Columns on both sides of a panel's text.
 pub(crate) const PANEL_PADDING: usize = 1;
 
-/// Returns foreign text without control sequences and tabs.
+/// Returns untrusted text without control sequences and tabs.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let text = sanitize(text);
     if text.contains('\t') {
@@ -30,32 +29,31 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// Returns text with spaces for tabs.
+/// Replaces tabs with spaces.
 pub(super) fn without_tabs(text: &str) -> String {
     text.replace('\t', &" ".repeat(TAB_WIDTH))
 }
 
-/// Returns the remark behind a title that a key shows the rest.
+/// Returns the hint that a key expands the block.
 pub(super) fn expand_hint(ctx: &RenderContext) -> String {
     let key = ctx.key(keys::TOOLS_EXPAND);
     ctx.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
 }
 
-/// Returns foreign text as one clean line.
+/// Returns untrusted text as one sanitized line.
 pub(crate) fn clean_line(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
 
-/// Returns the padding that leaves at least one column for content.
-fn fitting_padding(wanted: usize, width: usize) -> usize {
-    wanted.min(width.saturating_sub(1) / 2)
+/// Limits the padding so that at least one column remains.
+fn fitting_padding(padding: usize, width: usize) -> usize {
+    padding.min(width.saturating_sub(1) / 2)
 }
 
-/// Rows under construction.
 #[derive(Debug)]
 pub(crate) struct BlockCanvas<'ctx> {
     pub(crate) ctx: &'ctx RenderContext,
-    /// Whether everything is shown, or the short form.
+    /// Whether the block is expanded.
     pub(crate) expanded: bool,
     full_width: usize,
     padding: usize,
@@ -63,7 +61,7 @@ pub(crate) struct BlockCanvas<'ctx> {
 }
 
 impl<'ctx> BlockCanvas<'ctx> {
-    /// Starts a page with this padding on both sides.
+    /// Creates a canvas with this padding on both sides.
     pub(crate) fn new(width: usize, padding: usize, ctx: &'ctx RenderContext) -> Self {
         Self {
             ctx,
@@ -74,36 +72,34 @@ impl<'ctx> BlockCanvas<'ctx> {
         }
     }
 
-    /// Returns the page for a block that is expanded or not.
     #[must_use]
     pub(crate) fn expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
         self
     }
 
-    /// Returns the columns there are for text.
+    /// Returns the columns available for text.
     pub(crate) fn width(&self) -> usize {
         self.full_width.saturating_sub(2 * self.padding).max(1)
     }
 
-    /// Adds an empty row.
     pub(crate) fn blank(&mut self) {
         self.rows.push(Line::default());
     }
 
-    /// Adds text of our own, which may hold styles, wrapped.
+    /// Adds trusted text, which may contain styles, wrapped.
     pub(crate) fn styled(&mut self, text: &str) {
         let width = self.width();
         self.rows
             .extend(wrap_text(text, width).into_iter().map(Line::from));
     }
 
-    /// Adds rows that fit already.
+    /// Adds rows that already fit.
     pub(crate) fn rows(&mut self, rows: impl IntoIterator<Item = impl Into<Line>>) {
         self.rows.extend(rows.into_iter().map(Into::into));
     }
 
-    /// Adds clean text in one color, wrapped.
+    /// Adds sanitized text in one color, wrapped.
     pub(crate) fn text(&mut self, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         for line in text.split('\n') {
@@ -111,12 +107,12 @@ impl<'ctx> BlockCanvas<'ctx> {
         }
     }
 
-    /// Adds text from outside in one color, wrapped.
+    /// Adds untrusted text in one color, wrapped.
     pub(crate) fn untrusted(&mut self, token: ColorToken, text: &str) {
         self.text(token, &clean(text));
     }
 
-    /// Adds text from outside in one color; the rows of a line that is wrapped begin where the line does.
+    /// Adds untrusted text in one color; wrapped rows keep the indentation of their line.
     pub(crate) fn notice(&mut self, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         for line in clean(text).split('\n') {
@@ -128,7 +124,7 @@ impl<'ctx> BlockCanvas<'ctx> {
         }
     }
 
-    /// Adds the first lines of a clean text, and how many more there are.
+    /// Adds the first lines of a sanitized text, and the number of further lines.
     pub(crate) fn head(&mut self, token: ColorToken, text: &str, shown: usize) {
         let shown = if self.expanded { usize::MAX } else { shown };
         let mut lines = text.split('\n');
@@ -141,9 +137,9 @@ impl<'ctx> BlockCanvas<'ctx> {
         }
     }
 
-    /// Adds the last rows of a clean text, and before them how many lines come earlier.
+    /// Adds the last rows of a sanitized text, preceded by the number of earlier lines.
     ///
-    /// Only what is shown is wrapped, so that the work does not grow with the text.
+    /// Only visible lines are wrapped, so the cost does not grow with the text.
     pub(crate) fn tail(&mut self, token: ColorToken, text: &str, shown: usize) {
         if self.expanded {
             self.text(token, text);
@@ -165,7 +161,7 @@ impl<'ctx> BlockCanvas<'ctx> {
         self.rows(rows.into_iter().rev());
     }
 
-    /// Adds a remark that something is not shown, with the key that shows it.
+    /// Adds a line that says what is hidden, with the key that shows it.
     pub(crate) fn more(&mut self, what: &str) {
         let key = self.ctx.key(keys::TOOLS_EXPAND);
         let paint = |token, text: &str| self.ctx.paint(token, text);
@@ -184,7 +180,6 @@ impl<'ctx> BlockCanvas<'ctx> {
         self.styled(&style.apply(&format!("[{}]", clean_line(name))));
     }
 
-    /// Adds Markdown in one style.
     pub(crate) fn markdown(&mut self, text: &str, style: Style, options: MarkdownOptions) {
         let mut markdown = Markdown::new(text, markdown_theme(self.ctx))
             .style(style)
@@ -196,7 +191,7 @@ impl<'ctx> BlockCanvas<'ctx> {
         self.rows.extend(lines.iter().cloned());
     }
 
-    /// Returns the rows below an empty one, with the padding beside them.
+    /// Returns the rows with padding, below an empty row.
     pub(crate) fn plain(self) -> Vec<Line> {
         let margin = " ".repeat(self.padding);
         let rows = self.rows.into_iter().map(|row| {
@@ -209,12 +204,12 @@ impl<'ctx> BlockCanvas<'ctx> {
         std::iter::once(Line::default()).chain(rows).collect()
     }
 
-    /// Returns the rows on a background below an empty one, with a row of it above and below.
+    /// Returns the rows on a background with a blank row above and below, below an empty row.
     pub(crate) fn panel(self, background: ColorToken) -> Vec<Line> {
         self.panel_cached(background, &mut PanelCache::default())
     }
 
-    /// Returns the rows as [`Self::panel`] does; those that `panel` begins with already are taken from there.
+    /// Like [`Self::panel`], but reuses the leading rows that are unchanged in `panel`.
     pub(crate) fn panel_cached(self, background: ColorToken, panel: &mut PanelCache) -> Vec<Line> {
         let style_key = (self.full_width, self.padding, self.ctx.style(background));
         if panel.style_key != Some(style_key) {
@@ -242,10 +237,10 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 }
 
-/// What a panel looks like: its width, the columns beside its text, its background.
+/// Width, padding and background of a panel.
 type PanelStyle = (usize, usize, Style);
 
-/// The rows of a panel that was painted before. One that grows keeps its beginning.
+/// Rows of a previously painted panel; a growing panel keeps its beginning.
 #[derive(Debug, Default)]
 pub(crate) struct PanelCache {
     style_key: Option<PanelStyle>,
@@ -259,7 +254,7 @@ fn paint_panel(rows: &[Line], (width, padding, background): PanelStyle) -> Vec<L
     panel.render(width).to_vec()
 }
 
-/// Marks lines as one message; the first one is an empty line that stays outside.
+/// Marks lines as one message; the first line is empty and stays outside.
 pub(crate) fn mark_zone(lines: &mut [Line]) {
     if let Some(first) = lines.get_mut(1) {
         *first = Line::from(format!("{ZONE_START}{first}"));
@@ -273,7 +268,6 @@ pub(crate) fn mark_zone(lines: &mut [Line]) {
     }
 }
 
-/// Returns how Markdown looks.
 pub(crate) fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
     MarkdownTheme {
         code_indent: ctx.code_indent.clone(),
@@ -281,12 +275,11 @@ pub(crate) fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
     }
 }
 
-/// Returns whether an event asks to expand or collapse what is under the pointer.
+/// Returns whether an event is a click that expands or collapses a block.
 pub(crate) fn is_click(event: &MouseEvent) -> bool {
     event.button == MouseButton::Left && matches!(event.kind, MouseEventKind::Click { .. })
 }
 
-/// Lines that were laid out before.
 struct RenderedRows(Lines);
 
 impl Component for RenderedRows {
@@ -308,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_that_grows_is_the_same_as_a_new_one() {
+    fn a_growing_panel_equals_a_new_one() {
         let ui = RenderContext::for_tests();
         let mut panel = PanelCache::default();
         let states: [(&[&str], usize); 6] = [
@@ -327,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_panel_that_stay_are_painted_once() {
+    fn unchanged_panel_rows_are_painted_once() {
         let ui = RenderContext::for_tests();
         let mut panel = PanelCache::default();
         let token = ColorToken::ToolPendingBg;

@@ -1,4 +1,4 @@
-//! A remark about what a request cost beyond what one would expect, for those who asked for such remarks.
+//! Notices about unexpected request costs; shown only if enabled.
 
 use pi_tui::{ColorToken, Lines};
 
@@ -6,20 +6,17 @@ use super::canvas::BlockCanvas;
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// What there is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CostNotice {
-    /// How loud it is.
     pub(crate) token: ColorToken,
     pub(crate) text: String,
 }
 
-/// The remark; it takes no room while such remarks are not wanted.
+/// Takes no rows while cost notices are disabled.
 #[derive(Debug)]
 pub(crate) struct CostBlock(CostNotice);
 
 impl CostBlock {
-    /// Makes a block of a remark.
     pub(crate) fn new(notice: CostNotice) -> Self {
         Self(notice)
     }

@@ -1,4 +1,4 @@
-//! A message or an entry that an extension put in.
+//! A message or entry added by an extension.
 
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Line, Lines, MarkdownOptions};
@@ -8,45 +8,44 @@ use super::extension_renderer::CustomRenderer;
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// A message of an extension, drawn by it or as all of them are.
+/// An extension's message, drawn by the extension or in the default style.
 #[derive(Debug)]
 pub(crate) struct CustomBlock {
-    /// The name of its kind and the text; nothing where only the extension can show it.
-    usual: Option<(String, String)>,
+    /// The custom type and text; `None` if only the extension can draw it.
+    default_view: Option<(String, String)>,
     renderer: Option<CustomRenderer>,
     expanded: bool,
     generation: u64,
 }
 
 impl CustomBlock {
-    /// Makes a block of a message and the extension's name for its kind.
     pub(crate) fn new(kind: &str, content: &pi_ai::Content) -> Self {
         Self {
-            usual: Some((kind.to_owned(), content.joined_text())),
+            default_view: Some((kind.to_owned(), content.joined_text())),
             renderer: None,
             expanded: false,
             generation: 0,
         }
     }
 
-    /// Makes a block that shows what an extension draws, and nothing else.
+    /// Creates a block that shows only what an extension draws.
     pub(crate) fn drawn(renderer: CustomRenderer) -> Self {
         Self {
-            usual: None,
+            default_view: None,
             renderer: Some(renderer),
             expanded: false,
             generation: 0,
         }
     }
 
-    /// Has an extension draw the block.
+    /// Lets an extension draw the block.
     #[must_use]
     pub(crate) fn rendered_by(mut self, renderer: Option<CustomRenderer>) -> Self {
         self.renderer = renderer;
         self
     }
 
-    /// Takes lines of the extension; none show the block as all are shown.
+    /// Accepts lines of the extension; `None` shows the default style.
     pub(crate) fn accept(&mut self, drawn: Option<Vec<String>>) {
         if let Some(renderer) = &mut self.renderer {
             renderer.accept(drawn);
@@ -68,7 +67,7 @@ impl Block for CustomBlock {
             }
             return drawn.into();
         }
-        let Some((kind, text)) = &self.usual else {
+        let Some((kind, text)) = &self.default_view else {
             return Lines::empty();
         };
         let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);

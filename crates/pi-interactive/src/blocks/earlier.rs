@@ -1,4 +1,4 @@
-//! The line above a conversation of which only the recent part is shown.
+//! The line above a partially loaded conversation.
 
 use pi_tui::{ColorToken, Lines, action};
 
@@ -7,7 +7,7 @@ use crate::block::Block;
 use crate::thousands::group_thousands;
 use crate::ui_theme::RenderContext;
 
-/// Says how much is not shown.
+/// Shows the number of entries that are not loaded.
 #[derive(Debug)]
 pub(crate) struct EarlierBlock {
     entries: usize,
@@ -15,7 +15,6 @@ pub(crate) struct EarlierBlock {
 }
 
 impl EarlierBlock {
-    /// Makes a block for this many entries.
     pub(crate) fn new(entries: usize) -> Self {
         Self {
             entries,
@@ -23,7 +22,6 @@ impl EarlierBlock {
         }
     }
 
-    /// Says another number.
     pub(crate) fn set_entries(&mut self, entries: usize) {
         self.entries = entries;
         self.generation += 1;
@@ -37,7 +35,7 @@ impl Block for EarlierBlock {
         let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         canvas.text(
             ColorToken::Dim,
-            &format!("… {count} earlier entries: {key} at an empty prompt"),
+            &format!("… {count} earlier entries ({key} at an empty prompt)"),
         );
         canvas.plain().into()
     }

@@ -1,4 +1,4 @@
-//! The part of a block that an extension draws: asked for when it is out of date, kept until then.
+//! Parts of a block drawn by an extension: requested when stale, cached until then.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::extension_ui::{DrawSubject, ExtensionUiBridge};
 use crate::ui_theme::RenderContext;
 use crate::untrusted_text::fitted_line;
 
-/// What lines were asked for: the width, the colors, the state of the block.
+/// Key of a request: width, theme, and state of the block.
 type RequestKey = (usize, Arc<Theme>, u64);
 
-/// Asks an extension for lines.
+/// Requests lines from an extension.
 #[derive(Debug)]
 pub(crate) struct ExtensionRenderer {
     id: ComponentId,
@@ -22,7 +22,7 @@ pub(crate) struct ExtensionRenderer {
 }
 
 impl ExtensionRenderer {
-    /// Makes a drawer with a number of its own.
+    /// Creates a renderer with a new component ID.
     pub(crate) fn new(bridge: ExtensionUiBridge) -> Self {
         Self {
             id: bridge.new_row(),
@@ -31,34 +31,32 @@ impl ExtensionRenderer {
         }
     }
 
-    /// Returns its number.
     pub(crate) fn id(&self) -> ComponentId {
         self.id
     }
 
-    /// Asks for lines, unless those that were asked for are of this width, these colors and this
-    /// state.
-    fn ask(
+    /// Requests lines, unless they were already requested for this width, theme and state.
+    fn request(
         &mut self,
         width: usize,
         ctx: &RenderContext,
         state: u64,
         subject: impl FnOnce() -> DrawSubject,
     ) {
-        let is_asked = self
+        let is_requested = self
             .requested
             .as_ref()
             .is_some_and(|(for_width, theme, of)| {
                 *for_width == width && *of == state && Arc::ptr_eq(theme, &ctx.theme)
             });
-        if !is_asked {
+        if !is_requested {
             self.requested = Some((width, Arc::clone(&ctx.theme), state));
-            self.bridge.want(self.id, width, subject());
+            self.bridge.request_draw(self.id, width, subject());
         }
     }
 }
 
-/// Returns lines of an extension at a width.
+/// Truncates an extension's lines to a width.
 fn fitted(lines: &[String], width: usize) -> Vec<Line> {
     lines
         .iter()
@@ -66,18 +64,18 @@ fn fitted(lines: &[String], width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// How an extension draws a call of its tool.
+/// Draws a tool call by an extension.
 #[derive(Debug)]
 pub(crate) struct CallRenderer {
     renderer: ExtensionRenderer,
     tool_renderer: ToolRenderer,
     call_id: String,
-    /// The result as the extension gave it.
+    /// The result as returned by the extension's tool.
     result: Option<Value>,
     drawn: DrawnCall,
 }
 
-/// What an extension must know of a call to draw it.
+/// The state an extension needs to draw a call.
 #[derive(Debug)]
 pub(super) struct CallState<'block> {
     pub(super) tool: &'block str,
@@ -91,7 +89,6 @@ pub(super) struct CallState<'block> {
 }
 
 impl CallRenderer {
-    /// Has an extension draw a call.
     pub(crate) fn new(
         bridge: ExtensionUiBridge,
         tool_renderer: ToolRenderer,
@@ -114,12 +111,12 @@ impl CallRenderer {
         self.tool_renderer.draws_frame
     }
 
-    /// Takes the result so far.
+    /// Sets the result so far.
     pub(super) fn set_result(&mut self, content: &[pi_ai::InputBlock], details: Option<&Value>) {
         self.result = Some(json!({ "content": content, "details": details }));
     }
 
-    /// Takes lines; nothing where drawing failed, which leaves what was there.
+    /// Accepts lines; `None` after a failed draw keeps the previous ones.
     pub(super) fn accept(&mut self, drawn: Option<DrawnCall>) {
         if let Some(drawn) = drawn {
             self.drawn = drawn;
@@ -134,7 +131,7 @@ impl CallRenderer {
         state: &CallState<'_>,
     ) -> (Option<Vec<Line>>, Option<Vec<Line>>) {
         let (tool_renderer, call_id, result) = (&self.tool_renderer, &self.call_id, &self.result);
-        self.renderer.ask(width, ctx, state.revision, || {
+        self.renderer.request(width, ctx, state.revision, || {
             DrawSubject::Call(json!({
                 "extension": tool_renderer.extension,
                 "tool": state.tool,
@@ -155,7 +152,7 @@ impl CallRenderer {
     }
 }
 
-/// How an extension draws a message or an entry.
+/// Draws a message or entry by an extension.
 #[derive(Debug)]
 pub(crate) struct CustomRenderer {
     renderer: ExtensionRenderer,
@@ -166,12 +163,10 @@ pub(crate) struct CustomRenderer {
 }
 
 impl CustomRenderer {
-    /// Has an extension draw a message.
     pub(crate) fn message(bridge: ExtensionUiBridge, custom_type: &str, value: Value) -> Self {
         Self::new(bridge, "message", custom_type, value)
     }
 
-    /// Has an extension draw an entry.
     pub(crate) fn entry(bridge: ExtensionUiBridge, custom_type: &str, value: Value) -> Self {
         Self::new(bridge, "entry", custom_type, value)
     }
@@ -203,7 +198,7 @@ impl CustomRenderer {
     ) -> Option<Vec<Line>> {
         let (kind, custom_type, value) = (self.kind, &self.custom_type, &self.value);
         let state = u64::from(expanded);
-        self.renderer.ask(width, ctx, state, || {
+        self.renderer.request(width, ctx, state, || {
             DrawSubject::Custom(json!({
                 "kind": kind,
                 "type": custom_type,
@@ -216,7 +211,7 @@ impl CustomRenderer {
     }
 }
 
-/// How extensions want the texts of a block to be shown.
+/// Texts of a block as transformed by extensions.
 #[derive(Debug)]
 pub(crate) struct TextTransform {
     renderer: ExtensionRenderer,
@@ -224,7 +219,6 @@ pub(crate) struct TextTransform {
 }
 
 impl TextTransform {
-    /// Asks extensions about the texts of a block.
     pub(crate) fn new(bridge: ExtensionUiBridge) -> Self {
         Self {
             renderer: ExtensionRenderer::new(bridge),
@@ -236,7 +230,7 @@ impl TextTransform {
         self.renderer.id()
     }
 
-    /// Takes the texts; none leave those there were.
+    /// Accepts texts; `None` keeps the previous ones.
     pub(super) fn accept(&mut self, texts: Option<Vec<String>>) {
         if let Some(texts) = texts {
             self.texts = texts
@@ -246,15 +240,15 @@ impl TextTransform {
         }
     }
 
-    /// Asks for the texts of these parts, each with its kind.
-    pub(super) fn ask<'part>(
+    /// Requests the texts of these parts, each with its kind.
+    pub(super) fn request<'part>(
         &mut self,
         width: usize,
         ctx: &RenderContext,
         (revision, is_streaming): (u64, bool),
         parts: impl Iterator<Item = (&'static str, &'part str)>,
     ) {
-        self.renderer.ask(width, ctx, revision, || {
+        self.renderer.request(width, ctx, revision, || {
             let parts = parts.map(|(kind, text)| json!({ "messageType": kind, "text": text }));
             DrawSubject::TextTransform {
                 parts: Value::Array(parts.collect()),
@@ -263,7 +257,7 @@ impl TextTransform {
         });
     }
 
-    /// Returns the text of a part, if extensions have had their say.
+    /// Returns the transformed text of a part, if available.
     pub(super) fn text(&self, position: usize) -> Option<&str> {
         self.texts.get(position).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Pictures among the content of messages: on terminals that show them, and as words elsewhere.
+//! Images in messages: drawn if the terminal supports it, described as text otherwise.
 
 use std::sync::Arc;
 
@@ -11,16 +11,14 @@ use pi_tui::{
 use crate::image_converter::ConvertedPng;
 use crate::ui_theme::RenderContext;
 
-/// A picture of a result.
 #[derive(Debug)]
 pub(crate) struct ImagePreview {
     image: Arc<ImageContent>,
-    /// The picture as PNG, since Kitty takes nothing else; made when it is first shown.
+    /// The image as PNG, since Kitty accepts nothing else; converted when first shown.
     png: Option<ConvertedPng>,
 }
 
 impl ImagePreview {
-    /// Takes a picture.
     pub(crate) fn new(image: ImageContent) -> Self {
         Self {
             image: Arc::new(image),
@@ -28,12 +26,12 @@ impl ImagePreview {
         }
     }
 
-    /// Returns what stands for the picture where it cannot be shown.
+    /// Returns the text shown where the image cannot be drawn.
     pub(crate) fn description(&self) -> String {
         describe(&self.image)
     }
 
-    /// Returns the picture's lines; none where it cannot be shown, or not yet.
+    /// Returns the image's lines; `None` if it cannot be drawn, or not yet.
     pub(crate) fn lines(&mut self, width: usize, ctx: &RenderContext) -> Option<Vec<Line>> {
         let protocol = ctx.capabilities.images?;
         if !ctx.show_images {
@@ -58,7 +56,7 @@ impl ImagePreview {
     }
 }
 
-/// Returns a picture's type and size.
+/// Returns the type and size of an image.
 pub(crate) fn describe(image: &ImageContent) -> String {
     image_fallback(
         &sanitize(&image.mime_type),

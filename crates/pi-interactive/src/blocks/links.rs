@@ -1,4 +1,4 @@
-//! Addresses to go to, one a line, each a link where the terminal has links.
+//! A list of labeled URLs, shown as hyperlinks if the terminal supports them.
 
 use pi_tui::{ColorToken, Lines};
 
@@ -7,12 +7,10 @@ use crate::block::Block;
 use crate::ui_theme::RenderContext;
 use crate::web_address::is_web;
 
-/// Addresses with what they are.
 #[derive(Debug)]
 pub(crate) struct LinksBlock(Vec<(&'static str, String)>);
 
 impl LinksBlock {
-    /// Makes a block of labels and web addresses.
     pub(crate) fn new(links: Vec<(&'static str, String)>) -> Self {
         let clean = links
             .into_iter()
@@ -48,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn web_addresses_are_links_where_there_are_links() {
+    fn web_urls_are_hyperlinks_if_supported() {
         let addresses = vec![
             ("Share URL", "https://example.com/#1".to_owned()),
             ("Gist", "javascript:\u{1b}]8;;x".to_owned()),

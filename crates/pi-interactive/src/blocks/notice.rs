@@ -1,4 +1,4 @@
-//! A remark of the program.
+//! A notice of the application.
 
 use pi_tui::{ColorToken, Lines};
 
@@ -7,7 +7,6 @@ use crate::block::Block;
 use crate::transcript::{Notice, NoticeLevel};
 use crate::ui_theme::RenderContext;
 
-/// A remark.
 #[derive(Debug)]
 pub(crate) struct NoticeBlock {
     notice: Notice,
@@ -15,7 +14,6 @@ pub(crate) struct NoticeBlock {
 }
 
 impl NoticeBlock {
-    /// Makes a block of a remark.
     pub(crate) fn new(notice: Notice) -> Self {
         Self {
             notice,
@@ -23,7 +21,6 @@ impl NoticeBlock {
         }
     }
 
-    /// Makes another remark in its place.
     pub(crate) fn replace(&mut self, notice: Notice) {
         self.notice = notice;
         self.generation += 1;

@@ -1,4 +1,4 @@
-//! A skill that the user called; what the user wrote besides is a block of its own.
+//! A skill invoked by the user; additional text is a separate block.
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
@@ -6,18 +6,18 @@ use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_clic
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// A message that calls a skill, taken apart.
+/// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SkillCall<'text> {
     pub(crate) name: &'text str,
     pub(crate) instructions: &'text str,
-    /// What the user wrote besides; empty if nothing.
+    /// Additional text of the user; may be empty.
     pub(crate) message: &'text str,
 }
 
 impl<'text> SkillCall<'text> {
-    /// Takes a message apart; none if it calls no skill.
-    pub(crate) fn read(text: &'text str) -> Option<Self> {
+    /// Parses a message; `None` if it invokes no skill.
+    pub(crate) fn parse(text: &'text str) -> Option<Self> {
         let rest = text.strip_prefix("<skill name=\"")?;
         let (name, rest) = rest.split_once("\" location=\"")?;
         let (location, rest) = rest.split_once("\">\n")?;
@@ -37,7 +37,6 @@ impl<'text> SkillCall<'text> {
     }
 }
 
-/// A skill that was called.
 #[derive(Debug)]
 pub(crate) struct SkillBlock {
     name: String,
@@ -47,7 +46,6 @@ pub(crate) struct SkillBlock {
 }
 
 impl SkillBlock {
-    /// Makes a block of a call.
     pub(crate) fn new(call: &SkillCall<'_>) -> Self {
         Self {
             name: call.name.replace("&quot;", "\""),

@@ -1,4 +1,4 @@
-//! Code that is shown while it arrives: what came before is neither cleaned nor colored again.
+//! Code shown while it streams: earlier lines are neither sanitized nor highlighted again.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use pi_tui::{CodeHighlighter, Line, Sanitizer, Style, SyntaxStyles, wrap_text};
 
 use super::canvas::without_tabs;
 
-/// A text that grows, clean, and its first lines in color as far as they were asked for.
+/// Growing text, sanitized, with its first lines highlighted as far as requested.
 #[derive(Debug, Default)]
 pub(crate) struct StreamingCode {
-    /// The text as it came.
+    /// The text as received.
     source: String,
     sanitizer: Sanitizer,
     clean: String,
@@ -18,27 +18,26 @@ pub(crate) struct StreamingCode {
     layout: CodeLayout,
 }
 
-/// Colored lines wrapped to a width.
+/// Highlighted lines wrapped to a width.
 #[derive(Debug, Default)]
 struct CodeLayout {
     width: usize,
-    /// How many of the lines were wrapped.
+    /// Number of lines already wrapped.
     lines: usize,
     rows: Vec<Line>,
 }
 
-/// The colored lines of a clean text.
 #[derive(Debug, Default)]
 struct HighlightedLines {
     style_key: Option<(String, SyntaxStyles, Style)>,
-    /// The bytes of the complete lines that were colored.
+    /// Bytes of the complete lines already highlighted.
     bytes: usize,
     lines: Vec<String>,
     highlighter: Option<CodeHighlighter>,
 }
 
 impl StreamingCode {
-    /// Takes the text as it is now; what it begins with, and was there before, is not looked at again.
+    /// Updates the text; a prefix that has not changed is not processed again.
     pub(crate) fn grow(&mut self, text: &str) {
         let Some(new) = text.strip_prefix(self.source.as_str()) else {
             *self = Self::default();
@@ -56,7 +55,7 @@ impl StreamingCode {
         self.source.push_str(new);
     }
 
-    /// Returns how many lines the text has; empty ones at its end do not count.
+    /// Returns the number of lines, ignoring empty ones at the end.
     pub(crate) fn total(&self) -> usize {
         let text = self.clean.trim_end_matches('\n');
         let trailing = self.clean.len() - text.len();
@@ -66,25 +65,25 @@ impl StreamingCode {
         }
     }
 
-    /// Returns the first `wanted` lines in color.
+    /// Returns the first `limit` lines, highlighted.
     ///
-    /// `language` is named as after a code fence; an unknown one stays plain.
+    /// `language` is a code-fence name; an unknown one stays plain.
     pub(crate) fn lines(
         &mut self,
         language: &str,
         styles: &SyntaxStyles,
         plain: Style,
-        wanted: usize,
+        limit: usize,
     ) -> impl Iterator<Item = Cow<'_, str>> {
-        let last = self.reach(language, styles, plain, wanted);
+        let last = self.reach(language, styles, plain, limit);
         let complete = self.colors.lines.iter();
         complete
             .map(|line| Cow::Borrowed(line.as_str()))
             .chain(last.map(Cow::Owned))
-            .take(wanted)
+            .take(limit)
     }
 
-    /// Returns all lines in color, wrapped to a width.
+    /// Returns all lines, highlighted and wrapped to a width.
     pub(crate) fn rows(
         &mut self,
         language: &str,
@@ -109,37 +108,35 @@ impl StreamingCode {
         rows
     }
 
-    /// Colors complete lines until there are as many as wanted; returns the last line if there are not.
+    /// Highlights complete lines until there are `limit`; returns the incomplete last line if there are
+    /// fewer.
     fn reach(
         &mut self,
         language: &str,
         styles: &SyntaxStyles,
         plain: Style,
-        wanted: usize,
+        limit: usize,
     ) -> Option<String> {
         if self.colors.choose(language, styles, plain) {
             self.layout = CodeLayout::default();
         }
         let text = self.clean.trim_end_matches('\n');
-        let rest = self.colors.reach(text, wanted);
-        if self.colors.lines.len() >= wanted {
+        let rest = self.colors.reach(text, limit);
+        if self.colors.lines.len() >= limit {
             return None;
         }
-        let mut queued_during_compaction = String::new();
-        self.sanitizer.clone().finish(&mut queued_during_compaction);
-        match (rest, queued_during_compaction.as_str()) {
+        let mut withheld = String::new();
+        self.sanitizer.clone().finish(&mut withheld);
+        match (rest, withheld.as_str()) {
             ("", "") => None,
             (rest, "") => Some(self.colors.preview(rest)),
-            (rest, queued_during_compaction) => Some(
-                self.colors
-                    .preview(&format!("{rest}{queued_during_compaction}")),
-            ),
+            (rest, withheld) => Some(self.colors.preview(&format!("{rest}{withheld}"))),
         }
     }
 }
 
 impl HighlightedLines {
-    /// Chooses the looks; tells whether they are others than before, so that everything begins anew.
+    /// Sets language and styles; returns whether they changed, in which case everything starts over.
     fn choose(&mut self, language: &str, styles: &SyntaxStyles, plain: Style) -> bool {
         let style_key = (language.to_owned(), *styles, plain);
         let is_other = self.style_key.as_ref() != Some(&style_key);
@@ -159,11 +156,11 @@ impl HighlightedLines {
             .map_or(Style::plain(), |(_, _, plain)| *plain)
     }
 
-    /// Colors complete lines of a text until there are as many as wanted; returns what follows them.
-    fn reach<'text>(&mut self, text: &'text str, wanted: usize) -> &'text str {
+    /// Highlights complete lines until there are `limit`; returns the rest of the text.
+    fn reach<'text>(&mut self, text: &'text str, limit: usize) -> &'text str {
         let plain = self.plain();
         let mut rest = text.get(self.bytes..).unwrap_or_default();
-        while self.lines.len() < wanted
+        while self.lines.len() < limit
             && let Some((line, following)) = rest.split_once('\n')
         {
             let colored = paint(self.highlighter.as_mut(), line, plain);
@@ -174,7 +171,7 @@ impl HighlightedLines {
         rest
     }
 
-    /// Returns a line in color that may go on, so that the next one must not see what it did.
+    /// Highlights a line that may still grow, without changing the highlighter's state.
     fn preview(&self, rest: &str) -> String {
         paint(self.highlighter.clone().as_mut(), rest, self.plain())
     }
@@ -187,7 +184,7 @@ fn paint(highlighter: Option<&mut CodeHighlighter>, line: &str, plain: Style) ->
     }
 }
 
-/// Returns the name of a file's language, as after a code fence.
+/// Returns the code-fence language of a file.
 pub(crate) fn language_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match name.rsplit_once('.') {
@@ -211,23 +208,23 @@ mod tests {
         }
     }
 
-    fn shown(growing: &mut StreamingCode, wanted: usize) -> Vec<String> {
+    fn shown(growing: &mut StreamingCode, limit: usize) -> Vec<String> {
         let styles = styles();
-        let lines = growing.lines("rs", &styles, Style::plain(), wanted);
+        let lines = growing.lines("rs", &styles, Style::plain(), limit);
         lines.map(Cow::into_owned).collect()
     }
 
     #[test]
-    fn a_growing_text_looks_like_a_whole_one() {
+    fn streamed_text_renders_like_complete_text() {
         let code = "/* a comment\r\nlet over lines */\n\tlet x\x1b[31m = 1;\rlet \u{1f3f4}\u{e0067}\n\n\nlet y";
         let mut growing = StreamingCode::default();
         for (end, _) in code.char_indices().chain([(code.len(), ' ')]) {
             let part = code.get(..end).unwrap();
             growing.grow(part);
-            let whole = clean(part);
-            let whole = whole.trim_end_matches('\n');
-            let mut expected = highlight_code(whole, "rs", &styles(), Style::plain());
-            if whole.is_empty() {
+            let complete = clean(part);
+            let complete = complete.trim_end_matches('\n');
+            let mut expected = highlight_code(complete, "rs", &styles(), Style::plain());
+            if complete.is_empty() {
                 expected.clear();
             }
             assert_eq!(growing.total(), expected.len(), "{part:?}");
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_shown_is_colored() {
+    fn only_visible_lines_are_highlighted() {
         let mut growing = StreamingCode::default();
         growing.grow(&"a\n".repeat(1000));
         assert_eq!(shown(&mut growing, 3).len(), 3);
@@ -253,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_complete_lines_are_laid_out_once() {
+    fn complete_lines_are_wrapped_once() {
         let mut growing = StreamingCode::default();
         growing.grow("let a;\nlet b;\nlet");
         let before = growing.rows("rs", &styles(), Style::plain(), 40);

@@ -1,4 +1,4 @@
-//! Summaries: of what a compaction removed, and of a branch that was left.
+//! Summaries of compactions and of abandoned branches.
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
@@ -7,19 +7,15 @@ use crate::block::Block;
 use crate::thousands::group_thousands;
 use crate::ui_theme::RenderContext;
 
-/// What was summarized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {
-    /// What a compaction removed from the context.
     Compaction {
-        /// The size of the context before.
+        /// Context size before the compaction.
         tokens_before: u64,
     },
-    /// A branch that was left.
     Branch,
 }
 
-/// A summary; the short form says that there is one.
 #[derive(Debug)]
 pub(crate) struct SummaryBlock {
     summarized: Summarized,
@@ -29,7 +25,6 @@ pub(crate) struct SummaryBlock {
 }
 
 impl SummaryBlock {
-    /// Makes a block of a summary.
     pub(crate) fn new(summarized: Summarized, summary: &str) -> Self {
         Self {
             summarized,
@@ -47,7 +42,7 @@ impl Block for SummaryBlock {
                 "compaction",
                 format!("Compacted {} tokens", group_thousands(tokens_before)),
             ),
-            Summarized::Branch => ("branch", "Summary of a branch".to_owned()),
+            Summarized::Branch => ("branch", "Branch summary".to_owned()),
         };
         let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
         canvas.label(label);

@@ -1,6 +1,6 @@
-//! A call of a tool: its arguments while they arrive, its output while it runs, its result.
+//! Tool calls: streaming arguments, running output, result.
 //!
-//! What the tools show differs and is told in `tools`; this keeps the state they show.
+//! The `tools` module renders each tool; this block holds the state.
 
 use std::time::{Duration, Instant};
 
@@ -19,26 +19,25 @@ use super::tools::{self, EditPreviews};
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// How often the running time is shown anew.
+/// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);
 
-/// What is known of the arguments.
 #[derive(Debug)]
 enum CallArguments {
-    /// Their text is not complete.
+    /// The JSON text is incomplete.
     Arriving(GrowingObject),
     Complete(JsonObject),
 }
 
 impl CallArguments {
-    /// Reads what has arrived since the last time.
+    /// Parses what has arrived since the last call.
     fn read(&mut self) {
         if let Self::Arriving(growing) = self {
             growing.read();
         }
     }
 
-    /// Returns what was read.
+    /// Returns what has been parsed.
     fn known(&self) -> &JsonObject {
         match self {
             Self::Arriving(growing) => growing.object(),
@@ -47,23 +46,22 @@ impl CallArguments {
     }
 }
 
-/// Where a call is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallProgress {
-    /// The arguments arrive, or the call waits for its turn.
+    /// The arguments are streaming, or the call is queued.
     Waiting,
-    /// It runs since then.
+    /// Running since.
     Running(Instant),
-    /// It is over; how long it took, where we were there.
+    /// Finished; the duration, if the call ran in this process.
     Done(Option<Duration>),
 }
 
-/// What a tool returned, or has so far.
+/// A tool's final or partial result.
 #[derive(Debug, Default)]
 pub(super) struct CallOutput {
     pub(super) text: String,
     pub(super) images: Vec<ImagePreview>,
-    /// Data about the result, by the tool.
+    /// Tool-specific data.
     pub(super) details: Option<Value>,
 }
 
@@ -86,26 +84,24 @@ impl CallOutput {
     }
 }
 
-/// What a tool shows of a call.
+/// The part of a call that a tool renders.
 #[derive(Debug)]
 pub(super) struct CallView<'block> {
     pub(super) name: &'block str,
-    /// The arguments as far as they are known.
+    /// The arguments parsed so far.
     pub(super) arguments: &'block JsonObject,
-    /// The output as far as it is known.
+    /// The output so far.
     pub(super) output: Option<&'block CallOutput>,
     pub(super) failed: bool,
-    /// Where it is on its way.
     pub(super) progress: CallProgress,
-    /// The present, for running times.
+    /// The current time, for elapsed times.
     pub(super) now: Option<Instant>,
-    /// Colors of code in the arguments.
+    /// Highlighted code of the arguments.
     pub(super) code: &'block mut StreamingCode,
-    /// Changes in the arguments.
+    /// Previews of the edits in the arguments.
     pub(super) previews: &'block mut EditPreviews,
 }
 
-/// A call of a tool.
 #[derive(Debug)]
 pub(crate) struct ToolCallBlock {
     name: String,
@@ -119,13 +115,13 @@ pub(crate) struct ToolCallBlock {
     panel: PanelCache,
     expanded: bool,
     generation: u64,
-    /// Counts what an extension that draws the call must see.
+    /// Incremented on changes that an extension renderer must see.
     revision: u64,
     renderer: Option<CallRenderer>,
 }
 
 impl ToolCallBlock {
-    /// Begins with a call of which only the tool is known.
+    /// Starts with only the tool's name.
     pub(crate) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -144,14 +140,14 @@ impl ToolCallBlock {
         }
     }
 
-    /// Has an extension draw the call.
+    /// Lets an extension draw the call.
     #[must_use]
     pub(crate) fn rendered_by(mut self, renderer: Option<CallRenderer>) -> Self {
         self.renderer = renderer;
         self
     }
 
-    /// Takes lines of the extension that draws the call.
+    /// Accepts lines of the extension.
     pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
         if let Some(renderer) = &mut self.renderer {
             renderer.accept(drawn);
@@ -164,14 +160,14 @@ impl ToolCallBlock {
         self.revision += 1;
     }
 
-    /// Begins with a call whose arguments are known.
+    /// Creates a call with complete arguments.
     pub(crate) fn new(name: &str, arguments: &JsonObject) -> Self {
         let mut block = Self::arriving(name);
         block.arguments = CallArguments::Complete(arguments.clone());
         block
     }
 
-    /// Takes the next piece of the arguments' JSON text. It is read when it is shown, not before.
+    /// Appends a piece of the arguments' JSON text. It is parsed when it is shown.
     pub(crate) fn arguments_arrived(&mut self, piece: &str) {
         if let CallArguments::Arriving(growing) = &mut self.arguments {
             growing.push(piece);
@@ -179,13 +175,12 @@ impl ToolCallBlock {
         }
     }
 
-    /// Takes the whole arguments.
+    /// Sets the complete arguments.
     pub(crate) fn set_arguments(&mut self, arguments: &JsonObject) {
         self.arguments = CallArguments::Complete(arguments.clone());
         self.changed();
     }
 
-    /// The tool begins.
     pub(crate) fn begin(&mut self, now: Instant) {
         if self.progress == CallProgress::Waiting {
             self.progress = CallProgress::Running(now);
@@ -194,7 +189,7 @@ impl ToolCallBlock {
         }
     }
 
-    /// The running tool has something to show.
+    /// Updates the partial output.
     pub(crate) fn update(&mut self, content: &[InputBlock], details: Option<&Value>) {
         if !self.is_finished() {
             self.output = Some(CallOutput::new(content, details));
@@ -205,7 +200,7 @@ impl ToolCallBlock {
         }
     }
 
-    /// The call is over. Without a time, its result was found in the session.
+    /// Finishes the call. Without a time, the result comes from the session file.
     pub(crate) fn end(
         &mut self,
         content: &[InputBlock],
@@ -227,7 +222,7 @@ impl ToolCallBlock {
         self.changed();
     }
 
-    /// The call will never run: the answer it was part of failed or was stopped.
+    /// Marks a call that will never run, because its message failed or was interrupted.
     pub(crate) fn cancel(&mut self, why: &str) {
         if !self.is_finished() {
             self.end(&[InputBlock::text(why)], None, true, None);
@@ -248,7 +243,7 @@ impl ToolCallBlock {
 }
 
 impl ToolCallBlock {
-    /// Returns the lines an extension has drawn of the call and of its result.
+    /// Returns the lines an extension has drawn for the call and its result.
     fn extension_lines(&mut self, width: usize, ctx: &RenderContext) -> ExtensionLines {
         let Some(renderer) = &mut self.renderer else {
             return ExtensionLines::default();
@@ -278,12 +273,12 @@ impl ToolCallBlock {
     }
 }
 
-/// What an extension has drawn of a call.
+/// Lines of a call drawn by an extension.
 #[derive(Debug, Default)]
 struct ExtensionLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
-    /// It draws the frame, too.
+    /// Whether it draws the frame, too.
     draws_frame: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What each tool shows of a call, and the parts they have in common.
+//! Rendering of tool calls, one file per tool, and shared helpers.
 
 mod bash;
 mod edit;
@@ -20,7 +20,7 @@ use crate::ui_theme::RenderContext;
 
 pub(super) use edit::EditPreviews;
 
-/// Writes what is known of a call, with the parts in their place that an extension has drawn.
+/// Draws a call; uses the lines of an extension where it has drawn them.
 pub(super) fn draw_with(
     call: &mut CallView<'_>,
     canvas: &mut BlockCanvas<'_>,
@@ -42,7 +42,6 @@ pub(super) fn draw_with(
     }
 }
 
-/// Writes what is known of a call.
 fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     match call.name {
         "read" => read::draw(call, canvas),
@@ -57,23 +56,23 @@ fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     }
 }
 
-/// Returns whether a tool shows how long it has been running.
+/// Returns whether a tool shows its running time.
 pub(super) fn shows_time(name: &str) -> bool {
     matches!(name, "bash" | "powershell")
 }
 
-/// A text among the arguments.
+/// A string argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Argument<'call> {
-    /// It has not arrived, or was left out.
+    /// Missing, or not streamed yet.
     Missing,
     Text(&'call str),
-    /// It is no text.
+    /// Not a string.
     Invalid,
 }
 
 impl<'call> Argument<'call> {
-    /// Returns the first of these arguments that is there.
+    /// Returns the first of these arguments that is present.
     fn of(arguments: &'call JsonObject, names: &[&str]) -> Self {
         match names.iter().find_map(|name| arguments.get(*name)) {
             None | Some(Value::Null) => Self::Missing,
@@ -82,12 +81,12 @@ impl<'call> Argument<'call> {
         }
     }
 
-    /// Returns the path of a call; some models name it otherwise.
+    /// Returns the path argument; some models use another name.
     fn path(arguments: &'call JsonObject) -> Self {
         Self::of(arguments, &["file_path", "path"])
     }
 
-    /// Returns the text, if it is one and not empty.
+    /// Returns the text, unless empty.
     fn text(self) -> Option<&'call str> {
         match self {
             Self::Text(text) if !text.is_empty() => Some(text),
@@ -96,7 +95,6 @@ impl<'call> Argument<'call> {
     }
 }
 
-/// Returns the name of a tool as a title.
 fn title(name: &str, ctx: &RenderContext) -> String {
     title_style(ctx).apply(&clean_line(name))
 }
@@ -105,7 +103,7 @@ fn title_style(ctx: &RenderContext) -> Style {
     ctx.style(ColorToken::ToolTitle).bold()
 }
 
-/// Returns an argument in one color; `missing` stands for one that is not there.
+/// Returns an argument in one color; `missing` is shown if there is none.
 fn painted(
     argument: Argument<'_>,
     token: ColorToken,
@@ -113,13 +111,13 @@ fn painted(
     ctx: &RenderContext,
 ) -> String {
     match argument {
-        Argument::Invalid => ctx.paint(ColorToken::Error, "[not a text]"),
+        Argument::Invalid => ctx.paint(ColorToken::Error, "[invalid argument]"),
         Argument::Missing | Argument::Text("") => ctx.paint(ColorToken::ToolOutput, missing),
         Argument::Text(text) => ctx.paint(token, &clean_line(text)),
     }
 }
 
-/// Returns the path of a call, as a link where the terminal knows them.
+/// Returns the path of a call, as a hyperlink if supported.
 fn painted_path(argument: Argument<'_>, ctx: &RenderContext) -> String {
     let Some(path) = argument.text() else {
         return painted(argument, ColorToken::Accent, "…", ctx);
@@ -132,7 +130,7 @@ fn painted_path(argument: Argument<'_>, ctx: &RenderContext) -> String {
     format!("\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\")
 }
 
-/// Returns a path with the home as `~`.
+/// Returns a path with the home directory as `~`.
 fn short_path(path: &str, ctx: &RenderContext) -> String {
     let home = ctx.home.as_ref().and_then(|home| home.to_str());
     let inside = home
@@ -142,7 +140,7 @@ fn short_path(path: &str, ctx: &RenderContext) -> String {
     inside.map_or_else(|| path.to_owned(), |rest| format!("~{rest}"))
 }
 
-/// Returns the address of a file, everything unusual escaped.
+/// Returns the `file://` URL of a path, percent-encoded.
 fn file_address(path: &str) -> String {
     let mut address = String::from("file://");
     if !path.starts_with('/') {
@@ -158,7 +156,7 @@ fn file_address(path: &str) -> String {
     address
 }
 
-/// Returns a number among the arguments as it was written.
+/// Returns a numeric argument as it was written.
 fn number(arguments: &JsonObject, name: &str) -> Option<String> {
     let value = arguments.get(name).filter(|value| !value.is_null())?;
     Some(match value {
@@ -167,7 +165,7 @@ fn number(arguments: &JsonObject, name: &str) -> Option<String> {
     })
 }
 
-/// Returns the text of an output, with a line for each picture that cannot be shown.
+/// Returns the text of an output, with a line for each image that cannot be drawn.
 fn output_text(output: &CallOutput, ctx: &RenderContext) -> String {
     let mut text = output.text.trim_end().to_owned();
     let shows_images = ctx.capabilities.images.is_some() && ctx.show_images;
@@ -182,7 +180,7 @@ fn output_text(output: &CallOutput, ctx: &RenderContext) -> String {
     text
 }
 
-/// Writes the first lines of the output of a tool that lists things.
+/// Draws the first lines of a listing, and the limits that were reached.
 fn draw_listing(
     call: &CallView<'_>,
     canvas: &mut BlockCanvas<'_>,
@@ -208,21 +206,21 @@ fn draw_listing(
     let mut reasons: Vec<String> = limits
         .iter()
         .filter_map(|(name, what)| match detail(name)? {
-            Value::Number(limit) => Some(format!("limit of {limit} {what}")),
+            Value::Number(limit) => Some(format!("{limit} {what} limit")),
             Value::Bool(true) => Some((*what).to_owned()),
             _ => None,
         })
         .collect();
     if let Some(truncation) = OutputTruncation::of(output) {
-        reasons.push(format!("limit of {}", format_size(truncation.max_bytes)));
+        reasons.push(format!("{} limit", format_size(truncation.max_bytes)));
     }
     if !reasons.is_empty() {
-        let note = format!("[Not everything is shown: {}]", reasons.join(", "));
+        let note = format!("[Truncated: {}]", reasons.join(", "));
         canvas.text(ColorToken::Warning, &note);
     }
 }
 
-/// What a result says about having been cut.
+/// Truncation details of a result.
 #[derive(Debug, PartialEq, Eq)]
 struct OutputTruncation {
     by_lines: bool,
@@ -233,7 +231,7 @@ struct OutputTruncation {
 }
 
 impl OutputTruncation {
-    /// Reads it off a result; none if nothing was cut.
+    /// Reads the details; `None` if nothing was truncated.
     fn of(output: &CallOutput) -> Option<Self> {
         let details = output.details.as_ref()?.get("truncation")?;
         let flag = |name: &str| {
@@ -259,15 +257,15 @@ impl OutputTruncation {
 
     fn note(&self) -> String {
         if self.first_line_too_long {
-            format!(
-                "the first line is longer than {}",
-                format_size(self.max_bytes)
-            )
+            format!("first line exceeds {}", format_size(self.max_bytes))
         } else if self.by_lines {
-            format!("{} of {} lines", self.output_lines, self.total_lines)
+            format!(
+                "showing {} of {} lines",
+                self.output_lines, self.total_lines
+            )
         } else {
             format!(
-                "{} lines, limit of {}",
+                "showing {} lines ({} limit)",
                 self.output_lines,
                 format_size(self.max_bytes)
             )

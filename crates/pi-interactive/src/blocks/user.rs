@@ -1,4 +1,4 @@
-//! What the user said.
+//! User messages.
 
 use pi_ai::{Content, InputBlock};
 use pi_runtime::ComponentId;
@@ -10,25 +10,24 @@ use super::image::describe;
 use crate::block::Block;
 use crate::ui_theme::RenderContext;
 
-/// A message of the user.
 #[derive(Debug)]
 pub(crate) struct UserBlock {
     text: String,
-    /// A line for each picture that goes with it.
+    /// A line for each attached image.
     images: Vec<String>,
     transform: Option<TextTransform>,
     generation: u64,
 }
 
 impl UserBlock {
-    /// Lets extensions have a say in the wording.
+    /// Lets extensions transform the text.
     #[must_use]
     pub(crate) fn transformed_by(mut self, transform: Option<TextTransform>) -> Self {
         self.transform = transform;
         self
     }
 
-    /// Takes the wording of extensions.
+    /// Accepts the transformed text.
     pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
         if let Some(transform) = &mut self.transform {
             transform.accept(texts);
@@ -36,7 +35,7 @@ impl UserBlock {
         }
     }
 
-    /// Makes a block of a message; none if there is nothing to show.
+    /// Creates a block for a message; `None` if it is empty.
     pub(crate) fn new(content: &Content) -> Option<Self> {
         let images = match content {
             Content::Text(_) => Vec::new(),
@@ -45,7 +44,7 @@ impl UserBlock {
         Self::with(content.joined_text(), images)
     }
 
-    /// Makes a block of a text; none if it is empty.
+    /// Creates a block for text; `None` if it is empty.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         Self::with(text.to_owned(), Vec::new())
     }
@@ -79,7 +78,7 @@ impl Block for UserBlock {
         let style = ctx.style(ColorToken::UserMessageText);
         if let Some(transform) = &mut self.transform {
             let parts = [("user", self.text.as_str())].into_iter();
-            transform.ask(width, ctx, (0, false), parts);
+            transform.request(width, ctx, (0, false), parts);
         }
         let accept_texts = self
             .transform

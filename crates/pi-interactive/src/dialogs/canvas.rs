@@ -1,7 +1,7 @@
-//! The sheet a dialog is painted on: rows with what they are worth and what a click on them means.
+//! The canvas a dialog paints on: rows with a priority and a click target.
 //!
-//! A dialog writes everything it has; when the terminal is too low, the sheet leaves out what matters
-//! least, so that the selected entry and the field typed into always show.
+//! A dialog paints all its rows; if the terminal is too short, the canvas drops the least important ones, so
+//! that the selected entry and the active field always show.
 
 use std::sync::Arc;
 
@@ -13,24 +13,22 @@ use pi_tui::{
 use super::hint::Hint;
 use crate::ui_theme::RenderContext;
 
-/// What a row is worth, from what is left out first to what stays.
+/// Priority of a row, from the first to drop to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RowPriority {
     Spacing,
-    /// Which keys do what.
+    /// Key hints.
     Help,
-    /// Lines above and below.
+    /// The lines above and below.
     Frame,
     Detail,
-    /// What the dialog is called.
     Title,
-    /// What the dialog is about.
     Content,
-    /// The selected entry, the field typed into.
+    /// The selected entry, or the active field.
     Focus,
 }
 
-/// The order in which rows are left out.
+/// The order in which rows are dropped.
 const REMOVAL_ORDER: [RowPriority; 6] = [
     RowPriority::Spacing,
     RowPriority::Help,
@@ -40,16 +38,16 @@ const REMOVAL_ORDER: [RowPriority; 6] = [
     RowPriority::Content,
 ];
 
-/// What is under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HitTarget {
-    /// An entry of the list.
     Item(usize),
-    /// The text field, and the column it begins at.
-    Field { column: usize },
+    /// The text field, and the column it starts at.
+    Field {
+        column: usize,
+    },
     /// A row of a component inside the dialog.
     AnswerPart {
-        /// The row, counted in the component.
+        /// Row relative to the component.
         row: usize,
     },
 }
@@ -58,11 +56,10 @@ struct CanvasRow {
     line: String,
     weight: RowPriority,
     hit: Option<HitTarget>,
-    /// Rows of one paragraph are left out together.
+    /// Rows of one paragraph are dropped together.
     paragraph: Option<usize>,
 }
 
-/// Rows of a dialog while it is painted.
 pub(crate) struct DialogCanvas {
     ctx: Arc<RenderContext>,
     width: usize,
@@ -71,10 +68,9 @@ pub(crate) struct DialogCanvas {
     paragraphs: usize,
 }
 
-/// What was painted.
 pub(super) struct PaintedDialog {
     pub(super) lines: Lines,
-    /// What is in each of the lines.
+    /// The target of each line.
     pub(super) hits: Vec<Option<HitTarget>>,
 }
 
@@ -101,7 +97,7 @@ impl DialogCanvas {
         Arc::clone(&self.ctx)
     }
 
-    /// Returns how many entries of a list to show: as many as wanted, unless the terminal is low.
+    /// Returns the number of list entries to show, limited by the terminal height.
     pub(super) fn list_rows(&self, wanted: usize, rows_each: usize, others: usize) -> usize {
         let room = self.height.saturating_sub(others) / rows_each.max(1);
         wanted.min(room).max(1)
@@ -115,12 +111,11 @@ impl DialogCanvas {
         self.ctx.style(token).bold().apply(text)
     }
 
-    /// Adds a row that is cut to the width.
+    /// Adds a row, truncated to the width.
     pub(super) fn row(&mut self, weight: RowPriority, line: &str) {
         self.add(line, weight, None, None);
     }
 
-    /// Adds the row of a list entry.
     pub(super) fn item(&mut self, index: usize, selected: bool, line: &str) {
         let weight = if selected {
             RowPriority::Focus
@@ -130,7 +125,7 @@ impl DialogCanvas {
         self.add(line, weight, Some(HitTarget::Item(index)), None);
     }
 
-    /// Adds a list entry with the colors of selectors: an arrow before the selected one.
+    /// Adds a list entry in selector colors, with an arrow in front of the selected one.
     pub(super) fn choice(&mut self, index: usize, selected: bool, label: &str, note: &str) {
         let line = if selected {
             let label = self.paint(ColorToken::Accent, &format!("→ {label}"));
@@ -145,7 +140,7 @@ impl DialogCanvas {
         self.row(RowPriority::Spacing, "");
     }
 
-    /// Adds a line across the dialog.
+    /// Adds a horizontal line.
     pub(super) fn rule(&mut self, token: ColorToken) {
         let line = self.paint(token, &"─".repeat(self.width));
         self.row(RowPriority::Frame, &line);
@@ -156,7 +151,7 @@ impl DialogCanvas {
         self.wrapped(RowPriority::Title, style, text);
     }
 
-    /// Adds text, wrapped, one column from the edge.
+    /// Adds wrapped text, indented by one column.
     pub(super) fn text(&mut self, weight: RowPriority, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         self.wrapped(weight, style, text);
@@ -171,7 +166,6 @@ impl DialogCanvas {
         }
     }
 
-    /// Adds a text field.
     pub(super) fn field(&mut self, field: &mut Input) {
         for line in &field.render(self.width.saturating_sub(1).max(1)) {
             let hit = HitTarget::Field { column: 1 };
@@ -179,7 +173,7 @@ impl DialogCanvas {
         }
     }
 
-    /// Adds rows of an editor: its borders, its text, and the line the cursor is in.
+    /// Adds the rows of an editor: borders, text, and the cursor line.
     pub(super) fn editor(&mut self, lines: &Lines) {
         let last = lines.len().saturating_sub(1);
         for (row, line) in lines.iter().enumerate() {
@@ -194,7 +188,7 @@ impl DialogCanvas {
         }
     }
 
-    /// Adds which keys do what, never broken inside a hint.
+    /// Adds key hints, never wrapped inside a hint.
     pub(super) fn hints(&mut self, hints: &[Hint]) {
         let separator = self.paint(ColorToken::Dim, " · ");
         let ctx = self.context();
@@ -212,7 +206,7 @@ impl DialogCanvas {
         }
     }
 
-    /// Adds where in a long list the selection is.
+    /// Adds the position of the selection in a long list.
     pub(super) fn position(&mut self, selected: usize, count: usize, note: &str) {
         let text = format!("   {}/{count}{note}", (selected + 1).min(count));
         let line = self.paint(ColorToken::Muted, &text);
@@ -287,12 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_least_is_left_out_first() {
+    fn least_important_rows_are_dropped_first() {
         assert_eq!(shown(20).len(), 9);
         let entries = ["entry 0", "entry 1", "entry 2"];
         assert_eq!(shown(6)[1..4], entries);
         assert_eq!(shown(6)[4..], ["explained", "at length"]);
-        // A paragraph goes as a whole.
+        // A paragraph is dropped completely.
         assert_eq!(shown(5), ["Title", "entry 0", "entry 1", "entry 2"]);
         assert_eq!(shown(4), ["Title", "entry 0", "entry 1", "entry 2"]);
         assert_eq!(shown(2), ["entry 0", "entry 2"]);

@@ -1,13 +1,13 @@
-//! Events of a component inside a dialog, kept until the dialog looks.
+//! Events of a component inside a dialog, queued until the dialog handles them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A place that a component's handler puts events into and its owner takes them from.
+/// A queue shared by a component's handler and its owner.
 #[derive(Debug)]
 pub(super) struct EventQueue<E>(Arc<Mutex<Vec<E>>>);
 
 impl<E> EventQueue<E> {
-    pub(super) fn put(&self, event: E) {
+    pub(super) fn push(&self, event: E) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! The very first start: a theme, seen at once, and how to sign in. Nothing is sent anywhere.
+//! The first-start dialog: theme selection with preview, then sign-in. Sends nothing.
 
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
@@ -12,27 +12,25 @@ use super::plain_text::one_line;
 use crate::intent::{Intent, SettingChange};
 use crate::ui_theme::UiTheme;
 
-/// Following the terminal, then the themes themselves.
+/// Value of the theme setting, and its label.
 const THEMES: [(&str, &str); 3] = [
     ("light/dark", "Follow the terminal"),
     ("dark", "Dark"),
     ("light", "Light"),
 ];
 
-/// What is asked at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SetupStep {
     Theme,
     SignIn,
 }
 
-/// The dialog of the first start.
 #[derive(Debug)]
 pub(crate) struct FirstStartDialog {
     step: SetupStep,
     picker: Picker,
     scheme: ColorScheme,
-    /// Providers that work already, such as by a key in the environment.
+    /// Providers that are already configured, such as by an environment variable.
     ready: Vec<String>,
 }
 
@@ -58,12 +56,8 @@ impl FirstStartDialog {
             ColorScheme::Light => "light",
             ColorScheme::Dark => "dark",
         };
-        canvas.text(
-            RowPriority::Title,
-            ColorToken::Text,
-            "Which colors do you like?",
-        );
-        let text = format!("Your terminal looks {scheme} at the moment.");
+        canvas.text(RowPriority::Title, ColorToken::Text, "Choose a theme");
+        let text = format!("Your terminal has a {scheme} background.");
         canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         canvas.blank();
         for (index, (_, label)) in THEMES.iter().enumerate() {
@@ -73,16 +67,16 @@ impl FirstStartDialog {
 
     fn paint_sign_in(&mut self, canvas: &mut DialogCanvas) {
         let text = if self.ready.is_empty() {
-            "pi needs a model to talk to. Sign in with a subscription or an API key.".to_owned()
+            "Sign in with a subscription or an API key to use a model.".to_owned()
         } else {
             let names: Vec<String> = self.ready.iter().map(|name| one_line(name)).collect();
-            format!("You can begin at once with {}.", names.join(", "))
+            format!("Ready to use: {}.", names.join(", "))
         };
         canvas.text(RowPriority::Title, ColorToken::Text, &text);
-        let text = "/login does the same at any time. Keys in the environment are found, too.";
+        let text = "You can run /login at any time. API keys in environment variables work, too.";
         canvas.text(RowPriority::Help, ColorToken::Muted, text);
         canvas.blank();
-        for (index, label) in ["Sign in now", "Later"].iter().enumerate() {
+        for (index, label) in ["Sign in now", "Skip"].iter().enumerate() {
             canvas.choice(index, index == self.picker.selected(), label, "");
         }
     }
@@ -93,7 +87,7 @@ impl ListBody for FirstStartDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.step) {
             (PickerEvent::Moved, SetupStep::Theme) => {
                 sink.send(Intent::PreviewTheme(self.theme().to_owned()));

@@ -1,4 +1,4 @@
-//! Choosing the message a new session branches off before.
+//! Selects the message before which the session is forked.
 
 use pi_session::EntryId;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
@@ -13,31 +13,30 @@ use crate::intent::Intent;
 use crate::ui_theme::UiTheme;
 
 const MAX_MESSAGES: usize = 10;
-/// The message, where it stands, and an empty row.
+/// The message, its position, and an empty row.
 const ROWS_EACH: usize = 3;
 
-/// A message of the user that a session can branch off before.
+/// A user message before which the session can be forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForkPoint {
     pub(crate) entry: EntryId,
     pub(crate) text: String,
 }
 
-/// The dialog that chooses where to fork.
 pub(crate) struct ForkDialog {
     points: Vec<ForkPoint>,
     picker: Picker,
 }
 
 impl ForkDialog {
-    /// Opens the dialog with messages from the oldest to the newest, which is selected.
+    /// Opens the dialog with messages from oldest to newest; the newest is selected.
     pub(crate) fn open(ui: UiTheme, points: Vec<ForkPoint>) -> DialogFrame<Self> {
         let mut picker = Picker::new(points.len(), EdgeBehavior::Wrap);
         picker.select(points.len());
         DialogFrame::new(ui, Self { points, picker })
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => match self.points.get(self.picker.selected()) {
@@ -54,15 +53,15 @@ impl ForkDialog {
 impl DialogBody for ForkDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
-        canvas.title("Fork the session");
-        let text = "A new session begins with everything before the message you choose.";
+        canvas.title("Fork session");
+        let text = "Creates a new session with everything before the selected message.";
         canvas.text(RowPriority::Detail, ColorToken::Muted, text);
         canvas.blank();
         if self.points.is_empty() {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  You have said nothing yet.",
+                "  No messages yet.",
             );
         }
         let visible = self
@@ -81,9 +80,9 @@ impl DialogBody for ForkDialog {
                 format!("   {text}")
             };
             canvas.item(index, selected, &line);
-            let place = format!("   Message {} of {}", index + 1, self.points.len());
-            let place = canvas.paint(ColorToken::Muted, &place);
-            canvas.row(RowPriority::Detail, &place);
+            let position = format!("   Message {} of {}", index + 1, self.points.len());
+            let position = canvas.paint(ColorToken::Muted, &position);
+            canvas.row(RowPriority::Detail, &position);
             canvas.blank();
         }
         if cut {
@@ -91,7 +90,7 @@ impl DialogBody for ForkDialog {
         }
         canvas.hints(&[
             Hint::movement(),
-            Hint::key(action::SELECT_CONFIRM, "fork before it"),
+            Hint::key(action::SELECT_CONFIRM, "fork"),
             Hint::leave("cancel"),
         ]);
     }
@@ -105,7 +104,7 @@ impl DialogBody for ForkDialog {
         let Some(picked) = self.picker.key(event, context) else {
             return InputOutcome::Ignored;
         };
-        self.settle(picked, sink);
+        self.on_pick(picked, sink);
         InputOutcome::Consumed
     }
 
@@ -119,7 +118,7 @@ impl DialogBody for ForkDialog {
         let Some(picked) = self.picker.mouse(event, hit) else {
             return false;
         };
-        self.settle(picked, sink);
+        self.on_pick(picked, sink);
         true
     }
 }

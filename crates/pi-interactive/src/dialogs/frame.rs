@@ -1,4 +1,4 @@
-//! A dialog on the screen: a pane with its borders, caching, and the contract of dialogs.
+//! A dialog on screen: a body with borders, a line cache, and the [`Dialog`] contract.
 
 use std::time::Instant;
 
@@ -14,17 +14,16 @@ use crate::ui_theme::UiTheme;
 
 /// Rows of the footer, which stays below a dialog.
 const ROWS_BELOW: usize = 3;
-/// No dialog is made lower than this; a lower terminal scrolls.
+/// Minimum dialog height; a shorter terminal scrolls.
 const MIN_ROWS: usize = 3;
-/// Assumed until the terminal's height is known.
+/// Used until the terminal height is known.
 const DEFAULT_ROWS: usize = 24;
 
-/// The inside of a dialog.
+/// The content of a dialog.
 pub(crate) trait DialogBody: Send + 'static {
     /// Paints everything between the borders.
     fn paint(&mut self, canvas: &mut DialogCanvas);
 
-    /// Handles a key or a paste.
     fn handle(
         &mut self,
         event: &InputEvent,
@@ -32,7 +31,7 @@ pub(crate) trait DialogBody: Send + 'static {
         sink: &mut IntentSink,
     ) -> InputOutcome;
 
-    /// Handles the mouse; `hit` is what is under the pointer. Returns whether it was used.
+    /// Handles the mouse; `hit` is the target under the pointer. Returns whether the event was used.
     fn mouse(
         &mut self,
         event: &MouseEvent,
@@ -41,10 +40,9 @@ pub(crate) trait DialogBody: Send + 'static {
         sink: &mut IntentSink,
     ) -> bool;
 
-    /// Tells that the pane gained or lost the keyboard.
     fn set_focused(&mut self, _focused: bool) {}
 
-    /// Drops what depends on the theme.
+    /// Drops everything that depends on the theme.
     fn restyle(&mut self) {}
 
     /// See [`Dialog::next_tick`].
@@ -66,7 +64,7 @@ struct Cache {
     lines: Lines,
 }
 
-/// A pane in the place of the editor.
+/// A body shown in place of the editor.
 pub(crate) struct DialogFrame<P> {
     body: P,
     ui: UiTheme,
@@ -88,7 +86,7 @@ impl<P: DialogBody> DialogFrame<P> {
         }
     }
 
-    /// Asks for something as soon as the dialog opens.
+    /// Sends an intent as soon as the dialog opens.
     pub(super) fn with_intent(mut self, intent: Intent) -> Self {
         self.sink.send(intent);
         self
@@ -213,7 +211,7 @@ mod tests {
     use crate::dialogs::ForkDialog;
 
     #[test]
-    fn what_did_not_change_is_not_painted_again() {
+    fn unchanged_dialogs_are_not_repainted() {
         let ui = UiTheme::for_tests();
         let mut dialog = ForkDialog::open(ui.clone(), Vec::new());
         let first = dialog.render(40);

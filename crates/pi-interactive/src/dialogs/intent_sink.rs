@@ -1,8 +1,8 @@
-//! What a dialog has to say: intents, and that it is over.
+//! Collects the intents of a dialog, and whether it is done.
 
 use crate::intent::Intent;
 
-/// Collects what a pane wants while it handles an event.
+/// Passed to a body while it handles an event.
 #[derive(Debug, Default)]
 pub(crate) struct IntentSink {
     intents: Vec<Intent>,
@@ -10,28 +10,26 @@ pub(crate) struct IntentSink {
 }
 
 impl IntentSink {
-    /// Asks for something; the dialog stays.
+    /// Requests something; the dialog stays open.
     pub(super) fn send(&mut self, intent: Intent) {
         self.intents.push(intent);
     }
 
-    /// Ends the dialog.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Asks for something and ends the dialog.
+    /// Requests something and closes the dialog.
     pub(super) fn finish(&mut self, intent: Intent) {
         self.send(intent);
         self.close();
     }
 
-    /// Returns whether the dialog is over.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Returns what was asked for since the last call.
+    /// Takes the intents since the last call.
     pub(super) fn take(&mut self) -> Vec<Intent> {
         std::mem::take(&mut self.intents)
     }

@@ -1,6 +1,6 @@
-//! Dialogs that are one list, with or without a search field: how events reach them.
+//! Event handling for dialogs that are a single list, with or without a search field.
 //!
-//! What moving, confirming and leaving mean is the dialog's own; it says so in `settle`.
+//! The dialog defines what moving, confirming and canceling do, in `on_pick`.
 
 use pi_tui::{Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent};
 
@@ -13,8 +13,8 @@ use super::picker::{Picker, PickerEvent};
 pub(super) trait ListBody {
     fn picker(&mut self) -> &mut Picker;
 
-    /// Does what a pick means.
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink);
+    /// Handles a pick.
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink);
 
     fn pick(
         &mut self,
@@ -26,7 +26,7 @@ pub(super) trait ListBody {
         let picked = picker.key(event, context).or_else(|| picker.letter(event));
         match picked {
             Some(picked) => {
-                self.settle(picked, sink);
+                self.on_pick(picked, sink);
                 InputOutcome::Consumed
             }
             None => InputOutcome::Ignored,
@@ -36,7 +36,7 @@ pub(super) trait ListBody {
     fn point(&mut self, event: &MouseEvent, hit: Option<HitTarget>, sink: &mut IntentSink) -> bool {
         match self.picker().mouse(event, hit) {
             Some(picked) => {
-                self.settle(picked, sink);
+                self.on_pick(picked, sink);
                 true
             }
             None => false,
@@ -44,11 +44,11 @@ pub(super) trait ListBody {
     }
 }
 
-/// A list that a text field narrows: what does not pick is typed.
+/// A list filtered by a text field: keys that do not pick are typed.
 pub(super) trait SearchBody: ListBody {
     fn search(&mut self) -> &mut Input;
 
-    /// Shows what matches the text now.
+    /// Updates the list for the current search text.
     fn apply_search(&mut self);
 
     fn pick_or_type(
@@ -58,7 +58,7 @@ pub(super) trait SearchBody: ListBody {
         sink: &mut IntentSink,
     ) -> InputOutcome {
         if let Some(picked) = self.picker().key(event, context) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         let outcome = self.search().handle_input(event, context);

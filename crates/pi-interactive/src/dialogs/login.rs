@@ -1,4 +1,4 @@
-//! Signing in: by account or by key, to which provider, and what the sign-in asks on its way.
+//! Sign-in: method, provider, API key or provider flow.
 
 use pi_ai::{AuthKind, AuthStatus};
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
@@ -27,36 +27,33 @@ use sign_in::SignInView;
 #[derive(Clone, Debug)]
 pub(crate) struct LoginOption {
     pub(crate) provider: String,
-    /// Its name for people.
+    /// Display name.
     pub(crate) name: String,
-    /// Whether it is an account or a key.
     pub(crate) kind: AuthKind,
-    /// What is there already.
+    /// Credentials that are already configured.
     pub(crate) status: Option<AuthStatus>,
-    /// Whether questions lead through it: a sign-in, or a key that needs more than itself.
+    /// Whether the provider's flow prompts for everything: a sign-in, or a key with additional details.
     pub(crate) is_guided: bool,
 }
 
-/// What the dialog is doing.
 enum LoginStep {
     Method(QuestionDialog),
     Providers(ProviderList),
-    /// What is the key?
+    /// The API key is typed.
     Key(LoginOption, SecretField),
-    /// The sign-in takes its course.
+    /// The provider's flow is running.
     SignIn(SignInView),
 }
 
-/// The dialog of signing in.
 pub(crate) struct LoginDialog {
     options: Vec<LoginOption>,
-    /// The ways the first question offers, in its order.
+    /// The methods of the first question, in its order.
     kinds: Vec<AuthKind>,
     step: LoginStep,
 }
 
 impl LoginDialog {
-    /// Opens the dialog; `provider` is what the user asked for, by id or name.
+    /// Opens the dialog; `provider` is the ID or name the user typed.
     pub(crate) fn open(
         ui: UiTheme,
         options: Vec<LoginOption>,
@@ -65,14 +62,14 @@ impl LoginDialog {
         let mut body = Self {
             options,
             kinds: Vec::new(),
-            step: LoginStep::Method(QuestionDialog::part(QuestionOptions::default(), &[])),
+            step: LoginStep::Method(QuestionDialog::embedded(QuestionOptions::default(), &[])),
         };
         let intent = match provider.map(str::trim).filter(|text| !text.is_empty()) {
             None => {
                 body.ask_method();
                 None
             }
-            Some(text) => body.go_to(text),
+            Some(text) => body.select_named(text),
         };
         let window = DialogFrame::new(ui, body);
         match intent {
@@ -82,7 +79,7 @@ impl LoginDialog {
     }
 
     fn ask_method(&mut self) {
-        self.ask_method_of("How do you want to sign in?");
+        self.ask_method_of("Choose a sign-in method");
     }
 
     fn ask_method_of(&mut self, title: &str) {
@@ -92,19 +89,19 @@ impl LoginDialog {
             .filter(|kind| offered(*kind))
             .collect();
         let labels = self.kinds.iter().map(|kind| match kind {
-            AuthKind::OAuth => "With an account or subscription",
-            AuthKind::ApiKey => "With an API key",
+            AuthKind::OAuth => "Account or subscription",
+            AuthKind::ApiKey => "API key",
         });
         let question = QuestionOptions {
             title: title.to_owned(),
             ..QuestionOptions::default()
         };
         let labels: Vec<String> = labels.map(str::to_owned).collect();
-        self.step = LoginStep::Method(QuestionDialog::part(question, &labels));
+        self.step = LoginStep::Method(QuestionDialog::embedded(question, &labels));
     }
 
-    /// Goes as far as what the user named allows.
-    fn go_to(&mut self, text: &str) -> Option<Intent> {
+    /// Goes as far as the named provider allows.
+    fn select_named(&mut self, text: &str) -> Option<Intent> {
         let named: Vec<LoginOption> = self
             .options
             .iter()
@@ -116,7 +113,7 @@ impl LoginDialog {
         match named.as_slice() {
             [only] => self.start(only.clone()),
             [first, rest @ ..] if rest.iter().all(|other| other.provider == first.provider) => {
-                let title = format!("How do you want to sign in to {}?", one_line(&first.name));
+                let title = format!("Choose a sign-in method for {}", one_line(&first.name));
                 self.options = named;
                 self.ask_method_of(&title);
                 None
@@ -175,7 +172,7 @@ impl LoginDialog {
         }
     }
 
-    fn settle_method(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
+    fn handle_method_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             match intent {
                 Intent::Answer(QuestionAnswer::Chosen(chosen)) => self.choose_method(chosen, sink),
@@ -220,7 +217,7 @@ impl DialogBody for LoginDialog {
             LoginStep::Method(question) => question.paint(canvas),
             LoginStep::Providers(list) => list.paint(
                 canvas,
-                "Which provider?",
+                "Choose a provider",
                 &[
                     Hint::movement(),
                     Hint::key(action::SELECT_CONFIRM, "choose"),
@@ -229,8 +226,8 @@ impl DialogBody for LoginDialog {
             ),
             LoginStep::Key(option, field) => {
                 canvas.blank();
-                canvas.title(&format!("API key of {}", one_line(&option.name)));
-                let text = "It is stored in auth.json for you alone, and never shown again.";
+                canvas.title(&format!("API key for {}", one_line(&option.name)));
+                let text = "Stored in auth.json, readable only by you.";
                 canvas.text(RowPriority::Help, ColorToken::Muted, text);
                 canvas.blank();
                 let line = field.line();
@@ -255,7 +252,7 @@ impl DialogBody for LoginDialog {
             LoginStep::Method(question) => {
                 let mut inner = IntentSink::default();
                 let outcome = question.handle(event, context, &mut inner);
-                self.settle_method(&mut inner, sink);
+                self.handle_method_intents(&mut inner, sink);
                 outcome
             }
             LoginStep::Providers(list) => match list.key(event, context) {
@@ -281,7 +278,7 @@ impl DialogBody for LoginDialog {
             LoginStep::Method(question) => {
                 let mut inner = IntentSink::default();
                 let used = question.mouse(event, hit, context, &mut inner);
-                self.settle_method(&mut inner, sink);
+                self.handle_method_intents(&mut inner, sink);
                 used
             }
             LoginStep::Providers(list) => match list.mouse(event, hit, context) {

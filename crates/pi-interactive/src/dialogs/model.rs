@@ -1,4 +1,4 @@
-//! Choosing a model: search, the scope to choose from, and what is known about the selected one.
+//! The model selector: search, scope, and details of the selected model.
 
 use std::sync::Arc;
 
@@ -23,20 +23,18 @@ use crate::ui_theme::UiTheme;
 
 const MAX_ROWS: usize = 10;
 
-/// What the model dialog begins with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelDialogOptions {
-    /// The model in use.
     pub(crate) current: Option<Arc<Model>>,
-    /// Provider and id of the model new sessions begin with.
+    /// Provider and ID of the default model.
     pub(crate) default: Option<(String, String)>,
-    /// Models whose provider is set up.
+    /// Models of configured providers.
     pub(crate) available: Vec<Arc<Model>>,
-    /// Models that are cycled through, if there is a choice of them.
+    /// Models to cycle through; empty if unrestricted.
     pub(crate) scoped: Vec<ScopedModel>,
-    /// What is searched for at first.
+    /// Initial search text.
     pub(crate) search: String,
-    /// Whether catalogs are being fetched; the result comes as news.
+    /// Whether catalogs are being fetched; the result arrives as an update.
     pub(crate) refreshing: bool,
 }
 
@@ -46,7 +44,6 @@ enum ModelListScope {
     All,
 }
 
-/// What is known about the catalogs.
 #[derive(Debug)]
 enum CatalogState {
     ScreenKnowledge,
@@ -55,7 +52,6 @@ enum CatalogState {
     Failed(String),
 }
 
-/// The dialog that chooses a model.
 pub(crate) struct ModelDialog {
     current: Option<Arc<Model>>,
     default: Option<(String, String)>,
@@ -69,7 +65,6 @@ pub(crate) struct ModelDialog {
 }
 
 impl ModelDialog {
-    /// Opens the dialog.
     pub(crate) fn open(ui: UiTheme, choices: ModelDialogOptions) -> DialogFrame<Self> {
         let scoped: Vec<Arc<Model>> = choices.scoped.into_iter().map(|item| item.model).collect();
         let mut body = Self {
@@ -146,7 +141,7 @@ impl ModelDialog {
 
     fn paint_scope(&self, canvas: &mut DialogCanvas) {
         if self.scoped.is_empty() {
-            let text = "Models of the providers you are signed in to. /login adds more.";
+            let text = "Models of configured providers. Run /login to add more.";
             canvas.text(RowPriority::Detail, ColorToken::Muted, text);
             return;
         }
@@ -173,9 +168,9 @@ impl ModelDialog {
     fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
             let text = if self.all.is_empty() {
-                "No model is available yet. /login signs in to a provider."
+                "No models available. Run /login to sign in to a provider."
             } else {
-                "No model matches."
+                "No matching models."
             };
             canvas.text(
                 RowPriority::Content,
@@ -216,8 +211,8 @@ impl ModelDialog {
     fn paint_catalogs(&self, canvas: &mut DialogCanvas) {
         let (token, text) = match &self.catalogs {
             CatalogState::ScreenKnowledge => return,
-            CatalogState::Refreshing => (ColorToken::Muted, "Looking for new models…".to_owned()),
-            CatalogState::Refreshed => (ColorToken::Success, "The list is up to date.".to_owned()),
+            CatalogState::Refreshing => (ColorToken::Muted, "Updating models…".to_owned()),
+            CatalogState::Refreshed => (ColorToken::Success, "Models are up to date.".to_owned()),
             CatalogState::Failed(cause) => (ColorToken::Warning, one_line(cause)),
         };
         canvas.blank();
@@ -225,8 +220,8 @@ impl ModelDialog {
     }
 }
 
-/// Returns what a search looks at. The provider stands first, so that `openai/gpt` finds OpenAI's
-/// own models before those that another provider passes on.
+/// Returns the searched text. The provider comes first, so that `openai/gpt` finds OpenAI's own models before
+/// those of resellers.
 fn search_text(model: &Model) -> String {
     let Model {
         id, provider, name, ..
@@ -234,7 +229,7 @@ fn search_text(model: &Model) -> String {
     format!("{provider} {provider}/{id} {provider} {id} {name}")
 }
 
-/// Returns what is worth knowing about a model before choosing it.
+/// Returns a one-line description of a model.
 fn describe(model: &Model) -> String {
     let mut parts = vec![one_line(&model.name)];
     parts.push(format!("{} context", tokens(model.context_window)));
@@ -242,12 +237,12 @@ fn describe(model: &Model) -> String {
         parts.push("thinks".to_owned());
     }
     if model.accepts_images() {
-        parts.push("sees images".to_owned());
+        parts.push("image input".to_owned());
     }
     let rates = &model.cost.rates;
     if rates.input > 0.0 || rates.output > 0.0 {
         parts.push(format!(
-            "${} in, ${} out per million",
+            "${} in / ${} out per 1M tokens",
             rates.input, rates.output
         ));
     }
@@ -267,7 +262,7 @@ impl ListBody for ModelDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => {
@@ -293,9 +288,9 @@ impl SearchBody for ModelDialog {
         let text = self.search.value().trim().to_lowercase();
         let query = FuzzyQuery::new(&text);
         let found = models.iter().filter_map(|model| {
-            let asked_for_default =
+            let matches_default =
                 !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
-            let score = if asked_for_default {
+            let score = if matches_default {
                 f64::NEG_INFINITY
             } else {
                 query.score(&search_text(model))?
@@ -322,11 +317,11 @@ impl DialogBody for ModelDialog {
         canvas.blank();
         let mut hints = vec![
             Hint::key(action::SELECT_CONFIRM, "use"),
-            Hint::key(keys::MODELS_SAVE, "use in new sessions too"),
+            Hint::key(keys::MODELS_SAVE, "use and save as default"),
             Hint::leave("cancel"),
         ];
         if !self.scoped.is_empty() {
-            hints.insert(0, Hint::key(action::INPUT_TAB, "all or scoped"));
+            hints.insert(0, Hint::key(action::INPUT_TAB, "all/scoped"));
         }
         canvas.hints(&hints);
     }

@@ -1,6 +1,6 @@
-//! The selection of a list: where it is, how keys, wheel and clicks move it.
+//! The selection of a list, moved by keys, wheel and clicks.
 //!
-//! What the entries are and how they look is the dialog's.
+//! Content and rendering of the entries are up to the dialog.
 
 use std::ops::Range;
 
@@ -8,32 +8,28 @@ use pi_tui::{InputContext, InputEvent, MouseButton, MouseEvent, MouseEventKind, 
 
 use super::canvas::HitTarget;
 
-/// What happens beyond the first and the last entry.
+/// Movement beyond the first and last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EdgeBehavior {
-    /// The selection goes on at the other end.
     Wrap,
     Stop,
 }
 
-/// What became of an event.
+/// What an input event did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PickerEvent {
-    /// The selection is, or stays, somewhere.
+    /// The selection may have moved.
     Moved,
-    /// The selected entry is chosen.
     Confirmed,
-    /// The list is to be left.
     Canceled,
 }
 
-/// A selection among entries.
 #[derive(Debug)]
 pub(super) struct Picker {
     selected: usize,
     count: usize,
     edge: EdgeBehavior,
-    /// Entries shown when last painted.
+    /// Number of entries shown when last painted.
     page: usize,
     pressed: Option<usize>,
 }
@@ -57,12 +53,11 @@ impl Picker {
         self.count
     }
 
-    /// Selects an entry, or the last one there is.
+    /// Selects an entry, clamped to the last one.
     pub(super) fn select(&mut self, index: usize) {
         self.selected = index.min(self.count.saturating_sub(1));
     }
 
-    /// Says how many entries there are now.
     pub(super) fn set_count(&mut self, count: usize) {
         self.count = count;
         self.select(self.selected);
@@ -78,7 +73,7 @@ impl Picker {
         start..(start + self.page).min(self.count)
     }
 
-    /// Moves the selection, or tells what a key of lists asks for; nothing for other keys.
+    /// Handles list keys; `None` for other keys.
     pub(super) fn key(
         &mut self,
         event: &InputEvent,
@@ -122,7 +117,7 @@ impl Picker {
         self.select(self.selected + self.page);
     }
 
-    /// Handles the keys of lists that nothing is typed into: `j` and `k` move, too.
+    /// Handles letter keys of lists without a search field: `j` and `k` move.
     pub(super) fn letter(&mut self, event: &InputEvent) -> Option<PickerEvent> {
         let InputEvent::Key(key) = event else {
             return None;
@@ -136,7 +131,7 @@ impl Picker {
         Some(PickerEvent::Moved)
     }
 
-    /// Handles the wheel anywhere, and a click on an entry: pressing selects, releasing chooses.
+    /// Handles the wheel anywhere, and clicks on entries: pressing selects, releasing confirms.
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,
@@ -160,7 +155,7 @@ impl Picker {
                 self.selected = index;
                 Some(PickerEvent::Moved)
             }
-            // Pressing moved the list, so that another entry may be under the pointer by now.
+            // Pressing may have scrolled the list, so that another entry is under the pointer by now.
             (MouseEventKind::Click { .. }, MouseButton::Left, _) => {
                 let clicked = self.pressed.take().or(item)?;
                 self.select(clicked);
@@ -210,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_has_nothing_to_go_to() {
+    fn an_empty_list_does_not_move() {
         for edge in [EdgeBehavior::Wrap, EdgeBehavior::Stop] {
             let mut picker = Picker::new(0, edge);
             press(&mut picker, "up down pageUp pageDown");
@@ -220,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selection_is_in_the_middle_of_what_shows() {
+    fn the_selection_is_centered() {
         let mut picker = Picker::new(20, EdgeBehavior::Wrap);
         assert_eq!(picker.visible_range(5), 0..5);
         picker.select(10);

@@ -1,6 +1,6 @@
-//! Text from outside made fit for one line of a dialog.
+//! Sanitizes untrusted text for one line of a dialog.
 //!
-//! File names, session names, model names and messages may hold anything, and be of any length.
+//! File names, session names, model names and messages may contain anything and have any length.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use pi_tui::sanitize;
 use crate::paths::with_tilde;
 use crate::ui_theme::RenderContext;
 
-/// No line of a dialog shows more characters of a text than this.
+/// Maximum number of characters of a text on one line.
 const MAX_LINE_CHARS: usize = 1_000;
 
-/// Returns the beginning of `text` as one line without control characters.
+/// Returns the beginning of `text` as a single line without control characters.
 pub(super) fn one_line(text: &str) -> String {
     let start = match text.char_indices().nth(MAX_LINE_CHARS) {
         Some((end, _)) => text.get(..end).unwrap_or(text),
@@ -29,12 +29,12 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// Returns `text` without control characters, its lines kept.
+/// Returns `text` without control characters, keeping its line breaks.
 pub(super) fn lines_of(text: &str) -> String {
     sanitize(text).replace('\t', "   ")
 }
 
-/// Returns a path as one line, with `~` for the user's home.
+/// Returns a path as one line, with `~` for the home directory.
 pub(super) fn path_line(path: &Path, ctx: &RenderContext) -> String {
     one_line(&with_tilde(path, ctx.home.as_deref()))
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_shown_from_home() {
+    fn the_home_directory_is_a_tilde() {
         let ctx = RenderContext::for_tests();
         let shown = |path: &str| path_line(Path::new(path), &ctx);
         assert_eq!(shown("/home/user/a b"), "~/a b");

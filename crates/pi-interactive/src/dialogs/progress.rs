@@ -1,4 +1,4 @@
-//! Work under way: what it does, how far it is, and a way to give it up.
+//! A progress dialog that can be canceled.
 
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
@@ -11,19 +11,16 @@ use crate::dialog::DialogUpdate;
 use crate::intent::{Intent, QuestionAnswer};
 use crate::ui_theme::UiTheme;
 
-/// The widest bar.
 const MAX_BAR_WIDTH: usize = 40;
 
-/// How far some work is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProgressUpdate {
-    /// What is being done.
     pub(crate) message: String,
-    /// How much of it is done, from 0 to 1, where that is known.
+    /// Completed fraction from 0 to 1, if known.
     pub(crate) share: Option<f64>,
 }
 
-/// The dialog of work under way. Giving up is [`Answer::Dismissed`].
+/// Shows work in progress. Canceling answers with [`QuestionAnswer::Dismissed`].
 #[derive(Debug)]
 pub(crate) struct ProgressDialog {
     title: String,
@@ -32,7 +29,7 @@ pub(crate) struct ProgressDialog {
 }
 
 impl ProgressDialog {
-    /// Opens the dialog; `subject` is what the work is about.
+    /// Opens the dialog; `subject` is what is being processed.
     pub(crate) fn open(ui: UiTheme, title: &str, subject: &str) -> DialogFrame<Self> {
         DialogFrame::new(
             ui,
@@ -54,7 +51,7 @@ impl DialogBody for ProgressDialog {
         }
         canvas.blank();
         let message = match self.progress.message.as_str() {
-            "" => "One moment…",
+            "" => "Please wait…",
             message => message,
         };
         canvas.text(RowPriority::Content, ColorToken::Muted, message);
@@ -63,7 +60,7 @@ impl DialogBody for ProgressDialog {
             canvas.row(RowPriority::Focus, &line);
         }
         canvas.blank();
-        canvas.hints(&[Hint::leave("give up")]);
+        canvas.hints(&[Hint::leave("cancel")]);
     }
 
     fn handle(
@@ -122,11 +119,11 @@ mod tests {
     use crate::dialogs::testing::{DialogTester, fits_every_size, survives_random_input};
 
     #[test]
-    fn it_says_how_far_the_work_is() {
+    fn shows_progress() {
         let ui = UiTheme::for_tests();
         let dialog = ProgressDialog::open(ui.clone(), "Loading", "a\u{1b}[31m model");
         let mut tester = DialogTester::new(&ui, dialog);
-        assert!(tester.screen().contains("One moment…"));
+        assert!(tester.screen().contains("Please wait…"));
         tester.on_update(DialogUpdate::Progress(ProgressUpdate {
             message: "halfway".to_owned(),
             share: Some(0.5),
@@ -141,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_any_terminal_and_takes_any_key() {
+    fn fits_any_terminal_and_survives_any_input() {
         let ui = UiTheme::for_tests();
         fits_every_size(ProgressDialog::open(ui.clone(), "Loading", "a model"));
         survives_random_input(&ui, || {

@@ -1,4 +1,4 @@
-//! A question that is answered with a line of text.
+//! A question answered with a line of text.
 
 use std::time::Instant;
 
@@ -18,7 +18,6 @@ use super::question::{QuestionOptions, paint_question};
 use crate::intent::{Intent, QuestionAnswer};
 use crate::ui_theme::UiTheme;
 
-/// The dialog with one field.
 pub(crate) struct PromptDialog {
     question: QuestionOptions,
     field: Input,
@@ -26,7 +25,7 @@ pub(crate) struct PromptDialog {
 }
 
 impl PromptDialog {
-    /// Asks for a line; `example` shows while nothing is typed.
+    /// Asks for a line; `example` is the placeholder.
     pub(crate) fn open(
         ui: UiTheme,
         question: QuestionOptions,

@@ -1,4 +1,4 @@
-//! A question with a few answers to choose from: confirmations, and the choices of extensions.
+//! A multiple-choice question: confirmations, and choices of extensions.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,17 +18,14 @@ use crate::ui_theme::UiTheme;
 
 const MAX_CHOICES: usize = 12;
 
-/// What is asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuestionOptions {
-    /// In a few words.
     pub(crate) title: String,
     pub(crate) details: Option<String>,
-    /// How long to wait for an answer.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What becomes of the answer.
+/// What the answer is used for.
 #[derive(Clone, Debug)]
 enum QuestionPurpose {
     Choose,
@@ -36,7 +33,6 @@ enum QuestionPurpose {
     Import(PathBuf),
 }
 
-/// The dialog of a question.
 #[derive(Debug)]
 pub(crate) struct QuestionDialog {
     question: QuestionOptions,
@@ -47,7 +43,7 @@ pub(crate) struct QuestionDialog {
 }
 
 impl QuestionDialog {
-    /// Asks which of the choices it shall be; the answer is [`Answer::Chosen`] or a dismissal.
+    /// Multiple-choice question, answered with [`QuestionAnswer::Chosen`] or a dismissal.
     pub(crate) fn choose(
         ui: UiTheme,
         question: QuestionOptions,
@@ -60,7 +56,7 @@ impl QuestionDialog {
         )
     }
 
-    /// Asks yes or no; leaving the question, or letting its time pass, is a no.
+    /// Asks yes or no; dismissing the question, or letting it time out, means no.
     pub(crate) fn confirm(
         ui: UiTheme,
         question: QuestionOptions,
@@ -73,25 +69,25 @@ impl QuestionDialog {
         )
     }
 
-    /// Asks whether a session file shall replace the session; yes is [`Intent::Import`].
+    /// Asks whether to import a session file; yes sends [`Intent::Import`].
     pub(crate) fn import(ui: UiTheme, path: PathBuf, now: Instant) -> DialogFrame<Self> {
         let file = path_line(&path, &ui.context());
         let question = QuestionOptions {
             title: "Import this session?".to_owned(),
             details: Some(format!(
-                "{file} is copied to this project's sessions and opened in place of the current one."
+                "Copies {file} to this project's sessions and switches to it."
             )),
             timeout: None,
         };
-        let choices = vec!["Import and open it".to_owned(), "Stay here".to_owned()];
+        let choices = vec!["Import".to_owned(), "Cancel".to_owned()];
         DialogFrame::new(
             ui,
             Self::new(question, &choices, QuestionPurpose::Import(path), now),
         )
     }
 
-    /// Returns the inside alone, for dialogs that ask on their way.
-    pub(super) fn part(question: QuestionOptions, choices: &[String]) -> Self {
+    /// Returns only the body, for dialogs that embed a question.
+    pub(super) fn embedded(question: QuestionOptions, choices: &[String]) -> Self {
         Self::new(question, choices, QuestionPurpose::Choose, Instant::now())
     }
 
@@ -134,7 +130,7 @@ impl QuestionDialog {
     }
 }
 
-/// Paints what is asked, with the time that is left.
+/// Paints the question and its countdown.
 pub(super) fn paint_question(
     canvas: &mut DialogCanvas,
     question: &QuestionOptions,
@@ -142,7 +138,7 @@ pub(super) fn paint_question(
 ) {
     let mut title = lines_of(&question.title);
     if let Some(countdown) = countdown {
-        title = format!("{title} ({} s left)", countdown.seconds_left());
+        title = format!("{title} ({}s left)", countdown.seconds_left());
     }
     canvas.blank();
     canvas.title(&title);
@@ -157,7 +153,7 @@ impl ListBody for QuestionDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed if self.choices.is_empty() => self.dismiss(sink),

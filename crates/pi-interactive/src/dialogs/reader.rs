@@ -1,4 +1,4 @@
-//! Something to read and scroll: the keys, the news of a version.
+//! A scrollable text: keyboard shortcuts, the changelog.
 
 use pi_tui::{
     ColorToken, Component, InputContext, InputEvent, InputOutcome, Lines, MouseEvent,
@@ -16,10 +16,9 @@ mod hotkeys;
 
 use hotkeys::Hotkeys;
 
-/// Rows of the dialog besides the text: borders, title, position, keys and spacing.
+/// Rows besides the text: borders, title, position, keys and spacing.
 const OTHER_ROWS: usize = 7;
 
-/// The dialog that shows a text.
 pub(crate) struct ReaderDialog {
     title: String,
     content: Box<dyn Component>,
@@ -29,7 +28,7 @@ pub(crate) struct ReaderDialog {
 }
 
 impl ReaderDialog {
-    /// Shows any component, such as rendered Markdown; its text must be clean of control characters.
+    /// Shows any component, such as rendered Markdown; its text must be sanitized.
     pub(crate) fn open(ui: UiTheme, title: &str, content: Box<dyn Component>) -> DialogFrame<Self> {
         let body = Self {
             title: one_line(title),
@@ -41,7 +40,7 @@ impl ReaderDialog {
         DialogFrame::new(ui, body)
     }
 
-    /// Shows which keys do what.
+    /// Shows the keyboard shortcuts.
     pub(crate) fn hotkeys(ui: UiTheme) -> DialogFrame<Self> {
         let content = Box::new(Hotkeys::new(ui.clone()));
         Self::open(ui, "Keys", content)
@@ -65,7 +64,7 @@ impl DialogBody for ReaderDialog {
         }
         if self.page < self.count {
             let last = (self.first + self.page).min(self.count);
-            let text = format!(" lines {}–{last} of {}", self.first + 1, self.count);
+            let text = format!(" Lines {}–{last} of {}", self.first + 1, self.count);
             let line = canvas.paint(ColorToken::Muted, &text);
             canvas.row(RowPriority::Detail, &line);
         }

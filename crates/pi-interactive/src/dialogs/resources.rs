@@ -1,6 +1,6 @@
-//! Which resources count: a list in groups, each entry switched with a key, for the user or the project.
+//! Enables and disables resources, for the user or the project.
 //!
-//! What switching does is the board's matter, which stands between this dialog and the settings.
+//! A [`ResourceToggles`] applies the changes to the settings.
 
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, Key, KeyId, MouseEvent,
@@ -17,71 +17,66 @@ use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::ui_theme::UiTheme;
 
-/// More rows than this are not shown at once, however high the terminal is.
+/// Maximum number of rows shown, however tall the terminal is.
 const MAX_ROWS: usize = 40;
 
-/// Rows of the dialog beside its list.
+/// Rows of the dialog besides its list.
 const OTHER_ROWS: usize = 11;
 
-/// Whose settings are changed.
+/// Which settings are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResourceScope {
     User,
     Project,
 }
 
-/// How an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ToggleState {
     On,
     Off,
-    /// It counts because the project says so.
+    /// Enabled by the project.
     Loaded,
-    /// It does not because the project says so.
+    /// Disabled by the project.
     Unloaded,
 }
 
-/// An entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResourceEntry {
-    /// Where it comes from; entries of one group follow each other.
+    /// Origin; entries of a group are adjacent.
     pub(crate) group: String,
-    /// What it is.
     pub(crate) kind: &'static str,
-    /// What it is called.
     pub(crate) name: String,
-    /// Where it is, which is searched too.
+    /// Searched, too.
     pub(crate) path: String,
     pub(crate) mark: ToggleState,
-    /// Whether it is only inherited and nothing is said about it.
+    /// Whether the project inherits it unchanged.
     pub(crate) is_inherited: bool,
 }
 
-/// Knows the entries and switches them.
+/// Lists the resources and toggles them.
 pub(crate) trait ResourceToggles: Send {
-    /// Returns the entries, sorted.
+    /// Returns the entries in list order.
     fn entries(&self, side: ResourceScope) -> Vec<ResourceEntry>;
 
-    /// Switches an entry by its place in the list; the error is a sentence for the user.
+    /// Toggles an entry by its index in the list; the error is a message for the user.
     fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String>;
 
-    /// Returns whether the project's settings can be changed.
+    /// Whether the project's settings can be changed.
     fn has_project(&self) -> bool;
 }
 
-/// The dialog that switches resources.
 pub(crate) struct ResourcesDialog {
     toggles: Box<dyn ResourceToggles>,
     side: ResourceScope,
     entries: Vec<ResourceEntry>,
-    /// The places in `entries` that match the search.
+    /// Indices in `entries` that match the search.
     matching: Vec<usize>,
     picker: Picker,
     search: Input,
     problem: Option<String>,
 }
 
-/// A row of the list: a heading, or an entry by its number among those that match.
+/// A row of the list: a heading, or an entry with its index among the matches.
 enum ResourceRow<'a> {
     Group(&'a str, bool),
     Kind(&'static str),
@@ -89,7 +84,6 @@ enum ResourceRow<'a> {
 }
 
 impl ResourcesDialog {
-    /// Opens the dialog on one side of a board.
     pub(crate) fn open(
         ui: UiTheme,
         toggles: Box<dyn ResourceToggles>,
@@ -113,7 +107,7 @@ impl ResourcesDialog {
         self.apply_search();
     }
 
-    fn switch(&mut self) {
+    fn toggle(&mut self) {
         let Some(place) = self.matching.get(self.picker.selected()).copied() else {
             return;
         };
@@ -121,7 +115,7 @@ impl ResourcesDialog {
         self.reload_entries();
     }
 
-    fn turn(&mut self) {
+    fn switch_scope(&mut self) {
         if self.toggles.has_project() {
             self.side = match self.side {
                 ResourceScope::User => ResourceScope::Project,
@@ -154,16 +148,12 @@ impl ResourcesDialog {
 
     fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
-            canvas.text(
-                RowPriority::Content,
-                ColorToken::Muted,
-                "  No resource is there.",
-            );
+            canvas.text(RowPriority::Content, ColorToken::Muted, "  No resources.");
             return;
         }
         let page = canvas.list_rows(MAX_ROWS, 1, OTHER_ROWS);
         let selected = self.picker.selected();
-        // The picker pages by entries; headings make a page of rows a little shorter.
+        // The picker pages by entries; headings make a page of rows slightly shorter.
         self.picker.visible_range(page);
         let rows = self.rows();
         let at = rows
@@ -205,8 +195,8 @@ fn paint_entry(canvas: &DialogCanvas, entry: &ResourceEntry, is_selected: bool) 
     let (mark, token, note) = match entry.mark {
         ToggleState::On => ("[x]", ColorToken::Success, ""),
         ToggleState::Off => ("[ ]", ColorToken::Dim, ""),
-        ToggleState::Loaded => ("[+]", ColorToken::Success, "  loaded for the project"),
-        ToggleState::Unloaded => ("[-]", ColorToken::Warning, "  left out for the project"),
+        ToggleState::Loaded => ("[+]", ColorToken::Success, "  enabled for this project"),
+        ToggleState::Unloaded => ("[-]", ColorToken::Warning, "  disabled for this project"),
     };
     let token = if entry.is_inherited {
         ColorToken::Dim
@@ -229,10 +219,10 @@ impl ListBody for ResourcesDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
-            PickerEvent::Confirmed => self.switch(),
+            PickerEvent::Confirmed => self.toggle(),
             PickerEvent::Canceled => sink.close(),
         }
     }
@@ -244,15 +234,15 @@ impl SearchBody for ResourcesDialog {
     }
 
     fn apply_search(&mut self) {
-        let wanted = self.search.value().trim().to_lowercase();
+        let query = self.search.value().trim().to_lowercase();
         let entries = self.entries.iter().enumerate();
         self.matching = entries
             .filter(|(_, entry)| {
                 let texts = [entry.name.as_str(), entry.kind, entry.path.as_str()];
-                wanted.is_empty()
+                query.is_empty()
                     || texts
                         .iter()
-                        .any(|text| text.to_lowercase().contains(&wanted))
+                        .any(|text| text.to_lowercase().contains(&query))
             })
             .map(|(place, _)| place)
             .collect();
@@ -264,10 +254,10 @@ impl DialogBody for ResourcesDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
         let (title, file) = match self.side {
-            ResourceScope::User => ("Resources of the user", "settings.json of the user"),
+            ResourceScope::User => ("User resources", "Saved in your settings.json"),
             ResourceScope::Project => (
-                "Resources of this project",
-                ".pi/settings.json; what the user has is dimmed",
+                "Project resources",
+                "Saved in .pi/settings.json. Inherited user resources are dimmed.",
             ),
         };
         canvas.title(title);
@@ -280,9 +270,9 @@ impl DialogBody for ResourcesDialog {
             canvas.text(RowPriority::Focus, ColorToken::Error, problem);
         }
         canvas.blank();
-        let mut hints = vec![Hint::key(action::SELECT_CONFIRM, "or space: switch")];
+        let mut hints = vec![Hint::key(action::SELECT_CONFIRM, "or space to toggle")];
         if self.toggles.has_project() {
-            hints.push(Hint::key(action::INPUT_TAB, "user or project"));
+            hints.push(Hint::key(action::INPUT_TAB, "user/project"));
         }
         hints.push(Hint::leave("close"));
         canvas.hints(&hints);
@@ -296,11 +286,11 @@ impl DialogBody for ResourcesDialog {
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::INPUT_TAB) {
-                self.turn();
+                self.switch_scope();
                 return InputOutcome::Consumed;
             }
             if key.is(KeyId::new(Key::Space)) || key.text() == Some(' ') {
-                self.switch();
+                self.toggle();
                 return InputOutcome::Consumed;
             }
         }

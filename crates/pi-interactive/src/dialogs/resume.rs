@@ -1,6 +1,6 @@
-//! Choosing the session to go on with: search, order, scope, rename and delete.
+//! The session picker: search, order, scope, rename and delete.
 //!
-//! Sessions arrive as they are found; the selection stays on its session meanwhile.
+//! Sessions arrive as they are found; the selection stays on its session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,13 +49,13 @@ impl SessionOrder {
     fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
-            Self::Recent => "newest first",
-            Self::Relevance => "best match first",
+            Self::Recent => "recent",
+            Self::Relevance => "relevance",
         }
     }
 }
 
-/// What is known of a scope's sessions.
+/// The sessions of a scope found so far.
 #[derive(Debug, Default)]
 struct SessionListing {
     sessions: Vec<Arc<SessionInfo>>,
@@ -64,19 +64,17 @@ struct SessionListing {
     finished: bool,
 }
 
-/// What the dialog is doing.
 enum ResumeMode {
     Choosing,
     Deleting(PathBuf),
     Renaming { path: PathBuf, field: Input },
 }
 
-/// The dialog that chooses a session.
 pub(crate) struct ResumeDialog {
     current: Option<PathBuf>,
     now_ms: i64,
     scope: SessionScope,
-    /// Whose sessions were asked for last: there is one search at a time, and the next one ends it.
+    /// The scope listed last: there is one listing at a time, and the next one cancels it.
     searched: SessionScope,
     here: SessionListing,
     everywhere: SessionListing,
@@ -85,7 +83,7 @@ pub(crate) struct ResumeDialog {
     show_paths: bool,
     shown: Vec<ThreadedSession>,
     picker: Picker,
-    /// Whether the user moved: until then the first session stays selected while others arrive.
+    /// Whether the user moved the selection; until then the first session stays selected as others arrive.
     moved: bool,
     search: Input,
     mode: ResumeMode,
@@ -93,7 +91,7 @@ pub(crate) struct ResumeDialog {
 }
 
 impl ResumeDialog {
-    /// Opens the dialog; it asks for the sessions of the project. `current` cannot be deleted.
+    /// Opens the dialog and requests the project's sessions. `current` cannot be deleted.
     pub(crate) fn open(ui: UiTheme, current: Option<PathBuf>, now_ms: i64) -> DialogFrame<Self> {
         let body = Self {
             current,
@@ -139,10 +137,10 @@ impl ResumeDialog {
         self.current.as_deref() == Some(path)
     }
 
-    /// Finds what to show, and keeps the selection on its session if the user chose it.
+    /// Filters and sorts the sessions; keeps the selection if the user moved it.
     fn refresh_list(&mut self) {
-        let kept = self.selected().map(|session| session.path.clone());
-        let kept = kept.filter(|_| self.moved);
+        let selected = self.selected().map(|session| session.path.clone());
+        let selected = selected.filter(|_| self.moved);
         let query = SessionQuery::parse(self.search.value());
         let sessions: Vec<Arc<SessionInfo>> = self
             .listing()
@@ -158,17 +156,17 @@ impl ResumeDialog {
         };
         self.message = match query {
             SessionQuery::Invalid(cause) => {
-                Some((ColorToken::Error, format!("No pattern: {cause}")))
+                Some((ColorToken::Error, format!("Invalid pattern: {cause}")))
             }
             _ => None,
         };
         self.picker.set_count(self.shown.len());
-        let place = |path: &PathBuf| {
+        let position = |path: &PathBuf| {
             self.shown
                 .iter()
                 .position(|placed| placed.session.path == *path)
         };
-        if let Some(index) = kept.as_ref().and_then(place) {
+        if let Some(index) = selected.as_ref().and_then(position) {
             self.picker.select(index);
         } else if !self.moved {
             self.picker.select(0);
@@ -217,7 +215,7 @@ impl ResumeDialog {
             return;
         };
         if self.is_current(&path) {
-            let text = "This is the session you are in; it cannot be deleted here.";
+            let text = "The current session cannot be deleted.";
             self.message = Some((ColorToken::Error, text.to_owned()));
         } else {
             self.mode = ResumeMode::Deleting(path);
@@ -235,7 +233,7 @@ impl ResumeDialog {
         }
     }
 
-    /// Shows a new name at once; the file follows.
+    /// Shows a new name at once; the file is renamed in the background.
     fn rename(&mut self, path: &Path, name: Option<&str>) {
         for listing in [&mut self.here, &mut self.everywhere] {
             for session in &mut listing.sessions {
@@ -254,7 +252,7 @@ impl ResumeDialog {
         self.refresh_list();
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         self.moved = true;
         match picked {
             PickerEvent::Moved => {}
@@ -267,7 +265,7 @@ impl ResumeDialog {
         }
     }
 
-    /// Handles a key while a session is to be deleted or renamed; returns whether one is.
+    /// Handles a key while a session is being deleted or renamed; returns whether that is the case.
     fn handle_mode(
         &mut self,
         event: &InputEvent,
@@ -303,7 +301,7 @@ impl ResumeDialog {
         true
     }
 
-    /// Handles the keys that change what is listed; returns whether it was one of them.
+    /// Handles the keys that change the list; returns whether one was pressed.
     fn handle_view(
         &mut self,
         event: &InputEvent,
@@ -348,7 +346,7 @@ fn is_named(session: &SessionInfo) -> bool {
 fn title(session: &SessionInfo) -> String {
     let title = one_line(session.title().unwrap_or_default());
     if title.is_empty() {
-        "(nothing said)".to_owned()
+        "(empty)".to_owned()
     } else {
         title
     }
@@ -358,9 +356,9 @@ impl DialogBody for ResumeDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
         if let ResumeMode::Renaming { path, .. } = &self.mode {
-            let title = format!("Name of “{}”", self.title_of(path));
+            let title = format!("Rename “{}”", self.title_of(path));
             canvas.title(&title);
-            let text = "Without a name, the first message stands for the session.";
+            let text = "Leave empty to show the first message instead.";
             canvas.text(RowPriority::Help, ColorToken::Muted, text);
             canvas.blank();
             if let ResumeMode::Renaming { field, .. } = &mut self.mode {
@@ -382,7 +380,7 @@ impl DialogBody for ResumeDialog {
             return;
         }
         canvas.blank();
-        let syntax = "Search: words, \"a phrase\", re:a pattern";
+        let syntax = "Search: words, \"phrase\", re:regex";
         canvas.text(RowPriority::Help, ColorToken::Dim, syntax);
         canvas.hints(&self.hints());
     }
@@ -401,7 +399,7 @@ impl DialogBody for ResumeDialog {
             return InputOutcome::Consumed;
         }
         if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         let before = self.search.value().to_owned();
@@ -425,7 +423,7 @@ impl DialogBody for ResumeDialog {
             ResumeMode::Renaming { field, .. } => point_at_field(field, event, hit, context),
             ResumeMode::Choosing => {
                 if let Some(picked) = self.picker.mouse(event, hit) {
-                    self.settle(picked, sink);
+                    self.on_pick(picked, sink);
                     return true;
                 }
                 point_at_field(&mut self.search, event, hit, context)
@@ -450,8 +448,8 @@ impl DialogBody for ResumeDialog {
                 finished,
             } => {
                 let listing = self.listing_of(scope);
-                // A report that the end of the search has overtaken, or of a search that begins again: what is
-                // known is better.
+                // Ignore a report that arrives after its listing has finished, or that belongs to a restarted
+                // listing: what is known is more complete.
                 if listing.finished && !finished {
                     return;
                 }
@@ -463,12 +461,12 @@ impl DialogBody for ResumeDialog {
             }
             DialogUpdate::SessionDeleted(path) => {
                 self.forget(&path);
-                self.message = Some((ColorToken::Success, "The session is deleted.".to_owned()));
+                self.message = Some((ColorToken::Success, "Session deleted.".to_owned()));
             }
             DialogUpdate::SessionRenamed => self.apply_search(sink),
             DialogUpdate::Failed(cause) => {
                 self.message = Some((ColorToken::Error, cause));
-                // A name that was shown may not have been written.
+                // The new name may not have been written.
                 self.apply_search(sink);
             }
             _ => {}

@@ -1,6 +1,6 @@
-//! Which models are cycled through, and in which order.
+//! Selects the models to cycle through, and their order.
 //!
-//! Every change counts for the session at once; saving it is a step of its own.
+//! Changes apply to the session at once; saving them is a separate step.
 
 use std::sync::Arc;
 
@@ -30,7 +30,6 @@ use scope::ModelScope;
 
 const MAX_ROWS: usize = 8;
 
-/// The dialog that edits the scope.
 pub(crate) struct ScopedModelsDialog {
     scope: ModelScope,
     matching: Vec<EnabledModel>,
@@ -40,7 +39,7 @@ pub(crate) struct ScopedModelsDialog {
 }
 
 impl ScopedModelsDialog {
-    /// Opens the dialog; `enabled` is what is cycled through now, `None` all models.
+    /// Opens the dialog; `enabled` is the current selection, `None` for all models.
     pub(crate) fn open(
         ui: UiTheme,
         available: Vec<Arc<Model>>,
@@ -61,7 +60,7 @@ impl ScopedModelsDialog {
         self.matching.get(self.picker.selected())
     }
 
-    /// Returns what an action on many is about: everything, or what was searched for.
+    /// Returns the models a bulk action applies to: all, or the search results.
     fn targets(&self) -> Vec<EnabledModel> {
         if self.search.value().is_empty() {
             self.scope.listed()
@@ -133,7 +132,7 @@ impl ScopedModelsDialog {
         self.unsaved = false;
     }
 
-    /// Handles the keys that change the scope; returns whether it was one of them.
+    /// Handles the keys that change the selection; returns whether one was pressed.
     fn handle_change(
         &mut self,
         event: &InputEvent,
@@ -172,7 +171,7 @@ impl ScopedModelsDialog {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  No model matches.",
+                "  No matching models.",
             );
             return;
         }
@@ -188,7 +187,7 @@ impl ScopedModelsDialog {
                     one_line(&model.id),
                     format!(" [{}]", one_line(&model.provider)),
                 ),
-                None => (one_line(&item.id), " [not available now]".to_owned()),
+                None => (one_line(&item.id), " [unavailable]".to_owned()),
             };
             let note = canvas.paint(ColorToken::Muted, &note);
             let label = format!("{mark}{name}");
@@ -201,16 +200,16 @@ impl ScopedModelsDialog {
 
     fn summary(&self) -> String {
         match self.scope.enabled() {
-            None => "All models are cycled through.".to_owned(),
+            None => "All models enabled.".to_owned(),
             Some(enabled) => {
                 let missing = enabled.iter().filter(|item| item.model.is_none()).count();
                 let mut text = format!(
-                    "{} of {} models are cycled through.",
+                    "{} of {} models enabled.",
                     enabled.len() - missing,
                     self.scope.available_count()
                 );
                 if missing > 0 {
-                    text = format!("{text} {missing} not available now.");
+                    text = format!("{text} {missing} unavailable.");
                 }
                 text
             }
@@ -223,7 +222,7 @@ impl ListBody for ScopedModelsDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => self.toggle(sink),
@@ -256,10 +255,10 @@ impl SearchBody for ScopedModelsDialog {
 impl DialogBody for ScopedModelsDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
-        canvas.title("Models to cycle through");
+        canvas.title("Scoped models");
         let state = self.summary();
         let unsaved = if self.unsaved {
-            canvas.paint(ColorToken::Warning, " Not saved yet.")
+            canvas.paint(ColorToken::Warning, " Unsaved changes.")
         } else {
             String::new()
         };
@@ -271,7 +270,7 @@ impl DialogBody for ScopedModelsDialog {
         self.paint_list(canvas);
         canvas.blank();
         canvas.hints(&[
-            Hint::key(action::SELECT_CONFIRM, "on or off"),
+            Hint::key(action::SELECT_CONFIRM, "toggle"),
             Hint::key(keys::MODELS_ENABLE_ALL, "all"),
             Hint::key(keys::MODELS_CLEAR_ALL, "none"),
             Hint::key(keys::MODELS_TOGGLE_PROVIDER, "provider"),
@@ -315,11 +314,11 @@ impl DialogBody for ScopedModelsDialog {
             let selected = self.selected().map(|item| item.id.clone());
             self.scope.set_available(models);
             self.apply_search();
-            let kept = self
+            let position = self
                 .matching
                 .iter()
                 .position(|item| Some(&item.id) == selected.as_ref());
-            if let Some(index) = kept {
+            if let Some(index) = position {
                 self.picker.select(index);
             }
         }

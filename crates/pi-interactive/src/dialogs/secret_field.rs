@@ -1,14 +1,14 @@
-//! A field for keys and passwords: what is typed never shows.
+//! An input field for keys and passwords that never shows the text.
 
 use pi_tui::{CURSOR_MARKER, InputContext, InputEvent, action};
 
 use super::plain_text::one_line;
 use crate::intent::SecretText;
 
-/// More dots than this tell nothing.
+/// Maximum number of dots shown.
 const MAX_DOTS: usize = 24;
 
-/// Text that is typed or pasted unseen; the cursor stays at its end.
+/// Masked text input; the cursor stays at the end.
 #[derive(Debug)]
 pub(super) struct SecretField {
     value: SecretText,
@@ -29,7 +29,7 @@ impl SecretField {
         self.focused = focused;
     }
 
-    /// Returns what was typed, without spaces around it; nothing if that is nothing.
+    /// Returns the trimmed text; `None` if it is empty.
     pub(super) fn value(&self) -> Option<SecretText> {
         let value = self.value.0.trim();
         (!value.is_empty()).then(|| SecretText(value.to_owned()))
@@ -38,7 +38,7 @@ impl SecretField {
     /// Handles typing; returns whether the event was used.
     pub(super) fn handle(&mut self, event: &InputEvent, context: &InputContext<'_>) -> bool {
         match event {
-            // A key that is copied from a page may bring its line break along.
+            // A pasted key may include a line break.
             InputEvent::Paste(paste) => self.value.0.push_str(&one_line(&paste.text)),
             InputEvent::Key(key) => {
                 let means = |action| context.keybindings.matches(key, action);
@@ -59,7 +59,7 @@ impl SecretField {
         true
     }
 
-    /// Returns the field as a line.
+    /// Renders the field as a line.
     pub(super) fn line(&self) -> String {
         let count = self.value.0.chars().count();
         let dots = "•".repeat(count.min(MAX_DOTS));

@@ -1,4 +1,4 @@
-//! All settings that are worth a line: search, change in place, and menus for the larger ones.
+//! The settings dialog: search, in-place changes, and submenus.
 
 use std::sync::Arc;
 
@@ -27,33 +27,28 @@ use model_thinking::ModelThinking;
 
 const MAX_ROWS: usize = 10;
 const MAX_LABEL_WIDTH: usize = 34;
-/// Columns beside the labels: the arrow, a gap, and a value such as `false`.
+/// Columns next to the labels: the arrow, a gap, and a value such as `false`.
 const VALUE_COLUMNS: usize = 11;
 
-/// What the settings dialog begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct SettingsDialogOptions {
-    /// The settings in force.
     pub(crate) settings: Arc<Settings>,
-    /// Whether the terminal's own cursor shows, the environment considered.
+    /// The effective value, including the environment.
     pub(crate) hardware_cursor: bool,
-    /// Whether rows that became empty are cleared, the environment considered.
+    /// The effective value, including the environment.
     pub(crate) clear_on_shrink: bool,
-    /// The themes there are, and the one in use.
     pub(crate) themes: ThemeDialogOptions,
-    /// Models that can have a thinking level of their own.
+    /// Models that can have their own thinking level.
     pub(crate) models: Vec<Arc<Model>>,
-    /// The model in use.
     pub(crate) current_model: Option<Arc<Model>>,
 }
 
-/// A menu in the place of the list.
+/// A submenu shown instead of the list.
 enum OpenMenu {
     Theme(ThemeDialog),
     ModelThinking(ModelThinking),
 }
 
-/// The dialog of settings.
 pub(crate) struct SettingsDialog {
     choices: SettingsDialogOptions,
     settings: Vec<SettingItem>,
@@ -64,7 +59,6 @@ pub(crate) struct SettingsDialog {
 }
 
 impl SettingsDialog {
-    /// Opens the dialog.
     pub(crate) fn open(ui: UiTheme, choices: SettingsDialogOptions) -> DialogFrame<Self> {
         let ctx = ui.context();
         let settings = settings(&choices, &ctx);
@@ -118,8 +112,8 @@ impl SettingsDialog {
         }
     }
 
-    /// Passes on what a menu wants, keeps what it changed, and leaves it when it is over.
-    fn settle_menu(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
+    /// Forwards the submenu's intents, records its changes, and closes it when it is done.
+    fn handle_menu_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             match &intent {
                 Intent::ChangeSetting(SettingChange::Theme(theme)) => {
@@ -151,7 +145,7 @@ impl SettingsDialog {
         }
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => self.activate(sink),
@@ -164,7 +158,7 @@ impl SettingsDialog {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  No setting matches.",
+                "  No matching settings.",
             );
             return;
         }
@@ -233,7 +227,7 @@ impl DialogBody for SettingsDialog {
             Some(OpenMenu::ModelThinking(menu)) => menu.handle(event, context, &mut inner),
             None => return self.handle_list(event, context, sink),
         };
-        self.settle_menu(&mut inner, sink);
+        self.handle_menu_intents(&mut inner, sink);
         outcome
     }
 
@@ -250,13 +244,13 @@ impl DialogBody for SettingsDialog {
             Some(OpenMenu::ModelThinking(menu)) => menu.mouse(event, hit, context, &mut inner),
             None => {
                 if let Some(picked) = self.picker.mouse(event, hit) {
-                    self.settle(picked, sink);
+                    self.on_pick(picked, sink);
                     return true;
                 }
                 return point_at_field(&mut self.search, event, hit, context);
             }
         };
-        self.settle_menu(&mut inner, sink);
+        self.handle_menu_intents(&mut inner, sink);
         used
     }
 
@@ -276,10 +270,10 @@ impl SettingsDialog {
         sink: &mut IntentSink,
     ) -> InputOutcome {
         if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
-        // A space changes the setting, unless it belongs to what is searched for.
+        // Space changes the setting, unless a search text is being typed.
         let space = matches!(event, InputEvent::Key(key)
             if key.is(KeyId::new(Key::Space)) || key.text() == Some(' '));
         if space && self.search.value().is_empty() {

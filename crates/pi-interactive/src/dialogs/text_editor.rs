@@ -1,4 +1,4 @@
-//! A question that is answered with a text of several lines.
+//! A question answered with multi-line text.
 
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
@@ -16,7 +16,6 @@ use crate::intent::{Intent, QuestionAnswer};
 use crate::keys;
 use crate::ui_theme::UiTheme;
 
-/// The dialog with an editor.
 pub(crate) struct EditorDialog {
     question: QuestionOptions,
     editor: Editor,
@@ -24,14 +23,14 @@ pub(crate) struct EditorDialog {
 }
 
 impl EditorDialog {
-    /// Asks for a text, beginning with one; the question's time limit is not used.
+    /// Asks for text, with initial content; ignores the question's timeout.
     pub(crate) fn open(ui: UiTheme, question: QuestionOptions, text: &str) -> DialogFrame<Self> {
-        let body = Self::part(&ui, question, text);
+        let body = Self::embedded(&ui, question, text);
         DialogFrame::new(ui, body)
     }
 
-    /// Returns the inside alone, for dialogs that ask on their way.
-    pub(super) fn part(ui: &UiTheme, question: QuestionOptions, text: &str) -> Self {
+    /// Returns only the body, for dialogs that embed it.
+    pub(super) fn embedded(ui: &UiTheme, question: QuestionOptions, text: &str) -> Self {
         let theme = EditorTheme {
             border: ui.painter(ColorToken::BorderMuted),
             popup: SelectTheme::default(),
@@ -40,7 +39,7 @@ impl EditorDialog {
         editor.set_text(text);
         let events = EventQueue::default();
         let sender = events.clone();
-        editor.on_event(move |event| sender.put(event));
+        editor.on_event(move |event| sender.push(event));
         Self {
             question,
             editor,
@@ -59,7 +58,7 @@ impl DialogBody for EditorDialog {
             Hint::key(action::INPUT_SUBMIT, "send"),
             Hint::key(action::INPUT_NEW_LINE, "new line"),
             Hint::leave("cancel"),
-            Hint::key(keys::EDITOR_EXTERNAL, "open in your editor"),
+            Hint::key(keys::EDITOR_EXTERNAL, "external editor"),
         ]);
     }
 

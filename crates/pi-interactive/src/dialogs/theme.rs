@@ -1,4 +1,4 @@
-//! Choosing a theme, seen at once: one for always, or one each for light and dark terminals.
+//! The theme selector with preview: one theme, or one each for light and dark terminals.
 
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
@@ -13,36 +13,31 @@ use crate::intent::{Intent, SettingChange};
 
 const MAX_ROWS: usize = 10;
 
-/// What the theme dialog begins with.
 #[derive(Clone, Debug)]
 pub(crate) struct ThemeDialogOptions {
-    /// The names of all themes.
     pub(crate) names: Vec<String>,
-    /// The setting: a name, or `light/dark` names.
+    /// The value of the setting: a name, or `light/dark` names.
     pub(crate) setting: String,
-    /// What the terminal is at the moment.
+    /// The terminal's current color scheme.
     pub(crate) scheme: ColorScheme,
 }
 
-/// Which of two themes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SchemeHalf {
     Light,
     Dark,
 }
 
-/// What is chosen at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThemeStep {
-    /// One theme, or to follow the terminal.
+    /// One theme, or follow the terminal.
     One,
-    /// The two themes as a whole.
+    /// The pair of themes.
     Pair,
-    /// One of the two.
+    /// One of the pair.
     Half(SchemeHalf),
 }
 
-/// The dialog that chooses a theme.
 #[derive(Debug)]
 pub(crate) struct ThemeDialog {
     choices: ThemeDialogOptions,
@@ -54,17 +49,17 @@ pub(crate) struct ThemeDialog {
 }
 
 impl ThemeDialog {
-    /// Returns the inside of the dialog, which the settings show.
+    /// Returns the body, which the settings dialog embeds.
     pub(super) fn new(choices: ThemeDialogOptions) -> Self {
         let pair = choices.setting.split_once('/');
-        let usual = |name: &str| {
+        let fallback = |name: &str| {
             let known = choices.names.iter().find(|other| *other == name);
             known.unwrap_or(&choices.setting).clone()
         };
         let (light, dark) = match (pair, choices.scheme) {
             (Some((light, dark)), _) => (light.to_owned(), dark.to_owned()),
-            (None, ColorScheme::Light) => (choices.setting.clone(), usual("dark")),
-            (None, ColorScheme::Dark) => (usual("light"), choices.setting.clone()),
+            (None, ColorScheme::Light) => (choices.setting.clone(), fallback("dark")),
+            (None, ColorScheme::Dark) => (fallback("light"), choices.setting.clone()),
         };
         let one = match choices.scheme {
             ColorScheme::Light => light.clone(),
@@ -89,14 +84,14 @@ impl ThemeDialog {
     fn enter(&mut self, step: ThemeStep) {
         self.step = step;
         let names = &self.choices.names;
-        let place = |name: &str| names.iter().position(|other| other == name);
+        let position = |name: &str| names.iter().position(|other| other == name);
         let (count, selected) = match step {
             ThemeStep::One => (
                 names.len() + 1,
-                place(&self.one).map_or(0, |place| place + 1),
+                position(&self.one).map_or(0, |position| position + 1),
             ),
             ThemeStep::Pair => (4, 0),
-            ThemeStep::Half(half) => (names.len(), place(self.half(half)).unwrap_or(0)),
+            ThemeStep::Half(half) => (names.len(), position(self.half(half)).unwrap_or(0)),
         };
         self.picker = Picker::new(count, EdgeBehavior::Wrap);
         self.picker.select(selected);
@@ -117,7 +112,7 @@ impl ThemeDialog {
         self.choices.names.get(index).cloned()
     }
 
-    /// Shows what is selected.
+    /// Previews the selection.
     fn preview(&self, sink: &mut IntentSink) {
         let selected = self.picker.selected();
         let shown = match self.step {
@@ -179,13 +174,13 @@ impl ThemeDialog {
         match (self.step, index) {
             (ThemeStep::One, 0) => (
                 "  follow the terminal".to_owned(),
-                "  light or dark, as it is",
+                "  use its light or dark mode",
             ),
             (ThemeStep::One, _) => (marked(&theme(index - 1), &self.one), ""),
             (ThemeStep::Pair, 0) => (format!("light: {}", one_line(&self.light)), ""),
             (ThemeStep::Pair, 1) => (format!("dark:  {}", one_line(&self.dark)), ""),
-            (ThemeStep::Pair, 2) => ("use these two".to_owned(), ""),
-            (ThemeStep::Pair, _) => ("one theme for both instead".to_owned(), ""),
+            (ThemeStep::Pair, 2) => ("use this pair".to_owned(), ""),
+            (ThemeStep::Pair, _) => ("use a single theme".to_owned(), ""),
             (ThemeStep::Half(half), _) => (marked(&theme(index), self.half(half)), ""),
         }
     }
@@ -196,7 +191,7 @@ impl ListBody for ThemeDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.step) {
             (PickerEvent::Moved, ThemeStep::Pair) => {}
             (PickerEvent::Moved, ThemeStep::One | ThemeStep::Half(_)) => self.preview(sink),
@@ -212,10 +207,10 @@ impl ListBody for ThemeDialog {
 impl DialogBody for ThemeDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         let (title, text) = match self.step {
-            ThemeStep::One => ("Theme", "What you select shows at once."),
+            ThemeStep::One => ("Theme", "The selected theme is previewed."),
             ThemeStep::Pair => (
-                "Theme for light and for dark terminals",
-                "It changes with the terminal, where the terminal tells.",
+                "Themes for light and dark terminals",
+                "Switches with the terminal, if the terminal reports its mode.",
             ),
             ThemeStep::Half(SchemeHalf::Light) => ("Theme for light terminals", ""),
             ThemeStep::Half(SchemeHalf::Dark) => ("Theme for dark terminals", ""),

@@ -1,4 +1,4 @@
-//! Choosing how much a model thinks.
+//! The thinking level selector.
 
 use pi_ai::ThinkingLevel;
 use pi_tui::{
@@ -17,20 +17,19 @@ use crate::intent::Intent;
 use crate::keys;
 use crate::ui_theme::UiTheme;
 
-/// Returns what a level means, in a few words.
-pub(super) fn meaning(level: ThinkingLevel) -> &'static str {
+/// Returns a short description of a level.
+pub(super) fn level_description(level: ThinkingLevel) -> &'static str {
     match level {
-        ThinkingLevel::Off => "answers at once",
-        ThinkingLevel::Minimal => "a moment, about 1k tokens",
-        ThinkingLevel::Low => "a little, about 2k tokens",
-        ThinkingLevel::Medium => "as usual, about 8k tokens",
-        ThinkingLevel::High => "thorough, about 16k tokens",
-        ThinkingLevel::Xhigh => "very thorough, about 32k tokens",
-        ThinkingLevel::Max => "as long as the model may",
+        ThinkingLevel::Off => "no thinking",
+        ThinkingLevel::Minimal => "very brief, about 1k tokens",
+        ThinkingLevel::Low => "brief, about 2k tokens",
+        ThinkingLevel::Medium => "moderate, about 8k tokens",
+        ThinkingLevel::High => "deep, about 16k tokens",
+        ThinkingLevel::Xhigh => "very deep, about 32k tokens",
+        ThinkingLevel::Max => "maximum",
     }
 }
 
-/// The dialog that chooses a thinking level.
 pub(crate) struct ThinkingDialog {
     current: ThinkingLevel,
     default: Option<ThinkingLevel>,
@@ -41,7 +40,7 @@ pub(crate) struct ThinkingDialog {
 }
 
 impl ThinkingDialog {
-    /// Opens the dialog with the levels the model knows.
+    /// Opens the dialog with the levels the model supports.
     pub(crate) fn open(
         ui: UiTheme,
         levels: Vec<ThinkingLevel>,
@@ -73,7 +72,7 @@ impl ListBody for ThinkingDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.chosen()) {
             (PickerEvent::Moved, _) | (PickerEvent::Confirmed, None) => {}
             (PickerEvent::Confirmed, Some(level)) => sink.finish(Intent::SetThinking(level)),
@@ -90,27 +89,28 @@ impl SearchBody for ThinkingDialog {
     fn apply_search(&mut self) {
         let selected = self.chosen();
         let query = FuzzyQuery::new(self.search.value());
-        let text = |level: ThinkingLevel| format!("{} {}", level.as_str(), meaning(level));
+        let text =
+            |level: ThinkingLevel| format!("{} {}", level.as_str(), level_description(level));
         let levels = self.levels.iter();
         self.matching =
             best_first(levels.filter_map(|level| Some((query.score(&text(*level))?, *level))));
         self.picker.set_count(self.matching.len());
-        let kept = self
+        let position = self
             .matching
             .iter()
             .position(|level| Some(*level) == selected);
         self.picker
-            .select(kept.filter(|_| query.is_empty()).unwrap_or(0));
+            .select(position.filter(|_| query.is_empty()).unwrap_or(0));
     }
 }
 
 impl DialogBody for ThinkingDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
-        canvas.title("How much to think");
+        canvas.title("Thinking level");
         let cycle = canvas.context().key(keys::THINKING_CYCLE);
         if !cycle.is_empty() {
-            let text = format!("{cycle} goes through the levels without this list.");
+            let text = format!("Press {cycle} to cycle levels from the prompt.");
             canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         }
         canvas.blank();
@@ -120,7 +120,7 @@ impl DialogBody for ThinkingDialog {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  No level matches.",
+                "  No matching levels.",
             );
         }
         let visible = self
@@ -137,14 +137,14 @@ impl DialogBody for ThinkingDialog {
                 ""
             };
             let label = format!("{mark}{:<9}", level.as_str());
-            let note = format!(" {}{default}", meaning(level));
+            let note = format!(" {}{default}", level_description(level));
             let note = canvas.paint(ColorToken::Muted, &note);
             canvas.choice(index, index == self.picker.selected(), &label, &note);
         }
         canvas.blank();
         canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "use"),
-            Hint::key(keys::THINKING_SAVE, "use in new sessions too"),
+            Hint::key(keys::THINKING_SAVE, "use and save as default"),
             Hint::leave("cancel"),
         ]);
     }

@@ -1,6 +1,6 @@
-//! The session tree: finding an entry, going there, naming it, copying it.
+//! The session tree: search, navigate, label and copy entries.
 //!
-//! Entries are read when they show or are searched, through a function that the application gives.
+//! Entries are read when they are shown or searched, through a function the application provides.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ mod view;
 use entry_summary::{EntrySummary, call_of, copy_text, summary_of};
 use outline::Outline;
 
-/// How far above a tool's result the call is looked for.
+/// How far above a tool result its call is searched for.
 const CALL_DISTANCE: usize = 64;
 const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::Default,
@@ -39,7 +39,6 @@ const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::All,
 ];
 
-/// Reads an entry.
 pub(crate) type ReadEntry = Box<dyn Fn(&EntryId) -> Option<Arc<Entry>> + Send>;
 
 /// Whether leaving a branch asks about a summary.
@@ -47,28 +46,24 @@ pub(crate) type ReadEntry = Box<dyn Fn(&EntryId) -> Option<Arc<Entry>> + Send>;
 pub(crate) enum SummaryQuestion {
     #[default]
     Ask,
-    /// It does not; there is no summary.
+    /// Never summarize.
     Skip,
 }
 
-/// What the tree dialog begins with.
 pub(crate) struct TreeDialogOptions {
     pub(crate) tree: SessionTree,
-    /// Where the session stands.
+    /// The session's current entry.
     pub(crate) leaf: Option<EntryId>,
-    /// What is selected; where the session stands unless given.
+    /// The selected entry; defaults to the current one.
     pub(crate) selected: Option<EntryId>,
     pub(crate) filter: TreeFilterMode,
-    /// Whether to ask about summaries.
     pub(crate) summary: SummaryQuestion,
     pub(crate) read: ReadEntry,
-    /// The moment, for how old labels are.
+    /// Current time, for the age of labels.
     pub(crate) now_ms: i64,
-    /// Where the user is.
     pub(crate) zone: TimeZone,
 }
 
-/// What the dialog is doing.
 enum TreeMode {
     Choosing,
     Naming {
@@ -85,13 +80,12 @@ enum TreeMode {
     },
 }
 
-/// The dialog of the session tree.
 pub(crate) struct TreeDialog {
     ui: UiTheme,
     tree: SessionTree,
     read: ReadEntry,
     leaf: Option<usize>,
-    /// Entries in the order of the tree, and those on the way to the leaf.
+    /// All entries in tree order, and those on the path to the leaf.
     order: Vec<usize>,
     active: HashSet<usize>,
     summaries: Vec<Option<Box<EntrySummary>>>,
@@ -100,7 +94,7 @@ pub(crate) struct TreeDialog {
     folded: HashSet<usize>,
     outline: Outline,
     picker: Picker,
-    /// The selected entry, kept while a filter hides it.
+    /// The selected entry, remembered while a filter hides it.
     selected: Option<usize>,
     show_label_times: bool,
     summary: SummaryQuestion,
@@ -111,11 +105,10 @@ pub(crate) struct TreeDialog {
 }
 
 impl TreeDialog {
-    /// Opens the dialog.
     pub(crate) fn open(ui: UiTheme, choices: TreeDialogOptions) -> DialogFrame<Self> {
-        let place = |id: &EntryId| choices.tree.nodes.iter().position(|node| node.id == *id);
-        let leaf = choices.leaf.as_ref().and_then(place);
-        let selected = choices.selected.as_ref().and_then(place).or(leaf);
+        let position = |id: &EntryId| choices.tree.nodes.iter().position(|node| node.id == *id);
+        let leaf = choices.leaf.as_ref().and_then(position);
+        let selected = choices.selected.as_ref().and_then(position).or(leaf);
         let (order, active) = outline::ordered(&choices.tree, leaf);
         let mut body = Self {
             ui: ui.clone(),
@@ -142,7 +135,7 @@ impl TreeDialog {
         DialogFrame::new(ui, body)
     }
 
-    /// Finds what shows, and keeps the selection on its entry or the nearest one above.
+    /// Applies filter, search and folds; keeps the selection on its entry or the nearest visible ancestor.
     fn rebuild_outline(&mut self) {
         let words: Vec<String> = self
             .query
@@ -185,10 +178,10 @@ impl TreeDialog {
         if !passes {
             return false;
         }
-        // Where the session stands always shows.
+        // The current entry is always shown.
         if kind == EntryKind::Message(MessageRole::Assistant)
             && self.leaf != Some(node)
-            && self.summary_of(node).is_silent
+            && self.summary_of(node).only_calls_tools
         {
             return false;
         }
@@ -223,7 +216,7 @@ impl TreeDialog {
         known.unwrap_or(&entry_summary::UNREADABLE)
     }
 
-    /// Finds the call that a result answers, a few entries above it.
+    /// Finds the tool call of a result, a few entries above it.
     fn call(&self, node: usize, id: &str) -> Option<pi_ai::ToolCall> {
         let mut next = self.tree.nodes.get(node)?.parent;
         for _ in 0..CALL_DISTANCE {
@@ -257,7 +250,7 @@ impl TreeDialog {
         self.rebuild_outline();
     }
 
-    /// Switches a filter on, or back to the usual one.
+    /// Toggles between a filter and the default.
     fn toggle(&mut self, filter: TreeFilterMode) {
         let off = self.filter == filter;
         self.show(if off { TreeFilterMode::Default } else { filter });
@@ -298,13 +291,13 @@ impl TreeDialog {
                 self.message = Some((ColorToken::Success, "Copied.".to_owned()));
             }
             None => {
-                let text = "There is no text to copy here.".to_owned();
+                let text = "No text to copy.".to_owned();
                 self.message = Some((ColorToken::Warning, text));
             }
         }
     }
 
-    fn start_naming(&mut self) {
+    fn start_labeling(&mut self) {
         if let Some(node) = self.selected {
             let mut field = prefilled(self.label(node).map_or("", |label| label.text.as_str()));
             field.set_focused(true);
@@ -351,7 +344,7 @@ impl TreeDialog {
         }
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         self.remember_selection();
         match picked {
             PickerEvent::Moved => {}
@@ -361,8 +354,8 @@ impl TreeDialog {
         }
     }
 
-    /// Goes on after the question about a summary, or after its instructions were written.
-    fn settle_answers(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
+    /// Handles the answer to the summary question, or the entered instructions.
+    fn handle_answers(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             let Intent::Answer(answer) = intent else {
                 sink.send(intent);
@@ -378,10 +371,10 @@ impl TreeDialog {
                 }
                 (TreeMode::Summary { node, .. }, QuestionAnswer::Chosen(_)) => {
                     let question = QuestionOptions {
-                        title: "What shall the summary pay attention to?".to_owned(),
+                        title: "Instructions for the summary".to_owned(),
                         ..QuestionOptions::default()
                     };
-                    let mut editor = EditorDialog::part(&self.ui, question, "");
+                    let mut editor = EditorDialog::embedded(&self.ui, question, "");
                     editor.set_focused(true);
                     self.mode = TreeMode::Instructions { node, editor };
                 }
@@ -405,7 +398,7 @@ impl TreeDialog {
     }
 }
 
-/// Returns whether an entry is part of what was said, rather than of how the session is kept.
+/// Returns whether an entry is part of the conversation rather than session metadata.
 fn is_conversation(kind: EntryKind) -> bool {
     matches!(
         kind,
@@ -423,12 +416,16 @@ fn is_conversation(kind: EntryKind) -> bool {
 
 fn summary_question() -> QuestionDialog {
     let question = QuestionOptions {
-        title: "Summarize the branch you leave?".to_owned(),
-        details: Some("A summary tells the model there what was done here.".to_owned()),
+        title: "Summarize the current branch before leaving it?".to_owned(),
+        details: Some("The summary is added to the context at the target entry.".to_owned()),
         timeout: None,
     };
-    let choices = ["No summary", "Summarize", "Summarize with my instructions"];
-    QuestionDialog::part(question, &choices.map(str::to_owned))
+    let choices = [
+        "No summary",
+        "Summarize",
+        "Summarize with custom instructions",
+    ];
+    QuestionDialog::embedded(question, &choices.map(str::to_owned))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whether a project's own settings and extensions count: asked at the start, changed later.
+//! The project trust dialog: shown at startup, and by `/trust`.
 
 use std::path::PathBuf;
 
@@ -15,53 +15,52 @@ use super::plain_text::{one_line, path_line};
 use crate::intent::Intent;
 use crate::ui_theme::UiTheme;
 
-/// What leaving the dialog means.
+/// What closing the dialog means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TrustMode {
-    /// The project was opened; who does not decide does not trust it.
+    /// The project was opened; closing does not trust it.
     Start,
-    /// The user wants to change something; nothing changes.
+    /// `/trust`; closing changes nothing.
     Change {
-        /// What is saved, and what counts now.
+        /// Lines about the saved decision and the current session.
         state: Vec<String>,
-        /// The choice that is saved.
+        /// Index of the saved choice.
         saved: Option<usize>,
     },
 }
 
-/// The dialog about trusting a project.
 #[derive(Debug)]
 pub(crate) struct TrustDialog {
-    folder: PathBuf,
+    directory: PathBuf,
     choices: Vec<TrustChoice>,
     picker: Picker,
     mode: TrustMode,
 }
 
 impl TrustDialog {
-    /// Asks at the start; leaving the question does not trust the project for this session.
+    /// Asks at startup; closing the dialog does not trust the project for this session.
     pub(crate) fn ask(
         ui: UiTheme,
-        folder: PathBuf,
+        directory: PathBuf,
         choices: Vec<TrustChoice>,
     ) -> DialogFrame<Self> {
-        Self::new(ui, folder, choices, TrustMode::Start)
+        Self::new(ui, directory, choices, TrustMode::Start)
     }
 
-    /// Lets the user change what is saved; `state` says what that is and what counts now.
+    /// Changes the saved decision; `state` describes it and the current session.
     pub(crate) fn change(
         ui: UiTheme,
-        folder: PathBuf,
+        directory: PathBuf,
         choices: Vec<TrustChoice>,
         state: Vec<String>,
         saved: Option<usize>,
     ) -> DialogFrame<Self> {
-        Self::new(ui, folder, choices, TrustMode::Change { state, saved })
+        Self::new(ui, directory, choices, TrustMode::Change { state, saved })
     }
 
     fn new(
         ui: UiTheme,
-        folder: PathBuf,
+        directory: PathBuf,
         choices: Vec<TrustChoice>,
         mode: TrustMode,
     ) -> DialogFrame<Self> {
@@ -73,7 +72,7 @@ impl TrustDialog {
             picker.select(*saved);
         }
         let body = Self {
-            folder,
+            directory,
             choices,
             picker,
             mode,
@@ -87,7 +86,7 @@ impl ListBody for TrustDialog {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, &self.mode) {
             (PickerEvent::Moved, _) => {}
             (PickerEvent::Confirmed, _) => {
@@ -105,21 +104,19 @@ impl ListBody for TrustDialog {
 
 impl DialogBody for TrustDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
-        let folder = path_line(&self.folder, &canvas.context());
+        let directory = path_line(&self.directory, &canvas.context());
         canvas.blank();
         match &self.mode {
             TrustMode::Start => {
-                canvas.title("Do you trust this project?");
-                canvas.text(RowPriority::Title, ColorToken::Warning, &folder);
+                canvas.title("Trust this project?");
+                canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
                 canvas.blank();
-                let text = "It has files of its own for pi. Trusting it lets pi read its settings, \
-                            load its skills and prompts, install its packages and run its \
-                            extensions, which can do whatever you can.";
+                let text = "It contains files for pi. If you trust it, pi reads its settings, loads its skills and prompts, installs its packages and runs its extensions with your permissions.";
                 canvas.text(RowPriority::Detail, ColorToken::Text, text);
             }
             TrustMode::Change { state, .. } => {
-                canvas.title("Trust in this project");
-                canvas.text(RowPriority::Title, ColorToken::Muted, &folder);
+                canvas.title("Project trust");
+                canvas.text(RowPriority::Title, ColorToken::Muted, &directory);
                 canvas.blank();
                 for line in state {
                     canvas.text(RowPriority::Detail, ColorToken::Muted, &one_line(line));
@@ -148,7 +145,7 @@ impl DialogBody for TrustDialog {
         }
         canvas.blank();
         let leave = match self.mode {
-            TrustMode::Start => "do not trust it now",
+            TrustMode::Start => "do not trust for now",
             TrustMode::Change { .. } => "cancel",
         };
         canvas.hints(&[

@@ -1,4 +1,4 @@
-//! What extensions want, on its way to the application.
+//! Events from extensions to the application.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 
 use super::ExtensionUiBridge;
 
-/// News kept at most; an extension that says more in one breath is not heard any more.
+/// Maximum number of queued notices; further ones are dropped until the queue is drained.
 const MAX_EVENTS: usize = 4_096;
 
-/// Names a dialog of an extension.
+/// Identifies a dialog of an extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DialogId(u64);
 
@@ -24,52 +24,48 @@ impl DialogId {
     }
 }
 
-/// The lines of something an extension draws.
+/// The outcome of drawing something.
 #[derive(Debug)]
 pub(crate) enum DrawOutcome {
     Component(Result<Drawn, DrawError>),
-    /// A call of a tool in the transcript.
+    /// A tool call in the transcript.
     Call(Result<DrawnCall, DrawError>),
-    /// A message or an entry in the transcript; nothing where it is shown as usual.
+    /// A message or entry in the transcript; `None` for the default style.
     Custom(Result<Option<Vec<String>>, DrawError>),
-    /// Texts as extensions want them shown.
+    /// Transformed texts.
     TextTransform(Result<Vec<String>, DrawError>),
 }
 
-/// Something the application must see to.
+/// Something the application must handle.
 #[derive(Debug)]
 pub(crate) enum ExtensionEvent {
-    /// Other extensions are at work, or none; what the ones before showed is gone.
+    /// Extensions were loaded or unloaded; what the previous ones showed is gone.
     Connected,
-    /// An extension shows something.
     Notice(ExtensionNotice),
-    /// An extension asks something.
     DialogRequested {
         id: DialogId,
         dialog: ExtensionDialog,
         answer: oneshot::Sender<DialogAnswer>,
     },
-    /// An extension needs no answer any more.
+    /// The dialog's answer is no longer needed.
     Withdrawn(DialogId),
     Failed(ExtensionFailure),
-    /// An extension changes the screen.
     Changed(ScreenChange),
     Drawn {
         id: ComponentId,
         width: usize,
         extension_rendering: DrawOutcome,
     },
-    /// An extension puts a theme into use.
-    ThemeWanted(String),
-    /// Something typed goes on after extensions have seen it.
+    /// An extension selected a theme.
+    ThemeSelected(String),
+    /// Input that extensions have seen and left unchanged.
     Typed(InputEvent),
-    /// Extensions put something in the place of what was typed.
+    /// Input that extensions have replaced.
     TypedInstead(String),
-    /// An extension wants the program to end.
+    /// An extension requests to quit.
     ShutDown,
 }
 
-/// News in their order.
 #[derive(Default)]
 pub(super) struct ExtensionEventQueue {
     waiting: VecDeque<ExtensionEvent>,
@@ -78,15 +74,15 @@ pub(super) struct ExtensionEventQueue {
 
 impl ExtensionEventQueue {
     pub(super) fn push(&mut self, events: ExtensionEvent) {
-        let is_talk = matches!(
+        let is_notice = matches!(
             events,
             ExtensionEvent::Notice(_)
                 | ExtensionEvent::Failed(_)
                 | ExtensionEvent::Changed(ScreenChange::Write { .. })
         );
-        if is_talk && self.waiting.len() >= MAX_EVENTS {
+        if is_notice && self.waiting.len() >= MAX_EVENTS {
             if !std::mem::replace(&mut self.dropped, true) {
-                tracing::warn!("an extension says more than can be shown; the rest is left out");
+                tracing::warn!("too many extension notices; dropping the rest");
             }
             return;
         }
@@ -99,7 +95,7 @@ impl ExtensionEventQueue {
     }
 }
 
-/// A question that is withdrawn when nobody waits for its answer.
+/// Withdraws the dialog on drop, unless it has been answered.
 pub(super) struct PendingDialog {
     bridge: ExtensionUiBridge,
     id: DialogId,
@@ -133,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn talk_is_limited_and_changes_are_not() {
+    fn notices_are_limited_and_changes_are_not() {
         let mut queue = ExtensionEventQueue::default();
         for _ in 0..MAX_EVENTS + 10 {
             let notice = ExtensionNotice::Title {

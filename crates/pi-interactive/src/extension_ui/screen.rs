@@ -1,4 +1,4 @@
-//! What extensions may know of the screen, and what they change about it.
+//! Screen state visible to extensions, and the changes they make to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::editor_area::ACTIONS;
 use crate::theme_selector::ThemeSelector;
 use crate::ui_theme::UiTheme;
 
-/// Rows are numbered from here on, far above components, yet exact in JavaScript.
+/// Rows are numbered from here, far above component IDs but exactly representable in JavaScript.
 const FIRST_ROW: ComponentId = 1 << 40;
 
-/// What the application told last.
+/// Screen state last published by the application.
 #[derive(Default)]
 pub(super) struct ScreenKnowledge {
     pub(super) editor_text: String,
@@ -35,7 +35,7 @@ pub(super) struct ScreenKnowledge {
     statuses: BTreeMap<String, String>,
     shortcuts: Vec<ExtensionShortcut>,
     bounds: HashMap<ComponentId, [usize; 4]>,
-    /// Whose component it is, where that is known.
+    /// The extension that owns each component, where known.
     owners: HashMap<ComponentId, String>,
     completion: Option<Arc<dyn CompletionProvider>>,
 }
@@ -54,64 +54,58 @@ impl ScreenKnowledge {
 }
 
 impl ExtensionUiBridge {
-    /// Begins with a screen.
+    /// Attaches the screen.
     pub(crate) fn open(&self, ui: UiTheme) {
         self.state().screen.ui = Some(ui);
     }
 
-    /// Tells extensions what there is to know of the screen.
     pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenFacts)) {
         change(&mut self.state().screen.facts);
     }
 
-    /// Tells extensions what an editor of theirs must know.
     pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorFacts)) {
         change(&mut self.state().screen.editor);
     }
 
-    /// Tells extensions what is written at the prompt.
     pub(crate) fn set_editor_text(&self, text: String) {
         self.state().screen.editor_text = text;
     }
 
-    /// Tells extensions which themes there are.
     pub(crate) fn set_themes(&self, themes: ThemeSelector) {
         self.state().screen.themes = Some(Arc::new(themes));
     }
 
-    /// Tells extensions which shortcuts are in force.
     pub(crate) fn set_shortcuts(&self, shortcuts: Vec<ExtensionShortcut>) {
         self.state().screen.shortcuts = shortcuts;
     }
 
-    /// Tells extensions which cells an overlay covers.
     pub(crate) fn set_bounds(&self, id: ComponentId, bounds: [usize; 4]) {
         self.state().screen.bounds.insert(id, bounds);
     }
 
-    /// Returns whose component it is, where that is known.
+    /// Returns the extension that owns a component, if known.
     pub(crate) fn owner(&self, id: ComponentId) -> Option<String> {
         self.state().screen.owners.get(&id).cloned()
     }
 
-    /// Tells extensions how the prompt completes by itself.
+    /// Sets the built-in completion provider.
     pub(crate) fn set_completion(&self, provider: Arc<dyn CompletionProvider>) {
         self.state().screen.completion = Some(provider);
     }
 
-    /// Returns what extensions say in the footer, in the order of their keys.
+    /// Returns the extensions' status texts, ordered by key.
     pub(crate) fn statuses(&self) -> Vec<String> {
         self.state().screen.statuses.values().cloned().collect()
     }
 
-    /// Wants the lines of something that an extension draws.
-    pub(crate) fn want(&self, id: ComponentId, width: usize, subject: DrawSubject) {
+    /// Requests the lines of something an extension draws.
+    pub(crate) fn request_draw(&self, id: ComponentId, width: usize, subject: DrawSubject) {
         let mut state = self.state();
-        state.surfaces.want(id, width, subject, Instant::now());
+        state.surfaces.request(id, width, subject, Instant::now());
         self.0.tasks.notify_one();
     }
 
-    /// Wants the lines of every component again.
+    /// Requests the lines of every component again.
     pub(crate) fn redraw(&self) {
         let mut state = self.state();
         if state.link.is_some() {
@@ -120,14 +114,14 @@ impl ExtensionUiBridge {
         }
     }
 
-    /// Returns a number for a row of the transcript, which no component has.
+    /// Returns a new ID for a transcript row; disjoint from component IDs.
     pub(crate) fn new_row(&self) -> ComponentId {
         let mut state = self.state();
         state.rows += 1;
         FIRST_ROW + state.rows
     }
 
-    /// Forgets rows that are gone from the screen.
+    /// Removes rows that are no longer on screen.
     pub(crate) fn forget_rows(&self, ids: Vec<ComponentId>) {
         if ids.is_empty() {
             return;
@@ -259,14 +253,14 @@ impl ExtensionScreen for ExtensionUiBridge {
 
     fn set_theme(&self, name: &str) -> Result<(), String> {
         let Some(themes) = self.state().screen.themes.clone() else {
-            return Err("the screen is not ready yet".to_owned());
+            return Err("the screen is not ready".to_owned());
         };
         let theme = themes.load_named(name)?;
-        // Who asks for colors from now on gets those of the new theme.
+        // Colors requested from now on are those of the new theme.
         if let Some(ui) = self.ui() {
             ui.update(|ctx| ctx.theme = Arc::new(theme));
         }
-        self.emit(ExtensionEvent::ThemeWanted(name.to_owned()));
+        self.emit(ExtensionEvent::ThemeSelected(name.to_owned()));
         Ok(())
     }
 
@@ -348,7 +342,7 @@ fn request(question: &CompletionQuestion) -> CompletionRequest {
     }
 }
 
-/// Returns a question as JavaScript counts.
+/// Converts a request to the columns JavaScript uses (UTF-16).
 pub(crate) fn question(request: &CompletionRequest) -> CompletionQuestion {
     let line = request.lines.get(request.line).map_or("", |line| &**line);
     CompletionQuestion {
@@ -359,7 +353,6 @@ pub(crate) fn question(request: &CompletionRequest) -> CompletionQuestion {
     }
 }
 
-/// Returns an item as the popup shows it.
 pub(crate) fn select_item(item: CompletionItem) -> SelectItem {
     let label = if item.label.is_empty() {
         &item.value
@@ -404,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_counted_as_javascript_does() {
+    fn columns_are_utf16_code_units() {
         let line = "a😀é";
         for (column, offset) in [(0, 0), (1, 1), (3, 5), (4, 7), (9, 7)] {
             assert_eq!(byte_offset(line, column), offset);

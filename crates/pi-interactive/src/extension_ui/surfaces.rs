@@ -1,7 +1,7 @@
-//! Which lines of extensions are out of date, and when they are asked for next.
+//! Tracks which extension drawings are stale and when to request them.
 //!
-//! Lines are asked for at most once a frame, however often an extension says that it changed; what
-//! somebody typed into is asked for at once.
+//! Drawings are requested at most once per frame, however often an extension invalidates them; after input
+//! they are requested at once.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,36 +10,35 @@ use pi_runtime::ComponentId;
 use pi_tui::FRAME_INTERVAL;
 use serde_json::Value;
 
-/// After this many draws in a row that failed or took too long a component is set aside.
+/// A component is set aside after this many consecutive failed or slow draws.
 const STRIKES: u8 = 3;
 
-/// What is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DrawSubject {
-    /// A component on the screen.
     Component,
-    /// A call of a tool, with what is known of it.
+    /// A tool call, with its state.
     Call(Value),
-    /// A message or an entry.
+    /// A message or entry.
     Custom(Value),
-    /// Texts, and what extensions are told of them.
-    TextTransform { parts: Value, shared: Value },
+    /// Texts, and the options shared by all of them.
+    TextTransform {
+        parts: Value,
+        shared: Value,
+    },
 }
 
-/// Something an extension draws.
 #[derive(Debug)]
 struct Surface {
     subject: DrawSubject,
     width: usize,
-    /// When its lines are asked for next.
+    /// When to request it next.
     due: Option<Instant>,
     drawn: Option<Instant>,
     strikes: u8,
-    /// Somebody was told that it fails.
+    /// Whether the failure has been reported.
     has_warned: bool,
 }
 
-/// A question for lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DrawRequest {
     pub(super) id: ComponentId,
@@ -47,13 +46,12 @@ pub(super) struct DrawRequest {
     pub(super) subject: DrawSubject,
 }
 
-/// Everything extensions draw.
 #[derive(Debug, Default)]
 pub(super) struct Surfaces(BTreeMap<ComponentId, Surface>);
 
 impl Surfaces {
-    /// Wants the lines of something at a width.
-    pub(super) fn want(
+    /// Requests the lines of something at a width.
+    pub(super) fn request(
         &mut self,
         id: ComponentId,
         width: usize,
@@ -70,10 +68,10 @@ impl Surfaces {
         });
         surface.subject = subject;
         surface.width = width;
-        surface.ask(now);
+        surface.schedule(now);
     }
 
-    /// Wants the lines of every component again, with the next frame.
+    /// Requests the lines of every component with the next frame.
     pub(super) fn redraw(&mut self, now: Instant) {
         for surface in self.0.values_mut() {
             if surface.subject == DrawSubject::Component {
@@ -82,16 +80,16 @@ impl Surfaces {
         }
     }
 
-    /// Wants the lines of every component again, at once: somebody typed.
+    /// Requests the lines of every component at once, after input.
     pub(super) fn redraw_now(&mut self, now: Instant) {
         for surface in self.0.values_mut() {
             if surface.subject == DrawSubject::Component {
-                surface.ask(now);
+                surface.schedule(now);
             }
         }
     }
 
-    /// Wants the lines of a row again.
+    /// Requests the lines of a row again.
     pub(super) fn redraw_row(&mut self, id: ComponentId, now: Instant) {
         if let Some(surface) = self.0.get_mut(&id) {
             surface.schedule_next_frame(now);
@@ -106,7 +104,7 @@ impl Surfaces {
         self.0.clear();
     }
 
-    /// Returns what is due; otherwise how long that takes.
+    /// Returns what is due; otherwise the time until something is.
     pub(super) fn next(&mut self, now: Instant) -> Result<DrawRequest, Option<Duration>> {
         let first = self
             .0
@@ -128,7 +126,7 @@ impl Surfaces {
         })
     }
 
-    /// Notes that something failed to draw, or took too long; tells whether it is the first time.
+    /// Records a failed or slow draw; returns whether it is the first one.
     pub(super) fn record_failure(&mut self, id: ComponentId) -> bool {
         let Some(surface) = self.0.get_mut(&id) else {
             return false;
@@ -137,7 +135,7 @@ impl Surfaces {
         !std::mem::replace(&mut surface.has_warned, true)
     }
 
-    /// Notes that something was drawn in time.
+    /// Records a successful draw.
     pub(super) fn record_success(&mut self, id: ComponentId) {
         if let Some(surface) = self.0.get_mut(&id) {
             surface.strikes = 0;
@@ -146,13 +144,13 @@ impl Surfaces {
 }
 
 impl Surface {
-    /// Asks for a drawing no sooner than frames follow each other.
+    /// Schedules a draw no sooner than the next frame.
     fn schedule_next_frame(&mut self, now: Instant) {
         let next = self.drawn.map_or(now, |drawn| drawn + FRAME_INTERVAL);
-        self.ask(next.max(now));
+        self.schedule(next.max(now));
     }
 
-    fn ask(&mut self, due: Instant) {
+    fn schedule(&mut self, due: Instant) {
         if self.strikes < STRIKES {
             self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
         }
@@ -174,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_always_changes_is_drawn_once_a_frame() {
+    fn a_component_is_drawn_at_most_once_per_frame() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
-        surfaces.want(1, 80, DrawSubject::Component, start);
+        surfaces.request(1, 80, DrawSubject::Component, start);
         assert_eq!(surfaces.next(start), Ok(component(1, 80)));
         assert_eq!(surfaces.next(start), Err(None));
         surfaces.redraw(start);
@@ -190,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_drawn_again_only_when_they_are_named() {
+    fn rows_are_redrawn_individually() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
         let row = DrawSubject::Call(Value::Null);
-        surfaces.want(1, 80, row, start);
+        surfaces.request(1, 80, row, start);
         surfaces.next(start).unwrap();
         surfaces.redraw_now(start);
         assert_eq!(surfaces.next(start), Err(None));
@@ -203,17 +201,17 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_again_and_again_is_set_aside() {
+    fn slow_components_are_set_aside() {
         let mut surfaces = Surfaces::default();
         let start = Instant::now();
-        surfaces.want(1, 80, DrawSubject::Component, start);
+        surfaces.request(1, 80, DrawSubject::Component, start);
         assert!(surfaces.record_failure(1));
         assert!(!surfaces.record_failure(1));
         assert!(surfaces.next(start).is_ok());
         surfaces.redraw_now(start);
         assert!(surfaces.next(start).is_ok());
         surfaces.record_success(1);
-        assert!(!surfaces.record_failure(1), "it was told of already");
+        assert!(!surfaces.record_failure(1), "already reported");
         surfaces.record_failure(1);
         surfaces.redraw_now(start);
         assert!(surfaces.next(start).is_ok());

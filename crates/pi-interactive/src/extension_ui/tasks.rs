@@ -1,4 +1,4 @@
-//! The task that talks to the components of extensions: keys in, lines out, one thing at a time.
+//! The task that serves extension components: delivers input, requests lines, one at a time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -10,38 +10,46 @@ use serde_json::Value;
 use super::surfaces::{DrawRequest, DrawSubject};
 use super::{DrawOutcome, ExtensionEvent, ExtensionUiBridge};
 
-/// What components are told.
+/// Input and notifications for components.
 #[derive(Clone, Debug)]
 pub(crate) enum ComponentTask {
-    /// Something was typed into one.
-    Input { id: ComponentId, data: String },
-    /// The mouse did something inside of one.
-    Mouse { id: ComponentId, event: Value },
-    /// One has the keyboard, or has it no more.
-    Focus { id: ComponentId, focused: bool },
-    /// Something was typed that extensions see before anybody else.
+    /// Input for a component.
+    Input {
+        id: ComponentId,
+        data: String,
+    },
+    /// A mouse event inside a component.
+    Mouse {
+        id: ComponentId,
+        event: Value,
+    },
+    /// A component gained or lost focus.
+    Focus {
+        id: ComponentId,
+        focused: bool,
+    },
+    /// Input that extensions see before anything else.
     Raw(InputEvent),
-    /// The screen has another size.
     Resized,
-    /// Other colors are in use.
-    ThemeChanged { scheme: &'static str },
-    /// Another branch is checked out.
+    /// The theme changed.
+    ThemeChanged {
+        scheme: &'static str,
+    },
     BranchChanged,
-    /// The extension's editor gets another text.
+    /// Replace the text of the extension's editor.
     SetEditorText(String),
-    /// The extension's editor gets text at its cursor.
+    /// Insert text at the cursor of the extension's editor.
     InsertEditorText(String),
-    /// The extension's editor gets a text for its history.
+    /// Add a text to the history of the extension's editor.
     RememberEditorText(String),
-    /// Rows are gone from the screen.
+    /// Rows were removed from the screen.
     ForgetRows(Vec<ComponentId>),
 }
 
-/// What components have not been told yet.
 #[derive(Default)]
 pub(super) struct ComponentTaskQueue {
     tasks: VecDeque<ComponentTask>,
-    /// When the task under way began.
+    /// When the current task started.
     since: Option<Instant>,
 }
 
@@ -61,8 +69,8 @@ enum NextWork {
 }
 
 impl ExtensionUiBridge {
-    /// Talks to components for as long as it is polled.
-    pub(crate) async fn serve(self) {
+    /// Serves components for as long as it is polled.
+    pub(crate) async fn run_tasks(self) {
         loop {
             match self.next_work() {
                 Ok(NextWork::ComponentTask(link, task)) => {
@@ -71,17 +79,17 @@ impl ExtensionUiBridge {
                 }
                 Ok(NextWork::Draw(link, request)) => self.draw(&link, request).await,
                 Err(Some(pause)) => {
-                    let woken = self.0.tasks.notified();
-                    // Either way it is time to look again.
-                    drop(tokio::time::timeout(pause, woken).await);
+                    let notified = self.0.tasks.notified();
+                    // In either case, check again.
+                    drop(tokio::time::timeout(pause, notified).await);
                 }
                 Err(None) => self.0.tasks.notified().await,
             }
         }
     }
 
-    /// Returns how long a component has been busy with what it was told.
-    pub(crate) fn busy_for(&self) -> Option<Instant> {
+    /// Returns since when a component has been busy with its current task.
+    pub(crate) fn busy_since(&self) -> Option<Instant> {
         self.state().backlog.since
     }
 
@@ -136,7 +144,7 @@ impl ExtensionUiBridge {
         }
     }
 
-    /// Shows extensions what was typed; what they leave of it goes on.
+    /// Shows extensions the input; forwards what they leave of it.
     async fn forward_raw(&self, link: &ExtensionLink, event: InputEvent) {
         let raw = event.raw();
         let data = String::from_utf8_lossy(&raw);

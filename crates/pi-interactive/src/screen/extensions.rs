@@ -1,7 +1,7 @@
-//! Components of extensions on the screen: where each stands, and who has the place of the prompt.
+//! Extension components on screen, and which component occupies the prompt area.
 //!
-//! In the place of the prompt stand, the first of these that there is: a dialog, the newest component an
-//! extension shows there, an extension's editor, the prompt.
+//! The prompt area shows the first of: a dialog, the newest component an extension mounted there, an
+//! extension's editor, the prompt.
 
 use std::any::Any;
 
@@ -14,7 +14,6 @@ use pi_tui::{
 use super::AppScreen;
 use crate::extension_view::ExtensionView;
 
-/// Which side of the prompt a widget is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Above,
@@ -22,7 +21,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Returns the side an extension names.
+    /// Parses the placement given by an extension.
     pub(crate) fn named(placement: Option<&str>) -> Self {
         match placement {
             Some("belowEditor") => Self::Below,
@@ -35,13 +34,13 @@ impl Side {
 struct ExtensionOverlay {
     component: ComponentId,
     overlay: OverlayId,
-    /// The extension hides it.
+    /// Hidden by the extension.
     hidden: bool,
-    /// It does not fit the size of the screen.
+    /// Does not fit the screen.
     unfit: bool,
 }
 
-/// Where components of extensions are.
+/// Blocks and overlays of extension components.
 #[derive(Debug, Default)]
 pub(super) struct ExtensionSlots {
     customs: Vec<(ComponentId, BlockId)>,
@@ -70,7 +69,7 @@ impl ExtensionSlots {
 }
 
 impl AppScreen {
-    /// Shows a component in the place of the prompt, for a while.
+    /// Shows a component temporarily in place of the prompt.
     pub(crate) fn mount_custom(&mut self, view: ExtensionView) {
         let id = view.id();
         let block = self.insert_at_prompt(view);
@@ -78,7 +77,7 @@ impl AppScreen {
         self.update_front();
     }
 
-    /// Shows an extension's editor in the place of the prompt.
+    /// Shows an extension's editor in place of the prompt.
     pub(crate) fn mount_editor(&mut self, view: ExtensionView) {
         if let Some((_, block)) = self.extensions.editor.take() {
             self.runner.tui().dock_mut().remove(block);
@@ -89,7 +88,7 @@ impl AppScreen {
         self.update_front();
     }
 
-    /// Shows a component in the place of the footer.
+    /// Shows a component in place of the footer.
     pub(crate) fn mount_footer(&mut self, view: ExtensionView) {
         let id = view.id();
         let before = self.slots.footer;
@@ -99,14 +98,13 @@ impl AppScreen {
         self.with_footer(|footer| footer.set_hidden(true));
     }
 
-    /// Shows a component below everything.
+    /// Shows a component below the footer.
     pub(crate) fn mount_bottom(&mut self, view: ExtensionView) {
         let id = view.id();
         let block = self.runner.tui().dock_mut().push(view);
         self.extensions.bottom.push((id, block));
     }
 
-    /// Shows a component over everything.
     pub(crate) fn mount_overlay(&mut self, view: ExtensionView, place: &OverlayPlace) {
         let component = view.id();
         let tui = self.runner.tui();
@@ -128,7 +126,6 @@ impl AppScreen {
         dock.insert_before(before, Box::new(view), Liveness::Settled)
     }
 
-    /// Takes a component off the screen.
     pub(crate) fn unmount(&mut self, id: ComponentId) {
         if let Some(overlay) = self.extensions.overlay(id) {
             self.runner.tui().remove_overlay(overlay);
@@ -153,7 +150,7 @@ impl AppScreen {
         self.update_front();
     }
 
-    /// Takes everything of extensions off the screen.
+    /// Removes all extension components.
     pub(crate) fn unmount_all(&mut self) {
         let blocks = self.extensions.dock_blocks().map(|(id, _)| id);
         let overlays = self.extensions.overlays.iter().map(|it| it.component);
@@ -166,7 +163,7 @@ impl AppScreen {
         }
     }
 
-    /// Changes a component of an extension, wherever it is in the dock or over it.
+    /// Runs a closure on an extension's view, in the dock or in an overlay.
     pub(crate) fn with_extension_view<R>(
         &mut self,
         id: ComponentId,
@@ -195,12 +192,12 @@ impl AppScreen {
         None
     }
 
-    /// Returns whether an extension's editor stands in the place of the prompt.
+    /// Whether an extension's editor replaces the prompt.
     pub(crate) fn has_extension_editor(&self) -> bool {
         self.extensions.editor.is_some()
     }
 
-    /// Returns the component of an extension that has the keyboard.
+    /// Returns the focused extension component.
     pub(crate) fn focused_extension_view(&self) -> Option<ComponentId> {
         match self.peek().focused()? {
             FocusTarget::Overlay(overlay) => {
@@ -215,7 +212,7 @@ impl AppScreen {
         }
     }
 
-    /// Gives the keyboard to a component, or to whoever usually has it.
+    /// Focuses a component, or the default one.
     pub(crate) fn focus_extension_view(&mut self, id: Option<ComponentId>) {
         let Some(id) = id else {
             let front = self.front();
@@ -229,11 +226,11 @@ impl AppScreen {
         }
     }
 
-    /// Takes the keyboard from an overlay.
+    /// Moves the focus away from an overlay.
     pub(crate) fn release_overlay(
         &mut self,
         id: ComponentId,
-        usual: bool,
+        use_default: bool,
         fallback: Option<ComponentId>,
     ) {
         let Some(overlay) = self.extensions.overlay(id) else {
@@ -243,7 +240,7 @@ impl AppScreen {
             let overlay = self.extensions.overlay(fallback).map(FocusTarget::Overlay);
             overlay.or_else(|| self.extensions.block(fallback).map(FocusTarget::Dock))
         });
-        let fallback = if usual {
+        let fallback = if use_default {
             Heir::Usual
         } else {
             Heir::Target(target)
@@ -251,7 +248,7 @@ impl AppScreen {
         self.runner.tui().release_overlay(overlay, fallback);
     }
 
-    /// Hides an overlay because the extension wants it (`hidden`) or because it does not fit.
+    /// Hides an overlay because the extension requested it (`hidden`) or because it does not fit.
     pub(crate) fn hide_overlay(
         &mut self,
         id: ComponentId,
@@ -268,7 +265,7 @@ impl AppScreen {
         self.runner.tui().set_overlay_hidden(id, hidden);
     }
 
-    /// Returns the cells that overlays of extensions covered in the last frame.
+    /// Returns the cells that extension overlays covered in the last frame.
     pub(crate) fn overlay_bounds(&self) -> Vec<(ComponentId, [usize; 4])> {
         let overlays = self.extensions.overlays.iter();
         overlays
@@ -280,7 +277,7 @@ impl AppScreen {
             .collect()
     }
 
-    /// Returns the block that has the place of the prompt.
+    /// Returns the block that occupies the prompt area.
     fn front(&self) -> BlockId {
         let custom = self.extensions.customs.last().map(|(_, block)| *block);
         let editor = self.extensions.editor.map(|(_, block)| block);
@@ -288,7 +285,7 @@ impl AppScreen {
         front.unwrap_or(self.slots.editor)
     }
 
-    /// Shows who has the place of the prompt, hides who has not, and hands over the keyboard.
+    /// Shows the component that occupies the prompt area, hides the others, and moves the focus.
     pub(super) fn update_front(&mut self) {
         let front = self.front();
         let slots = &self.extensions;
@@ -305,7 +302,6 @@ impl AppScreen {
     }
 }
 
-/// Reads the place of an overlay.
 fn overlay_options(place: &OverlayPlace) -> OverlayOptions {
     let margin = place.margin.unwrap_or_default();
     OverlayOptions {
@@ -367,7 +363,7 @@ fn position(extent: &Extent) -> Position {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the number is brought between zero and the most a screen has"
+    reason = "clamped to the range of screen sizes"
 )]
 fn cells(count: f64) -> usize {
     count.clamp(0.0, f64::from(u16::MAX)) as usize
@@ -375,7 +371,7 @@ fn cells(count: f64) -> usize {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the number is brought between what a screen has"
+    reason = "clamped to the range of screen sizes"
 )]
 fn offset(count: f64) -> isize {
     let most = f64::from(u16::MAX);
@@ -390,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_an_overlay_is_read_as_extensions_write_it() {
+    fn overlay_options_are_parsed() {
         let place: OverlayPlace = serde_json::from_value(json!({
             "width": "50%", "minWidth": 20, "maxHeight": 10, "anchor": "top-right",
             "offsetX": -2, "row": "25%", "col": 3, "margin": { "top": 1, "left": 2 },

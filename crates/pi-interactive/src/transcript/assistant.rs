@@ -1,4 +1,4 @@
-//! Answers and the calls in them, from their first word to their end.
+//! Streaming assistant messages and their tool calls.
 
 use pi_ai::json::JsonObject;
 use pi_ai::{AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
@@ -9,8 +9,8 @@ use super::{Transcript, extension_rendering};
 use crate::blocks::{AssistantMessageBlock, ToolCallBlock};
 
 impl Transcript {
-    /// Shows what is new of an answer. Its text is read off the message, so that nothing is lost or
-    /// shown twice however many updates one reading stands for.
+    /// Applies a stream event. Text is read from the message, so that nothing is lost or shown twice when
+    /// several updates are combined.
     pub(super) fn assistant_updated(
         &mut self,
         document: &mut Document,
@@ -102,7 +102,7 @@ impl Transcript {
         }
     }
 
-    /// Shows an answer that was under way before we listened.
+    /// Shows a message that was already streaming when we subscribed.
     pub(super) fn catch_up(&mut self, document: &mut Document, message: &LiveMessage) {
         let message = message.snapshot();
         let id = self.assistant_block(document);
@@ -131,7 +131,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the block of a call, which is made if nobody announced it.
+    /// Returns the block of a call; creates it if it was not announced.
     pub(super) fn call(
         &mut self,
         document: &mut Document,
@@ -162,13 +162,13 @@ impl Transcript {
     }
 }
 
-/// Returns why the calls of an answer will never run, if they will not.
+/// Returns why the calls of a message will never run, if they will not.
 pub(super) fn ended_early(answer: &AssistantMessage) -> Option<String> {
     match answer.stop_reason {
-        StopReason::Aborted => Some("Stopped before it began.".to_owned()),
+        StopReason::Aborted => Some("Interrupted before it started.".to_owned()),
         StopReason::Error => {
             let error = answer.error_message.as_deref().unwrap_or("unknown");
-            Some(format!("The answer failed: {error}"))
+            Some(format!("Request failed: {error}"))
         }
         StopReason::Pending
         | StopReason::Stop

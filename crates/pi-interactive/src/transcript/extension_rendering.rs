@@ -1,4 +1,4 @@
-//! Which parts of the transcript extensions draw.
+//! Transcript parts drawn by extensions.
 
 use pi_ai::AgentMessage;
 use pi_runtime::{ComponentId, DrawnCall};
@@ -14,7 +14,6 @@ use crate::blocks::{
 use crate::extension_ui::ExtensionUiBridge;
 
 impl Transcript {
-    /// An extension has drawn a call.
     pub(crate) fn accept_call(
         &mut self,
         document: &mut Document,
@@ -25,7 +24,6 @@ impl Transcript {
         self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
     }
 
-    /// Extensions have had their say in the wording of a block.
     pub(crate) fn accept_texts(
         &mut self,
         document: &mut Document,
@@ -37,7 +35,6 @@ impl Transcript {
         self.update::<AssistantMessageBlock>(document, id, |block| block.accept(texts));
     }
 
-    /// An extension has drawn a message or an entry.
     pub(crate) fn accept_custom(
         &mut self,
         document: &mut Document,
@@ -48,7 +45,7 @@ impl Transcript {
         self.update::<CustomBlock>(document, id, |block| block.accept(drawn));
     }
 
-    /// Remembers which block each row that extensions draw belongs to.
+    /// Registers the blocks of rows drawn by extensions.
     pub(super) fn register_rows(&mut self, rows: Vec<(ComponentId, usize)>, ids: &[BlockId]) {
         let placed = rows.into_iter();
         self.rows
@@ -56,7 +53,7 @@ impl Transcript {
     }
 }
 
-/// Returns what draws a call of a tool, if an extension does.
+/// Returns the renderer of a tool call, if an extension draws it.
 pub(super) fn for_call(
     bridge: &ExtensionUiBridge,
     tool: &str,
@@ -66,7 +63,7 @@ pub(super) fn for_call(
     Some(CallRenderer::new(bridge.clone(), renderer, call_id))
 }
 
-/// Returns what draws a message of an extension, if one does.
+/// Returns the renderer of an extension's message, if an extension draws it.
 pub(super) fn for_message(
     bridge: &ExtensionUiBridge,
     custom_type: &str,
@@ -77,7 +74,7 @@ pub(super) fn for_message(
         .then(|| CustomRenderer::message(bridge.clone(), custom_type, value()))
 }
 
-/// Returns what draws a message of an extension that stands in the session as an entry.
+/// Returns the renderer of an extension's message that is stored as an entry.
 pub(super) fn for_message_entry(
     bridge: &ExtensionUiBridge,
     entry: &Entry,
@@ -97,7 +94,7 @@ pub(super) fn for_message_entry(
     ))
 }
 
-/// Returns what draws an entry of an extension; without that it does not show.
+/// Returns the renderer of an extension's entry; entries without one are not shown.
 pub(super) fn for_entry(
     bridge: &ExtensionUiBridge,
     entry: &Entry,
@@ -110,7 +107,7 @@ pub(super) fn for_entry(
     })
 }
 
-/// Returns what extensions have a say in, where they have one.
+/// Returns the text transform, if an extension registered one.
 pub(super) fn for_texts(bridge: &ExtensionUiBridge) -> Option<TextTransform> {
     let transforms = bridge.link()?.transforms_markdown();
     transforms.then(|| TextTransform::new(bridge.clone()))

@@ -1,4 +1,4 @@
-//! What a session holds, made into blocks: the recent part first, earlier parts on demand.
+//! Builds blocks from session entries: the recent part first, older parts on demand.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::blocks::{
 use crate::extension_ui::ExtensionUiBridge;
 use crate::ui_theme::UiTheme;
 
-/// Takes as many ids from the end as are shown at once, and returns them.
+/// Splits off the last `count` IDs and returns them.
 ///
-/// Results of tools are not parted from the calls they belong to.
+/// Tool results stay with their calls.
 pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Session) -> Vec<EntryId> {
     let mut start = ids.len().saturating_sub(count);
     let is_result = |id: &EntryId| {
@@ -33,30 +33,29 @@ pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Sessio
     ids.split_off(start)
 }
 
-/// Reads entries; one that cannot be read is left out here and reported by the session.
+/// Reads entries; unreadable ones are skipped here and reported by the session.
 pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
     ids.iter()
         .filter_map(|id| session.entry(id.as_str()).ok())
         .collect()
 }
 
-/// Blocks that are not on the screen yet.
+/// Blocks that are not on screen yet.
 pub(super) struct HistoryBuilder {
     ui: UiTheme,
     bridge: ExtensionUiBridge,
     blocks: Vec<HistoryBlock>,
-    /// Calls without a result, by their id.
+    /// Calls without a result, by ID.
     open: HashMap<String, usize>,
-    /// Blocks that extensions draw, by their number.
+    /// Blocks drawn by extensions, by component ID.
     rows: Vec<(ComponentId, usize)>,
 }
 
-/// Blocks for the screen.
 pub(super) struct HistoryBlocks {
     pub(super) components: Vec<Box<dyn Component>>,
-    /// The places of calls without a result.
+    /// Indices of calls without a result.
     pub(super) open: HashMap<String, usize>,
-    /// The places of blocks that extensions draw.
+    /// Indices of blocks drawn by extensions.
     pub(super) rows: Vec<(ComponentId, usize)>,
 }
 
@@ -66,7 +65,7 @@ enum HistoryBlock {
 }
 
 impl HistoryBuilder {
-    /// Makes blocks of entries; `costs` follows them.
+    /// Builds the blocks of entries; records them in `costs`.
     pub(super) fn of(
         entries: &[Arc<Entry>],
         ui: &UiTheme,
@@ -102,7 +101,6 @@ impl HistoryBuilder {
         }
     }
 
-    /// Starts without blocks.
     pub(super) fn new(ui: &UiTheme, bridge: &ExtensionUiBridge) -> Self {
         Self {
             ui: ui.clone(),
@@ -113,7 +111,6 @@ impl HistoryBuilder {
         }
     }
 
-    /// Adds what an entry shows.
     pub(super) fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
             EntryBody::Message(message) => self.add_message(message),
@@ -140,7 +137,6 @@ impl HistoryBuilder {
         }
     }
 
-    /// Adds what a message shows.
     pub(super) fn add_message(&mut self, message: &AgentMessage) {
         match message {
             AgentMessage::User(user) => self.add_user(&user.content),
@@ -179,7 +175,7 @@ impl HistoryBuilder {
 
     fn add_user(&mut self, content: &pi_ai::Content) {
         let text = content.joined_text();
-        let Some(call) = SkillCall::read(&text) else {
+        let Some(call) = SkillCall::parse(&text) else {
             if let Some(block) = UserBlock::new(content) {
                 self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
             }
@@ -219,16 +215,15 @@ impl HistoryBuilder {
         self.blocks.push(HistoryBlock::Other(Box::new(view)));
     }
 
-    /// Ends the calls that have no result: whatever ran them is gone.
+    /// Fails the calls without a result, because whatever ran them is gone.
     pub(super) fn fail_open_calls(&mut self) {
         for (_, index) in self.open.drain() {
             if let Some(HistoryBlock::Call(call)) = self.blocks.get_mut(index) {
-                call.end(&[InputBlock::text("No result was kept.")], None, true, None);
+                call.end(&[InputBlock::text("No result recorded.")], None, true, None);
             }
         }
     }
 
-    /// Returns the blocks for the screen.
     pub(super) fn finish(self) -> HistoryBlocks {
         let ui = self.ui;
         let components = self

@@ -1,4 +1,4 @@
-//! How events and entries become blocks, and what is laid out when.
+//! Tests of how events and entries become blocks, and when blocks are laid out.
 
 use std::path::Path;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl TranscriptTester {
         self.tui.frame().unwrap();
     }
 
-    /// Returns what the document shows, without colors and empty lines.
+    /// Returns the document text without colors and empty lines.
     fn shown(&mut self) -> Vec<String> {
         self.frame();
         let document = self.tui.transcript();
@@ -119,7 +119,7 @@ fn tool_result(id: &str, text: &str) -> AgentMessage {
     })
 }
 
-/// Sends what a builder has to tell.
+/// Sends the builder's pending events.
 fn stream(tester: &mut TranscriptTester, builder: &mut MessageBuilder) {
     let message = builder.live();
     for event in builder.take_events() {
@@ -132,15 +132,15 @@ fn stream(tester: &mut TranscriptTester, builder: &mut MessageBuilder) {
 }
 
 #[test]
-fn a_finished_block_is_laid_out_once_while_others_grow() {
+fn a_finished_block_is_laid_out_once() {
     let mut tester = TranscriptTester::new();
-    let said = shared(user("tell me"));
-    tester.follow(AgentEvent::MessageStart { message: said }, Instant::now());
+    let message = shared(user("tell me"));
+    tester.follow(AgentEvent::MessageStart { message }, Instant::now());
     let mut builder = MessageBuilder::new(&FauxProvider::echo().model(), 0);
     builder.start();
     let text = builder.open_text();
     for word in 0..50 {
-        // Several pieces arrive between two frames.
+        // Several deltas arrive between two frames.
         for piece in ["word ", "by ", "word "] {
             builder.append_text(text, &format!("{piece}{word} "));
             stream(&mut tester, &mut builder);
@@ -151,12 +151,12 @@ fn a_finished_block_is_laid_out_once_while_others_grow() {
     assert_eq!(tester.layouts::<UserBlock>(ids[0]), 1);
     assert_eq!(tester.layouts::<AssistantMessageBlock>(ids[1]), 50);
     builder.close_text(text);
-    let whole = builder.live().snapshot();
-    let whole = AssistantMessage {
+    let complete = builder.live().snapshot();
+    let complete = AssistantMessage {
         stop_reason: StopReason::Stop,
-        ..whole
+        ..complete
     };
-    let message = shared(AgentMessage::from(whole));
+    let message = shared(AgentMessage::from(complete));
     tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
     let rows = tester.shown();
     assert!(rows.last().unwrap().ends_with("word 49"));
@@ -176,7 +176,7 @@ fn a_finished_block_is_laid_out_once_while_others_grow() {
 }
 
 #[test]
-fn a_call_is_shown_from_its_first_argument_to_its_result() {
+fn a_call_is_shown_from_first_argument_to_result() {
     let mut tester = TranscriptTester::new();
     let now = Instant::now();
     let live = MessageBuilder::new(&FauxProvider::echo().model(), 0).live();
@@ -236,7 +236,7 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
 }
 
 #[test]
-fn an_answer_that_is_stopped_gives_its_calls_up() {
+fn an_interrupted_message_cancels_its_calls() {
     let mut tester = TranscriptTester::new();
     let message = answer(
         vec![
@@ -249,13 +249,17 @@ fn an_answer_that_is_stopped_gives_its_calls_up() {
     tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
     assert_eq!(
         tester.shown(),
-        ["Let me see.", "$ sleep 60", "Stopped before it began."]
+        [
+            "Let me see.",
+            "$ sleep 60",
+            "Interrupted before it started."
+        ]
     );
     assert!(tester.transcript.calls.is_empty());
 }
 
 #[test]
-fn details_change_only_what_has_them() {
+fn expanding_changes_only_expandable_blocks() {
     let mut tester = TranscriptTester::new();
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     session.append_message(user("read it")).unwrap();
@@ -282,7 +286,7 @@ fn details_change_only_what_has_them() {
     assert_eq!(tester.layouts::<UserBlock>(ids[0]), 2);
 }
 
-/// Returns a session of this many turns, each of four entries.
+/// Returns a session with this many turns, four entries each.
 fn long_session(turns: usize) -> Session {
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     for turn in 0..turns {
@@ -310,14 +314,14 @@ fn a_long_session_shows_its_recent_part_at_once() {
     let rows = tester.shown();
     assert_eq!(
         rows.first().unwrap(),
-        "… 99,000 earlier entries: pageUp at an empty prompt"
+        "… 99,000 earlier entries (pageUp at an empty prompt)"
     );
     assert_eq!(rows.last().unwrap(), "said 24999");
     assert!(tester.transcript.has_older());
 }
 
 #[test]
-fn earlier_parts_are_loaded_in_order_until_there_are_no_more() {
+fn earlier_entries_are_loaded_in_order() {
     let mut tester = TranscriptTester::new();
     let turns = RECENT_ENTRIES;
     let session = long_session(turns);
@@ -338,11 +342,11 @@ fn earlier_parts_are_loaded_in_order_until_there_are_no_more() {
     let expected: Vec<String> = (0..turns).map(|turn| format!("said {turn}")).collect();
     let said = rows.iter().filter(|row| row.starts_with("said"));
     assert_eq!(said.cloned().collect::<Vec<_>>(), expected);
-    assert!(!rows.contains(&"No result was kept.".to_owned()));
+    assert!(!rows.contains(&"No result recorded.".to_owned()));
 }
 
 #[test]
-fn results_are_not_parted_from_their_calls() {
+fn results_stay_with_their_calls() {
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     session.append_message(user("go")).unwrap();
     let calls = (0..3).map(|call| AssistantBlock::ToolCall(bash(&call.to_string(), "x")));
@@ -359,7 +363,7 @@ fn results_are_not_parted_from_their_calls() {
 }
 
 #[test]
-fn a_status_gives_way_to_the_next_one_and_other_remarks_stay() {
+fn a_status_replaces_the_previous_one_and_other_notices_stay() {
     let mut tester = TranscriptTester::new();
     for (level, text) in [
         (NoticeLevel::Status, "one"),

@@ -1,7 +1,7 @@
-//! A multi-line editor, kept for a component of an extension.
+//! A multi-line editor for an extension component.
 //!
-//! Completions are asked in JavaScript: a question leaves with the answer to whatever call raised
-//! it, and its suggestions come back by a call of their own.
+//! Completions are resolved in JavaScript: a request is returned with the result of the call that caused it,
+//! and the suggestions arrive through a separate call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ pub(super) struct EditorWidgetOptions {
     list: ListPaint,
 }
 
-/// What JavaScript is to be told.
+/// Events and completion requests for JavaScript.
 #[derive(Default)]
 struct PendingEvents {
     events: Vec<Value>,
@@ -35,7 +35,7 @@ struct PendingEvents {
     last_question: u64,
 }
 
-/// An outbox that the editor's callbacks share.
+/// Shared with the editor's callbacks.
 #[derive(Clone, Default)]
 struct SharedPendingEvents(Arc<Mutex<PendingEvents>>);
 
@@ -45,7 +45,7 @@ impl SharedPendingEvents {
     }
 }
 
-/// Passes questions about completions on to JavaScript.
+/// Forwards completion requests to JavaScript.
 struct CompletionRelay {
     pending: SharedPendingEvents,
     triggers: Vec<char>,
@@ -63,8 +63,8 @@ impl CompletionProvider for CompletionRelay {
             "column": utf16_length(request.before_cursor()),
             "force": request.trigger == CompletionTrigger::Path,
         }));
-        // Nobody waits for an older answer; dropping its reply outside of the lock would be
-        // heard as one that nothing fits, hence they stay until they are stale.
+        // Stale replies are kept until they time out: dropping one reports "no matches", and the drop must
+        // happen outside the lock.
         pending.replies.retain(|_, reply| !reply.is_stale());
         pending.replies.insert(id, reply);
     }
@@ -92,7 +92,6 @@ struct SuggestedItem {
     description: Option<String>,
 }
 
-/// A multi-line editor.
 pub(super) struct EditorWidget {
     editor: Editor,
     keyboard: Keyboard,
@@ -188,7 +187,7 @@ impl EditorWidget {
         }))
     }
 
-    /// Returns the cursor as JavaScript counts: code units of UTF-16.
+    /// Returns the cursor in JavaScript units (UTF-16 code units).
     fn cursor(&self) -> Value {
         let (line, offset) = self.editor.cursor();
         let text = self.editor.text();

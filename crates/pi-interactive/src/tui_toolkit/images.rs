@@ -1,4 +1,4 @@
-//! Pictures for components of extensions: sizes and the sequences that show them.
+//! Image sizes and escape sequences for extension components.
 
 use pi_ai::Env;
 use pi_runtime::HostError;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{member, unknown};
 
-/// Answers a question about pictures.
+/// Answers an `image.*` query.
 pub(super) fn answer(question: &str, arguments: &Value, env: &Env) -> Result<Value, HostError> {
     let text = |name: &str| member::<String>(arguments, name);
     let number = |name: &str| member::<u32>(arguments, name);
@@ -23,7 +23,7 @@ pub(super) fn answer(question: &str, arguments: &Value, env: &Env) -> Result<Val
             Ok(dimensions.into())
         }
         "image.cells" => {
-            let picture = ImageDimensions {
+            let dimensions = ImageDimensions {
                 width: number("width")?,
                 height: number("height")?,
             };
@@ -32,7 +32,8 @@ pub(super) fn answer(question: &str, arguments: &Value, env: &Env) -> Result<Val
                 height: number("cellHeight")?,
             };
             let max_rows = member(arguments, "maxRows")?;
-            let cells = ImageCells::fit(picture, member(arguments, "maxColumns")?, max_rows, cell);
+            let cells =
+                ImageCells::fit(dimensions, member(arguments, "maxColumns")?, max_rows, cell);
             Ok(json!({ "columns": cells.columns, "rows": cells.rows }))
         }
         "image.kitty" => {

@@ -1,4 +1,4 @@
-//! A line to type into, kept for a component of an extension.
+//! A single-line input for an extension component.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,6 @@ pub(super) struct InputWidgetOptions {
     placeholder_style: Option<Paint>,
 }
 
-/// A text field of one line.
 pub(super) struct InputWidget {
     input: Input,
     keyboard: Keyboard,

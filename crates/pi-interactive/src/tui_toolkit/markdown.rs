@@ -1,4 +1,4 @@
-//! Markdown and code, drawn for a component of an extension.
+//! Markdown and code rendering for extension components.
 
 use pi_runtime::{HostError, KitPart};
 use pi_tui::{Component as _, Markdown, MarkdownOptions, MarkdownTheme, Style, SyntaxStyles};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::styles::Paint;
 use super::{member, unknown};
 
-/// The colors of code, by the parts of it.
+/// Colors of syntax elements.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SyntaxPaint {
@@ -39,7 +39,7 @@ impl SyntaxPaint {
     }
 }
 
-/// The looks a component gives to Markdown.
+/// Markdown styles given by a component.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct MarkdownPaint {
@@ -94,7 +94,7 @@ impl MarkdownPaint {
     }
 }
 
-/// The style of text that has none of its own.
+/// The default text style.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct BaseStyle {
@@ -132,7 +132,6 @@ pub(super) struct MarkdownWidgetOptions {
     render_latex: Option<bool>,
 }
 
-/// A Markdown document.
 pub(super) struct MarkdownWidget(Markdown);
 
 impl MarkdownWidget {
@@ -182,7 +181,7 @@ pub(super) struct HighlightRequest {
     plain: Paint,
 }
 
-/// Colors code, line by line.
+/// Highlights code, line by line.
 pub(super) fn highlight(code: &HighlightRequest) -> Value {
     let language = code.language.as_deref().unwrap_or_default();
     let lines = pi_tui::highlight_code(

@@ -1,12 +1,12 @@
-//! Styles that JavaScript functions give, as our terminal library knows them.
+//! Converts styles given by JavaScript functions.
 //!
-//! A function of a theme puts sequences around a text. JavaScript tells what stands before and
-//! after it; that is enough to paint with, and to read colors and attributes from.
+//! A theme function wraps text in escape sequences. JavaScript passes what precedes and follows the text;
+//! that is enough to paint with, and to derive colors and attributes.
 
 use pi_tui::{Color, Painter, SelectTheme, Style};
 use serde::Deserialize;
 
-/// What a function puts before and after a text.
+/// The sequences before and after a text.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Paint(String, String);
 
@@ -16,7 +16,7 @@ impl Paint {
         Painter::new(move |text| format!("{before}{text}{after}"))
     }
 
-    /// Reads the colors and attributes that are switched on before the text.
+    /// Parses the colors and attributes set before the text.
     pub(super) fn style(&self) -> Style {
         let mut style = Style::plain();
         let mut rest = self.0.as_str();
@@ -69,7 +69,6 @@ fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<Color> {
     }
 }
 
-/// How a list is painted, part by part.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListPaint {
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_style_is_read_from_its_sequences() {
+    fn a_style_is_parsed_from_its_sequences() {
         let read = |before: &str| Paint(before.to_owned(), String::new()).style();
         assert_eq!(read(""), Style::plain());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A shell command: the command, the end of what it printed, and how long it took.
+//! Shell commands: command, end of the output, duration.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::{Argument, OutputTruncation, number, output_text, title_style};
 use crate::blocks::canvas::{BlockCanvas, clean};
 use crate::blocks::tool_call::{CallOutput, CallProgress, CallView};
 
-/// Rows of output in the short form.
+/// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 5;
 
-/// Writes what is known of a call; `prompt` stands before the command.
+/// Draws a call; `prompt` precedes the command.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, prompt: &str) {
     draw_command(call, canvas, prompt);
     if let Some(output) = call.output {
@@ -37,10 +37,10 @@ fn draw_command(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>, prompt: &str)
     let command = match Argument::of(call.arguments, &["command"]) {
         Argument::Text(command) if !command.is_empty() => clean(command).into_owned(),
         Argument::Text(_) | Argument::Missing => "…".to_owned(),
-        Argument::Invalid => "[not a text]".to_owned(),
+        Argument::Invalid => "[invalid argument]".to_owned(),
     };
     let timeout = number(call.arguments, "timeout")
-        .map(|seconds| ctx.paint(ColorToken::Muted, &format!(" (at most {seconds}s)")))
+        .map(|seconds| ctx.paint(ColorToken::Muted, &format!(" (timeout {seconds}s)")))
         .unwrap_or_default();
     let command = title_style(ctx).apply(&format!("{prompt} {command}"));
     canvas.styled(&format!("{command}{timeout}"));
@@ -64,15 +64,15 @@ fn draw_output(call: &CallView<'_>, output: &CallOutput, canvas: &mut BlockCanva
         canvas.tail(ColorToken::ToolOutput, text, COLLAPSED_LINES);
     }
     let mut notes = Vec::new();
-    notes.extend(truncation.map(|truncation| format!("Kept: {}", truncation.note())));
-    notes.extend(full.map(|full| format!("All of it: {full}")));
+    notes.extend(truncation.map(|truncation| format!("Truncated: {}", truncation.note())));
+    notes.extend(full.map(|full| format!("Full output: {full}")));
     if !notes.is_empty() {
         canvas.blank();
         canvas.untrusted(ColorToken::Warning, &format!("[{}]", notes.join(". ")));
     }
 }
 
-/// Returns an output without the remark for the model on where all of it is.
+/// Removes the note to the model about the full output.
 fn without_note<'text>(text: &'text str, full: &str) -> &'text str {
     match text.trim_end().rsplit_once("\n\n[") {
         Some((before, note)) if note.ends_with(']') && note.contains(full) => before,
@@ -80,7 +80,7 @@ fn without_note<'text>(text: &'text str, full: &str) -> &'text str {
     }
 }
 
-/// Returns a time in few characters, such as `1m 5s`.
+/// Formats a duration, such as `1m 5s`.
 fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_short() {
         let text = |millis| duration(Duration::from_millis(millis));
         assert_eq!(text(640), "0.6s");
         assert_eq!(text(59_990), "59.9s");

@@ -1,4 +1,4 @@
-//! Editing a file: the change that is asked for, then the one that was made.
+//! File edits: a preview of the change, then the resulting diff.
 
 use pi_ai::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
@@ -9,7 +9,6 @@ use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::tool_call::CallView;
 use crate::diff_view::{diff_rows, diff_styles, preview_rows};
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
     let path = Argument::path(call.arguments);
@@ -45,20 +44,20 @@ fn draw_preview(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
         Some(edits) => edits.iter().filter_map(Value::as_object).collect(),
         None => vec![call.arguments],
     };
-    for (place, edit) in edits.into_iter().enumerate() {
+    for (index, edit) in edits.into_iter().enumerate() {
         let text = |name: &str| edit.get(name).and_then(Value::as_str);
         let Some(old) = text("oldText") else {
             continue;
         };
         canvas.blank();
-        // Until the new text begins, what will go is known and nothing else.
+        // Until the new text starts, only the removed text is known.
         let new = text("newText").unwrap_or_default();
-        let rows = call.previews.rows(place, (old, new), canvas);
+        let rows = call.previews.rows(index, (old, new), canvas);
         canvas.rows(rows.iter().cloned());
     }
 }
 
-/// The changes of a call as they were last shown: while one arrives, those before it stay as they are.
+/// Cached previews of a call's edits: while one streams, the earlier ones are not recomputed.
 #[derive(Debug, Default)]
 pub(crate) struct EditPreviews(Vec<Preview>);
 
@@ -74,14 +73,14 @@ struct Preview {
 impl EditPreviews {
     fn rows(
         &mut self,
-        place: usize,
+        index: usize,
         (old, new): (&str, &str),
         canvas: &BlockCanvas<'_>,
     ) -> &[Line] {
-        if self.0.len() <= place {
-            self.0.resize_with(place + 1, Preview::default);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, Preview::default);
         }
-        let Some(preview) = self.0.get_mut(place) else {
+        let Some(preview) = self.0.get_mut(index) else {
             return &[];
         };
         let (width, styles) = (canvas.width(), diff_styles(canvas.ctx));
@@ -111,10 +110,10 @@ mod tests {
     use crate::ui_theme::RenderContext;
 
     #[test]
-    fn a_change_is_compared_again_only_if_it_is_another() {
-        let ui = RenderContext::for_tests();
+    fn unchanged_previews_are_cached() {
+        let ctx = RenderContext::for_tests();
         let mut previews = EditPreviews::default();
-        let canvas = BlockCanvas::new(40, 1, &ui);
+        let canvas = BlockCanvas::new(40, 1, &ctx);
         let first = previews.rows(0, ("a\nb", "a\nc"), &canvas).to_vec();
         assert_eq!(first.len(), 3);
         previews.rows(1, ("x", "y"), &canvas);
@@ -122,7 +121,7 @@ mod tests {
         assert!(first.iter().zip(again).all(|(old, new)| old.same(new)));
         let longer = previews.rows(0, ("a\nb", "a\nc\nd"), &canvas);
         assert_eq!(longer.len(), 4);
-        let narrow = BlockCanvas::new(30, 1, &ui);
+        let narrow = BlockCanvas::new(30, 1, &ctx);
         let narrow = previews.rows(0, ("a\nb", "a\nc\nd"), &narrow);
         assert!(!first.iter().zip(narrow).any(|(old, new)| old.same(new)));
     }

@@ -1,4 +1,4 @@
-//! Looking for files by name.
+//! File search by name.
 
 use pi_tui::ColorToken;
 
@@ -6,10 +6,9 @@ use super::{Argument, draw_listing, number, painted, short_path, title};
 use crate::blocks::canvas::{BlockCanvas, clean_line};
 use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
+/// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 20;
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
     let pattern = Argument::of(call.arguments, &["pattern"]);
@@ -19,9 +18,9 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let limit = number(call.arguments, "limit")
         .map(|limit| format!(" (limit {limit})"))
         .unwrap_or_default();
-    let place = format!(" in {}{limit}", clean_line(&path));
-    let place = ctx.paint(ColorToken::ToolOutput, &place);
-    canvas.styled(&format!("{} {pattern}{place}", title("find", ctx)));
+    let location = format!(" in {}{limit}", clean_line(&path));
+    let location = ctx.paint(ColorToken::ToolOutput, &location);
+    canvas.styled(&format!("{} {pattern}{location}", title("find", ctx)));
     draw_listing(
         call,
         canvas,

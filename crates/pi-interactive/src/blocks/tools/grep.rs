@@ -1,4 +1,4 @@
-//! Searching in files.
+//! Text search in files.
 
 use pi_tui::ColorToken;
 
@@ -6,10 +6,9 @@ use super::{Argument, draw_listing, number, painted, short_path, title};
 use crate::blocks::canvas::{BlockCanvas, clean_line};
 use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
+/// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 15;
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
     let pattern = match Argument::of(call.arguments, &["pattern"]) {
@@ -23,17 +22,17 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let glob = Argument::of(call.arguments, &["glob"]).text();
     let glob = glob.map(|glob| format!(" ({})", clean_line(glob)));
     let limit = number(call.arguments, "limit").map(|limit| format!(" limit {limit}"));
-    let place = format!(
+    let location = format!(
         " in {}{}{}",
         clean_line(&path),
         glob.unwrap_or_default(),
         limit.unwrap_or_default()
     );
-    let place = ctx.paint(ColorToken::ToolOutput, &place);
-    canvas.styled(&format!("{} {pattern}{place}", title("grep", ctx)));
+    let location = ctx.paint(ColorToken::ToolOutput, &location);
+    canvas.styled(&format!("{} {pattern}{location}", title("grep", ctx)));
     let limits = [
         ("matchLimitReached", "matches"),
-        ("linesTruncated", "long lines are cut"),
+        ("linesTruncated", "long lines truncated"),
     ];
     draw_listing(call, canvas, COLLAPSED_LINES, &limits);
 }

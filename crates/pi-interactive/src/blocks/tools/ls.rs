@@ -1,4 +1,4 @@
-//! Listing a folder.
+//! Directory listings.
 
 use pi_tui::ColorToken;
 
@@ -6,10 +6,9 @@ use super::{Argument, draw_listing, number, painted, short_path, title};
 use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
+/// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 20;
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
     let argument = Argument::of(call.arguments, &["path"]);

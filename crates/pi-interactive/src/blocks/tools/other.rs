@@ -1,4 +1,4 @@
-//! Any tool we know nothing about: its name, its arguments, its text.
+//! Tools without a dedicated renderer: name, arguments, output.
 
 use pi_tui::{ColorToken, Truncation, truncate_to_width, visible_width};
 
@@ -6,12 +6,11 @@ use super::{draw_listing, title};
 use crate::blocks::canvas::{BlockCanvas, clean, clean_line};
 use crate::blocks::tool_call::CallView;
 
-/// Lines of output in the short form.
+/// Lines of output in the collapsed form.
 pub(super) const COLLAPSED_LINES: usize = 10;
-/// Arguments after this many bytes stay out of the short form.
+/// Arguments beyond this many bytes are omitted in the collapsed form.
 const SHORT_ARGUMENTS: usize = 2_000;
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let name = title(call.name, canvas.ctx);
     if canvas.expanded || call.arguments.is_empty() {
@@ -33,7 +32,7 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     draw_listing(call, canvas, COLLAPSED_LINES, &[]);
 }
 
-/// Returns the arguments in one line, such as `depth=7 name="x"`.
+/// Returns the arguments on one line, such as `depth=7 name="x"`.
 fn short_arguments(call: &CallView<'_>) -> String {
     let mut length = 0;
     let short: Vec<String> = call

@@ -1,4 +1,4 @@
-//! Reading a file: which part of which one; its text only when expanded.
+//! File reads: path and range; the contents only when expanded.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use crate::blocks::canvas::{BlockCanvas, clean_line, expand_hint};
 use crate::blocks::streaming_code::language_of;
 use crate::blocks::tool_call::CallView;
 
-/// Lines of an error in the short form.
+/// Lines of an error in the collapsed form.
 const COLLAPSED_LINES: usize = 10;
-/// Files that instruct the model.
+/// Context files, which instruct the model.
 const CONTEXT_FILES: [&str; 5] = [
     "AGENTS.override.md",
     "AGENTS.md",
@@ -20,7 +20,6 @@ const CONTEXT_FILES: [&str; 5] = [
     "CLAUDE.MD",
 ];
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     draw_title(call, canvas);
     let Some(output) = call.output else {
@@ -46,7 +45,7 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
         }
     }
     if let Some(truncation) = OutputTruncation::of(output) {
-        let note = format!("[Not everything was read: {}]", truncation.note());
+        let note = format!("[Truncated: {}]", truncation.note());
         canvas.text(ColorToken::Warning, &note);
     }
 }
@@ -80,7 +79,7 @@ fn draw_title(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     canvas.styled(&line);
 }
 
-/// Returns the lines asked for, such as `:10-20`.
+/// Returns the requested lines, such as `:10-20`.
 fn range(call: &CallView<'_>) -> String {
     let offset = number(call.arguments, "offset");
     let Some(limit) = number(call.arguments, "limit") else {
@@ -96,11 +95,10 @@ fn range(call: &CallView<'_>) -> String {
     }
 }
 
-/// A file that means more than its path says.
+/// A file with a special meaning.
 enum SpecialFile {
-    /// The instructions of a skill.
     Skill(String),
-    /// Instructions of the project or the user.
+    /// A context file of the project or the user.
     Context,
 }
 
@@ -108,10 +106,10 @@ fn special(path: &str) -> Option<SpecialFile> {
     let path = Path::new(path);
     let name = path.file_name()?.to_str()?;
     if name == "SKILL.md" {
-        let folder = path.parent().and_then(Path::file_name);
-        let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
+        let directory = path.parent().and_then(Path::file_name);
+        let directory = directory.map(|directory| directory.to_string_lossy().into_owned());
         return Some(SpecialFile::Skill(
-            folder.unwrap_or_else(|| name.to_owned()),
+            directory.unwrap_or_else(|| name.to_owned()),
         ));
     }
     CONTEXT_FILES

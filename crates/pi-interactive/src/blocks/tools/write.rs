@@ -1,4 +1,4 @@
-//! Writing a file: its text, as it arrives.
+//! File writes: the contents, while they stream.
 
 use pi_tui::{ColorToken, SyntaxStyles, Truncation, truncate_to_width};
 
@@ -7,10 +7,9 @@ use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::streaming_code::language_of;
 use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
+/// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 10;
 
-/// Writes what is known of a call.
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
     let path = Argument::path(call.arguments);
@@ -23,7 +22,7 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
         Argument::Missing => {}
         Argument::Invalid => {
             canvas.blank();
-            canvas.text(ColorToken::Error, "[the content is not a text]");
+            canvas.text(ColorToken::Error, "[invalid content]");
         }
         Argument::Text(content) => draw_content(call, canvas, content),
     }
@@ -52,7 +51,7 @@ fn draw_content(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, content: 
         canvas.rows(call.code.rows(language, &styles, plain, width));
         return;
     }
-    // Data in one line would fill many screens.
+    // Data on a single line could fill many screens.
     let columns = COLLAPSED_LINES * canvas.width();
     let mut is_cut = false;
     for line in call.code.lines(language, &styles, plain, COLLAPSED_LINES) {
@@ -61,8 +60,8 @@ fn draw_content(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, content: 
         canvas.styled(&start);
     }
     match total.saturating_sub(COLLAPSED_LINES) {
-        0 if is_cut => canvas.more("the rest of a long line"),
+        0 if is_cut => canvas.more("rest of a long line"),
         0 => {}
-        more => canvas.more(&format!("{more} more lines, {total} in all")),
+        more => canvas.more(&format!("{more} more lines, {total} total")),
     }
 }

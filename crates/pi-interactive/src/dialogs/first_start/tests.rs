@@ -15,7 +15,7 @@ fn theme(name: &str) -> Intent {
 }
 
 #[test]
-fn a_theme_is_seen_and_kept_then_the_sign_in_offered() {
+fn a_theme_is_previewed_and_saved_then_sign_in_offered() {
     let mut tester = tester(&[]);
     insta::assert_snapshot!(tester.screen());
     tester.press("down enter");
@@ -33,10 +33,10 @@ fn a_theme_is_seen_and_kept_then_the_sign_in_offered() {
 }
 
 #[test]
-fn who_can_begin_at_once_is_not_pressed_to_sign_in() {
+fn sign_in_is_optional_with_a_configured_provider() {
     let mut tester = tester(&["Anthropic"]);
     tester.press("enter");
-    assert!(tester.screen().contains("begin at once with Anthropic"));
+    assert!(tester.screen().contains("Ready to use: Anthropic"));
     tester.press("enter");
     assert_eq!(
         tester.intents(),
@@ -45,7 +45,7 @@ fn who_can_begin_at_once_is_not_pressed_to_sign_in() {
 }
 
 #[test]
-fn it_can_be_skipped_at_any_time() {
+fn can_be_skipped_at_any_step() {
     let mut early = tester(&[]);
     early.press("escape");
     assert_eq!(
@@ -61,7 +61,7 @@ fn it_can_be_skipped_at_any_time() {
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     let ready = vec![HOSTILE.to_owned(); 9];
     fits_every_size(FirstStartDialog::open(
         UiTheme::for_tests(),
@@ -71,7 +71,7 @@ fn it_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         FirstStartDialog::open(ui.clone(), ColorScheme::Light, Vec::new())

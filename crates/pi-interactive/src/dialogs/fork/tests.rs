@@ -12,7 +12,7 @@ fn points(texts: &[&str]) -> Vec<ForkPoint> {
 }
 
 #[test]
-fn the_newest_message_is_selected_and_going_down_begins_again() {
+fn the_newest_message_is_selected_and_the_list_wraps() {
     let ui = UiTheme::for_tests();
     let points = points(&["plan a garden", "yes,\ndahlias", "and a pond"]);
     let mut tester = DialogTester::new(&ui, ForkDialog::open(ui.clone(), points.clone()));
@@ -34,7 +34,7 @@ fn a_click_forks() {
 }
 
 #[test]
-fn many_messages_scroll_and_say_where_one_is() {
+fn many_messages_scroll_and_show_the_position() {
     let ui = UiTheme::for_tests();
     let texts: Vec<String> = (0..50).map(|index| format!("message {index}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -56,7 +56,7 @@ fn any_text_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || ForkDialog::open(ui.clone(), points(&[HOSTILE; 30])));
 }

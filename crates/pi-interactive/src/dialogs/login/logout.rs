@@ -1,4 +1,4 @@
-//! Choosing the stored credential to delete.
+//! Selects the stored credential to delete.
 
 use pi_tui::{InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
@@ -12,19 +12,18 @@ use super::providers::ProviderList;
 use crate::intent::Intent;
 use crate::ui_theme::UiTheme;
 
-/// The dialog of signing out.
 pub(crate) struct LogoutDialog {
     providers: ProviderList,
 }
 
 impl LogoutDialog {
-    /// Opens the dialog with what is stored.
+    /// Opens the dialog with the stored credentials.
     pub(crate) fn open(ui: UiTheme, stored: Vec<LoginOption>) -> DialogFrame<Self> {
         let providers = ProviderList::new(stored, "");
         DialogFrame::new(ui, Self { providers })
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => {
@@ -42,7 +41,7 @@ impl DialogBody for LogoutDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         self.providers.paint(
             canvas,
-            "Which credential shall be deleted?",
+            "Remove a stored credential",
             &[
                 Hint::movement(),
                 Hint::key(action::SELECT_CONFIRM, "delete"),
@@ -59,7 +58,7 @@ impl DialogBody for LogoutDialog {
     ) -> InputOutcome {
         match self.providers.key(event, context) {
             Ok(picked) => {
-                self.settle(picked, sink);
+                self.on_pick(picked, sink);
                 InputOutcome::Consumed
             }
             Err(outcome) => outcome,
@@ -75,7 +74,7 @@ impl DialogBody for LogoutDialog {
     ) -> bool {
         match self.providers.mouse(event, hit, context) {
             Ok(picked) => {
-                self.settle(picked, sink);
+                self.on_pick(picked, sink);
                 true
             }
             Err(used) => used,

@@ -1,4 +1,4 @@
-//! A list of providers with what is set up for them.
+//! A list of providers with their authentication status.
 
 use pi_ai::{AuthKind, AuthSource, AuthStatus};
 use pi_tui::{
@@ -15,13 +15,12 @@ use super::LoginOption;
 
 const MAX_ROWS: usize = 8;
 
-/// Providers to choose from.
 pub(super) struct ProviderList {
     options: Vec<LoginOption>,
     matching: Vec<usize>,
     picker: Picker,
     search: Input,
-    /// Whether accounts and keys are in one list and must be told apart.
+    /// Whether the list has both accounts and keys, which are then labeled.
     mixed: bool,
 }
 
@@ -62,7 +61,7 @@ impl ProviderList {
         }
     }
 
-    /// Handles a key; what is no key of lists is searched for.
+    /// Handles a key; keys that are not list keys are typed into the search field.
     pub(super) fn key(
         &mut self,
         event: &InputEvent,
@@ -76,7 +75,7 @@ impl ProviderList {
         Err(outcome)
     }
 
-    /// Handles the mouse; otherwise tells whether it was used in the field.
+    /// Handles the mouse; the error tells whether the search field used the event.
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,
@@ -97,9 +96,9 @@ impl ProviderList {
         canvas.blank();
         if self.matching.is_empty() {
             let text = if self.options.is_empty() {
-                "  There is none."
+                "  No providers."
             } else {
-                "  No provider matches."
+                "  No matching providers."
             };
             canvas.text(RowPriority::Content, ColorToken::Muted, text);
         }
@@ -136,21 +135,24 @@ fn kind(kind: AuthKind) -> &'static str {
     }
 }
 
-/// Returns what is set up, in words.
+/// Returns the authentication status as text.
 fn status(option: &LoginOption) -> (ColorToken, String) {
     let Some(AuthStatus {
         kind: found,
         source,
     }) = &option.status
     else {
-        return (ColorToken::Muted, "not set up".to_owned());
+        return (ColorToken::Muted, "not configured".to_owned());
     };
     if *found != option.kind {
-        return (ColorToken::Warning, format!("set up by {}", kind(*found)));
+        return (
+            ColorToken::Warning,
+            format!("configured by {}", kind(*found)),
+        );
     }
     let text = match source {
-        AuthSource::Stored | AuthSource::OAuth => "set up".to_owned(),
-        AuthSource::Explicit => "given for this run".to_owned(),
+        AuthSource::Stored | AuthSource::OAuth => "configured".to_owned(),
+        AuthSource::Explicit => "set for this run".to_owned(),
         AuthSource::Configured => "from models.json".to_owned(),
         AuthSource::Variable(name) => format!("from ${}", one_line(name)),
         AuthSource::Ambient(what) => format!("from {what}"),

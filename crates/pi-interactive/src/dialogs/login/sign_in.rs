@@ -1,7 +1,7 @@
-//! A sign-in under way: what it shows, what it asks, how it ends.
+//! A sign-in in progress: its messages, prompts and outcome.
 //!
-//! Addresses come from a provider's server. They are shown as text; only web addresses become links
-//! or reach the browser.
+//! URLs come from the provider's server. They are shown as text; only web URLs become links or are opened in
+//! the browser.
 
 use pi_ai::{LoginEvent, LoginPrompt};
 use pi_tui::{
@@ -22,10 +22,9 @@ use crate::intent::{Intent, QuestionAnswer};
 use crate::keys;
 use crate::web_address::is_web;
 
-/// Lines of news that are kept; older ones scroll out.
+/// Maximum number of messages kept; older ones scroll out.
 const MAX_MESSAGES: usize = 12;
 
-/// What is asked at the moment.
 enum SignInQuestion {
     Nothing,
     Text {
@@ -43,14 +42,12 @@ enum SignInQuestion {
     },
 }
 
-/// Something that was told.
 enum SignInMessage {
     Address(String),
     Code(String),
     Note(ColorToken, String),
 }
 
-/// A sign-in under way.
 pub(super) struct SignInView {
     provider: String,
     messages: Vec<SignInMessage>,
@@ -78,7 +75,7 @@ impl SignInView {
             })
     }
 
-    fn tell(&mut self, messages: SignInMessage) {
+    fn add_message(&mut self, messages: SignInMessage) {
         self.messages.push(messages);
         if self.messages.len() > MAX_MESSAGES {
             self.messages.remove(0);
@@ -88,11 +85,11 @@ impl SignInView {
     fn show(&mut self, event: LoginEvent, sink: &mut IntentSink) {
         match event {
             LoginEvent::Info { message, links } => {
-                self.tell(SignInMessage::Note(ColorToken::Text, lines_of(&message)));
+                self.add_message(SignInMessage::Note(ColorToken::Text, lines_of(&message)));
                 for link in links {
                     let label = one_line(&link.label);
-                    self.tell(SignInMessage::Note(ColorToken::Muted, label));
-                    self.tell(SignInMessage::Address(one_line(&link.url)));
+                    self.add_message(SignInMessage::Note(ColorToken::Muted, label));
+                    self.add_message(SignInMessage::Address(one_line(&link.url)));
                 }
             }
             LoginEvent::AuthUrl { url, instructions } => {
@@ -101,13 +98,13 @@ impl SignInView {
                     sink.send(Intent::OpenUrl(address.clone()));
                 }
                 self.messages.clear();
-                self.tell(SignInMessage::Note(
+                self.add_message(SignInMessage::Note(
                     ColorToken::Text,
-                    "Your browser opens this page:".to_owned(),
+                    "Opening this page in your browser:".to_owned(),
                 ));
-                self.tell(SignInMessage::Address(address));
+                self.add_message(SignInMessage::Address(address));
                 if !instructions.is_empty() {
-                    self.tell(SignInMessage::Note(
+                    self.add_message(SignInMessage::Note(
                         ColorToken::Warning,
                         lines_of(&instructions),
                     ));
@@ -119,15 +116,15 @@ impl SignInView {
                 ..
             } => {
                 self.messages.clear();
-                self.tell(SignInMessage::Note(
+                self.add_message(SignInMessage::Note(
                     ColorToken::Text,
                     "Open this page on any device and enter the code:".to_owned(),
                 ));
-                self.tell(SignInMessage::Address(one_line(&verification_uri)));
-                self.tell(SignInMessage::Code(one_line(&user_code)));
+                self.add_message(SignInMessage::Address(one_line(&verification_uri)));
+                self.add_message(SignInMessage::Code(one_line(&user_code)));
             }
             LoginEvent::Progress { message } => {
-                self.tell(SignInMessage::Note(ColorToken::Dim, lines_of(&message)));
+                self.add_message(SignInMessage::Note(ColorToken::Dim, lines_of(&message)));
             }
         }
     }
@@ -163,7 +160,7 @@ impl SignInView {
                 let labels: Vec<String> = choices.into_iter().map(|choice| choice.label).collect();
                 SignInQuestion::Choice {
                     ids,
-                    question: QuestionDialog::part(question, &labels),
+                    question: QuestionDialog::embedded(question, &labels),
                 }
             }
         };
@@ -179,8 +176,8 @@ impl SignInView {
             })
     }
 
-    /// Copies the code and opens the page to enter it at.
-    fn go_to_page(&self, sink: &mut IntentSink) {
+    /// Copies the device code and opens the page where it is entered.
+    fn open_code_page(&self, sink: &mut IntentSink) {
         let (Some(code), Some(address)) = (self.code(), self.address()) else {
             return;
         };
@@ -192,10 +189,10 @@ impl SignInView {
 
     fn answer(&mut self, sink: &mut IntentSink) {
         let answer = match &self.question {
-            SignInQuestion::Nothing => return self.go_to_page(sink),
+            SignInQuestion::Nothing => return self.open_code_page(sink),
             SignInQuestion::Choice { .. } => return,
             SignInQuestion::Text { field, .. } => field.value().to_owned(),
-            // Some secrets may be left out; who asked says so if this one may not.
+            // Some secrets are optional; the flow reports a missing one.
             SignInQuestion::Secret { field, .. } => {
                 field.value().map_or_else(String::new, |it| it.0)
             }
@@ -211,7 +208,7 @@ impl SignInView {
         sink.close();
     }
 
-    fn settle_choice(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
+    fn handle_choice_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             let chosen = match (&self.question, intent) {
                 (
@@ -239,7 +236,7 @@ impl SignInView {
         if let SignInQuestion::Choice { question, .. } = &mut self.question {
             let mut inner = IntentSink::default();
             let outcome = question.handle(event, context, &mut inner);
-            self.settle_choice(&mut inner, sink);
+            self.handle_choice_intents(&mut inner, sink);
             return outcome;
         }
         if let InputEvent::Key(key) = event {
@@ -287,7 +284,7 @@ impl SignInView {
             SignInQuestion::Choice { question, .. } => {
                 let mut inner = IntentSink::default();
                 let used = question.mouse(event, hit, context, &mut inner);
-                self.settle_choice(&mut inner, sink);
+                self.handle_choice_intents(&mut inner, sink);
                 used
             }
             SignInQuestion::Nothing | SignInQuestion::Secret { .. } => false,
@@ -331,7 +328,7 @@ impl SignInView {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Error,
-                &format!("It failed: {cause}"),
+                &format!("Sign-in failed: {cause}"),
             );
         }
         self.paint_question(canvas);
@@ -340,18 +337,15 @@ impl SignInView {
         if !matches!(self.question, SignInQuestion::Nothing) {
             hints.push(Hint::key(action::SELECT_CONFIRM, "send"));
         } else if self.code().is_some() && self.failed.is_none() {
-            hints.push(Hint::key(
-                action::SELECT_CONFIRM,
-                "copy the code and open the page",
-            ));
+            hints.push(Hint::key(action::SELECT_CONFIRM, "copy code and open page"));
         }
         if self.address().is_some() {
-            hints.push(Hint::key(keys::MESSAGE_COPY, "copy the address"));
+            hints.push(Hint::key(keys::MESSAGE_COPY, "copy URL"));
         }
         hints.push(Hint::leave(if self.failed.is_some() {
             "close"
         } else {
-            "give up"
+            "cancel"
         }));
         canvas.hints(&hints);
     }
@@ -360,7 +354,7 @@ impl SignInView {
         match &mut self.question {
             SignInQuestion::Nothing | SignInQuestion::Choice { .. } => {
                 if self.messages.is_empty() && self.failed.is_none() {
-                    canvas.text(RowPriority::Content, ColorToken::Dim, "One moment…");
+                    canvas.text(RowPriority::Content, ColorToken::Dim, "Waiting…");
                 }
             }
             SignInQuestion::Text {
@@ -371,7 +365,7 @@ impl SignInView {
                 canvas.blank();
                 canvas.text(RowPriority::Content, ColorToken::Text, message);
                 if let Some(example) = example {
-                    let text = format!("such as {example}");
+                    let text = format!("for example {example}");
                     canvas.text(RowPriority::Help, ColorToken::Dim, &text);
                 }
                 canvas.field(field);
@@ -394,7 +388,7 @@ fn paint_message(messages: &SignInMessage, canvas: &mut DialogCanvas) {
             canvas.row(RowPriority::Focus, &format!("   {code}"));
         }
         SignInMessage::Address(address) => {
-            // The address must be complete wherever it is copied from: it is wrapped, never cut.
+            // The URL must be complete when it is copied from the screen: it is wrapped, never truncated.
             let links = canvas.context().capabilities.hyperlinks && is_web(address);
             for line in wrap_text(address, canvas.width().saturating_sub(2).max(1)) {
                 let line = canvas.paint(ColorToken::Accent, &line);

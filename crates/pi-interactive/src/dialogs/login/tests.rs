@@ -43,7 +43,7 @@ fn tester(provider: Option<&str>) -> DialogTester<DialogFrame<LoginDialog>> {
 }
 
 #[test]
-fn a_key_is_typed_unseen_and_kept() {
+fn a_key_is_masked_and_stored() {
     let mut tester = tester(None);
     insta::assert_snapshot!(tester.screen());
     tester.press("down enter");
@@ -69,7 +69,7 @@ fn a_key_is_typed_unseen_and_kept() {
 }
 
 #[test]
-fn an_empty_key_is_not_kept() {
+fn an_empty_key_is_not_stored() {
     let mut tester = tester(Some("openrouter"));
     tester.press("space enter");
     assert_eq!(tester.intents(), []);
@@ -79,17 +79,17 @@ fn an_empty_key_is_not_kept() {
 }
 
 #[test]
-fn escape_goes_back_to_the_first_question_then_leaves() {
+fn escape_goes_back_then_closes() {
     let mut tester = tester(None);
     tester.press("enter escape");
-    assert!(tester.screen().contains("How do you want to sign in?"));
+    assert!(tester.screen().contains("Choose a sign-in method"));
     tester.press("escape");
     assert!(tester.is_done());
     assert_eq!(tester.intents(), []);
 }
 
 #[test]
-fn a_named_provider_goes_straight_on() {
+fn a_named_provider_starts_at_once() {
     let mut tester = tester(Some("XAI"));
     assert_eq!(
         tester.intents(),
@@ -102,19 +102,19 @@ fn a_named_provider_goes_straight_on() {
 }
 
 #[test]
-fn a_provider_with_two_ways_asks_which() {
+fn a_provider_with_two_methods_asks_which() {
     let mut tester = tester(Some("anthropic"));
     assert!(
         tester
             .screen()
-            .contains("How do you want to sign in to Anthropic?")
+            .contains("Choose a sign-in method for Anthropic")
     );
     tester.press("down enter");
-    assert!(tester.screen().contains("API key of Anthropic"));
+    assert!(tester.screen().contains("API key for Anthropic"));
 }
 
 #[test]
-fn an_unknown_name_is_searched_for_among_all() {
+fn an_unknown_name_becomes_a_search() {
     let mut tester = tester(Some("router"));
     let screen = tester.screen();
     assert!(screen.contains("OpenRouter [API key]"), "{screen}");
@@ -123,7 +123,7 @@ fn an_unknown_name_is_searched_for_among_all() {
 }
 
 #[test]
-fn a_key_that_needs_more_than_itself_is_asked_for_step_by_step() {
+fn a_key_with_additional_details_uses_the_guided_flow() {
     let mut tester = tester(Some("amazon-bedrock"));
     assert_eq!(
         tester.intents(),
@@ -146,7 +146,7 @@ fn signing_in() -> DialogTester<DialogFrame<LoginDialog>> {
 }
 
 #[test]
-fn the_page_opens_and_its_address_is_shown_whole() {
+fn the_page_opens_and_its_url_is_shown_completely() {
     let mut tester = signing_in();
     let url = format!(
         "https://accounts.x.ai/authorize?state={}",
@@ -212,10 +212,7 @@ fn enter_copies_the_code_and_opens_the_page() {
         expires_in_seconds: None,
     }));
     let screen = tester.screen();
-    assert!(
-        screen.contains("copy the code and open the page"),
-        "{screen}"
-    );
+    assert!(screen.contains("copy code and open page"), "{screen}");
     tester.press("enter");
     assert_eq!(
         tester.intents(),
@@ -247,14 +244,14 @@ fn a_choice_is_answered_with_its_id() {
 }
 
 #[test]
-fn a_failure_stays_to_be_read() {
+fn a_failure_stays_visible() {
     let mut tester = signing_in();
     tester.on_update(DialogUpdate::SignInEnded(Err(
         "the code\x07 is too old".to_owned()
     )));
     let screen = tester.screen();
     assert!(
-        screen.contains("It failed: the code is too old"),
+        screen.contains("Sign-in failed: the code is too old"),
         "{screen}"
     );
     tester.press("escape");
@@ -263,7 +260,7 @@ fn a_failure_stays_to_be_read() {
 }
 
 #[test]
-fn giving_up_says_so() {
+fn canceling_sends_an_intent() {
     let mut tester = signing_in();
     tester.press("ctrl+c");
     assert_eq!(tester.intents(), [Intent::CancelSignIn]);
@@ -275,7 +272,7 @@ fn signing_out_names_the_provider() {
     let ui = UiTheme::for_tests();
     let stored = vec![options().remove(0)];
     let mut tester = DialogTester::new(&ui, LogoutDialog::open(ui.clone(), stored));
-    assert!(tester.screen().contains("Anthropic · set up"));
+    assert!(tester.screen().contains("Anthropic · configured"));
     tester.press("enter");
     assert_eq!(
         tester.intents(),
@@ -286,7 +283,7 @@ fn signing_out_names_the_provider() {
 }
 
 #[test]
-fn what_a_provider_sends_cannot_write_on_the_screen() {
+fn provider_text_is_sanitized() {
     let ui = UiTheme::for_tests();
     ui.update(|ctx| ctx.capabilities.hyperlinks = true);
     let dialog = LoginDialog::open(ui.clone(), options(), Some("xai"));
@@ -302,7 +299,7 @@ fn what_a_provider_sends_cannot_write_on_the_screen() {
 }
 
 #[test]
-fn every_stage_fits_any_terminal() {
+fn every_step_fits_any_terminal() {
     let ui = UiTheme::for_tests();
     for provider in [
         None,
@@ -325,7 +322,7 @@ fn every_stage_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || LoginDialog::open(ui.clone(), options(), None));
 }

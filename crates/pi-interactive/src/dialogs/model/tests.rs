@@ -58,10 +58,10 @@ fn the_word_default_finds_the_default() {
 }
 
 #[test]
-fn nothing_matching_is_said_and_enter_does_nothing() {
+fn no_match_is_reported_and_enter_does_nothing() {
     let mut tester = tester(choices());
     tester.press("'nosuchmodel enter ctrl+s");
-    assert!(tester.screen().contains("No model matches."));
+    assert!(tester.screen().contains("No matching models."));
     assert_eq!(tester.intents(), []);
     assert!(!tester.is_done());
     tester.press("escape");
@@ -69,7 +69,7 @@ fn nothing_matching_is_said_and_enter_does_nothing() {
 }
 
 #[test]
-fn without_any_model_the_way_to_sign_in_is_shown() {
+fn without_models_the_sign_in_hint_is_shown() {
     let mut tester = tester(ModelDialogOptions::default());
     assert!(tester.screen().contains("/login"));
 }
@@ -89,7 +89,7 @@ fn a_scope_is_shown_first_and_tab_shows_all() {
 }
 
 #[test]
-fn a_search_can_be_given_and_goes_on_where_it_ends() {
+fn the_initial_search_can_be_extended() {
     let mut choices = choices();
     choices.search = "bet".to_owned();
     let mut tester = tester(choices);
@@ -99,22 +99,22 @@ fn a_search_can_be_given_and_goes_on_where_it_ends() {
 }
 
 #[test]
-fn news_of_catalogs_keep_the_selection() {
+fn catalog_updates_keep_the_selection() {
     let mut with_refresh = choices();
     with_refresh.refreshing = true;
     let mut tester = tester(with_refresh);
-    assert!(tester.screen().contains("Looking for new models…"));
+    assert!(tester.screen().contains("Updating models…"));
     tester.press("down down");
     let mut models = choices().available;
     models.push(model("aaa", "new"));
     tester.on_update(DialogUpdate::Models(models));
-    assert!(tester.screen().contains("The list is up to date."));
+    assert!(tester.screen().contains("Models are up to date."));
     tester.press("enter");
     assert_eq!(tester.intents(), [Intent::SetModel(model("acme", "gamma"))]);
 }
 
 #[test]
-fn a_failed_refresh_is_told_and_the_list_stays() {
+fn a_failed_refresh_is_reported_and_the_list_stays() {
     let mut tester = tester(choices());
     tester.on_update(DialogUpdate::Failed("mock: \x1b[2Jno network".to_owned()));
     let screen = tester.screen();
@@ -130,7 +130,7 @@ fn a_click_uses_a_model() {
 }
 
 #[test]
-fn names_of_models_cannot_write_on_the_screen() {
+fn model_names_are_sanitized() {
     let mut choices = choices();
     choices.available.push(model(HOSTILE, HOSTILE));
     let ui = UiTheme::for_tests();
@@ -151,7 +151,7 @@ fn a_tiny_terminal_keeps_the_field_and_the_selection() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || ModelDialog::open(ui.clone(), choices()));
 }

@@ -22,7 +22,7 @@ fn beds() -> Vec<String> {
 }
 
 #[test]
-fn a_choice_is_answered_with_its_place() {
+fn a_choice_is_answered_with_its_index() {
     let ui = UiTheme::for_tests();
     let dialog = QuestionDialog::choose(ui.clone(), question(None), &beds(), Instant::now());
     let mut tester = DialogTester::new(&ui, dialog);
@@ -63,17 +63,17 @@ fn a_confirmation_is_yes_only_when_chosen() {
 }
 
 #[test]
-fn the_time_counts_down_and_answers_in_the_end() {
+fn the_countdown_answers_at_the_end() {
     let ui = UiTheme::for_tests();
     let start = Instant::now();
     let timeout = Some(Duration::from_secs(2));
     let dialog = QuestionDialog::confirm(ui.clone(), question(timeout), start);
     let mut tester = DialogTester::new(&ui, dialog);
-    assert!(tester.screen().contains("Really? (2 s left)"));
+    assert!(tester.screen().contains("Really? (2s left)"));
     let tick = tester.dialog().next_tick().unwrap();
     assert_eq!(tick, start + Duration::from_secs(1));
     tester.dialog().tick(tick);
-    assert!(tester.screen().contains("(1 s left)"));
+    assert!(tester.screen().contains("(1s left)"));
     let end = tester.dialog().next_tick().unwrap();
     tester.dialog().tick(end);
     assert_eq!(
@@ -84,7 +84,7 @@ fn the_time_counts_down_and_answers_in_the_end() {
 }
 
 #[test]
-fn an_import_asks_first() {
+fn an_import_is_confirmed() {
     let ui = UiTheme::for_tests();
     let path = PathBuf::from("/home/user/old.jsonl");
     let dialog = QuestionDialog::import(ui.clone(), path.clone(), Instant::now());
@@ -95,7 +95,7 @@ fn an_import_asks_first() {
 }
 
 #[test]
-fn a_line_is_asked_for() {
+fn a_line_is_entered() {
     let ui = UiTheme::for_tests();
     let dialog = PromptDialog::open(ui.clone(), question(None), Some("30 cm"), Instant::now());
     let mut tester = DialogTester::new(&ui, dialog);
@@ -108,7 +108,7 @@ fn a_line_is_asked_for() {
 }
 
 #[test]
-fn a_line_is_not_waited_for_for_ever() {
+fn a_line_prompt_times_out() {
     let ui = UiTheme::for_tests();
     let start = Instant::now();
     let timeout = Some(Duration::from_secs(5));
@@ -122,7 +122,7 @@ fn a_line_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_text_is_asked_for_and_can_be_edited_elsewhere() {
+fn a_text_can_be_edited_externally() {
     let ui = UiTheme::for_tests();
     let dialog = EditorDialog::open(ui.clone(), question(None), "prefilled words");
     let mut tester = DialogTester::new(&ui, dialog);
@@ -143,7 +143,7 @@ fn a_text_is_asked_for_and_can_be_edited_elsewhere() {
 }
 
 #[test]
-fn questions_of_others_fit_any_terminal_and_write_nothing_else() {
+fn untrusted_questions_fit_any_terminal_and_are_sanitized() {
     let hostile = QuestionOptions {
         title: HOSTILE.to_owned(),
         details: Some(HOSTILE.to_owned()),
@@ -171,7 +171,7 @@ fn questions_of_others_fit_any_terminal_and_write_nothing_else() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_them() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     let now = Instant::now();
     survives_random_input(&ui, || {

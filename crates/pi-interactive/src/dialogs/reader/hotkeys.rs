@@ -1,4 +1,4 @@
-//! Which keys do what, by where they count; always what is in force, not what is usual.
+//! The active keyboard shortcuts, grouped by where they apply.
 
 use pi_tui::{
     ActionDefinition, ColorToken, Component, Keybindings, Lines, Truncation, pad_to_width,
@@ -7,10 +7,10 @@ use pi_tui::{
 
 use crate::ui_theme::UiTheme;
 
-/// The keys' column is never wider than this.
+/// Maximum width of the key column.
 const MAX_KEYS_WIDTH: usize = 34;
 
-/// Where actions count, by what their names begin with.
+/// Sections by action ID prefix.
 const SECTIONS: [(&str, &[&str]); 8] = [
     (
         "Conversation",
@@ -30,19 +30,18 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ),
     ("Lists", &["tui.select."]),
     ("Sessions", &["app.session."]),
-    ("Models to cycle through", &["app.models."]),
+    ("Scoped models", &["app.models."]),
     ("Session tree", &["app.tree."]),
     ("Full screen", &["tui.altScreen."]),
 ];
 
-/// What is typed rather than bound.
+/// Prefixes typed at the prompt.
 const TYPED: [(&str, &str); 3] = [
     ("/", "Commands"),
     ("!", "Run a shell command"),
-    ("!!", "Run a shell command the model does not see"),
+    ("!!", "Run a shell command without adding it to the context"),
 ];
 
-/// The list of keys.
 #[derive(Debug)]
 pub(super) struct Hotkeys {
     ui: UiTheme,
@@ -54,7 +53,7 @@ impl Hotkeys {
     }
 }
 
-/// Returns the keys of an action, in words; none if it has none.
+/// Returns the keys of an action; `None` if it has none.
 fn keys_of(action: &ActionDefinition, keys: &Keybindings) -> Option<String> {
     let names: Vec<String> = keys
         .keys(action.id)
@@ -111,10 +110,10 @@ impl Component for Hotkeys {
                 " {}",
                 ctx.style(ColorToken::MdHeading).bold().apply(title)
             ));
-            for (keys, does) in rows {
+            for (keys, description) in rows {
                 let keys = truncate_to_width(&keys, column, ellipsis);
                 let keys = ctx.paint(ColorToken::Accent, &pad_to_width(&keys, column));
-                lines.push(format!("   {keys}  {does}"));
+                lines.push(format!("   {keys}  {description}"));
             }
         }
         lines

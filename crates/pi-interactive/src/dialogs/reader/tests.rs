@@ -6,7 +6,7 @@ use crate::dialogs::testing::{DialogTester, fits_every_size, survives_random_inp
 use crate::keys;
 
 #[test]
-fn the_keys_are_listed_by_where_they_count() {
+fn shortcuts_are_grouped_by_section() {
     let ui = UiTheme::for_tests();
     let dialog = ReaderDialog::hotkeys(ui.clone());
     let mut tester = DialogTester::sized(&ui, dialog, 80, 120);
@@ -14,7 +14,7 @@ fn the_keys_are_listed_by_where_they_count() {
 }
 
 #[test]
-fn the_keys_are_those_in_force() {
+fn user_keybindings_are_shown() {
     let ui = UiTheme::for_tests();
     let mut user = UserBindings::default();
     user.bind(keys::MODEL_SELECT, ["alt+m"]);
@@ -29,19 +29,19 @@ fn the_keys_are_those_in_force() {
 }
 
 #[test]
-fn a_long_text_scrolls_and_ends() {
+fn a_long_text_scrolls() {
     let ui = UiTheme::for_tests();
     let text: Vec<String> = (1..=50).map(|line| format!("line {line}.")).collect();
     let content = Box::new(Text::new(text.join("\n")).padding(1, 0));
     let dialog = ReaderDialog::open(ui.clone(), "News", content);
     let mut tester = DialogTester::sized(&ui, dialog, 40, 20);
-    assert!(tester.screen().contains("lines 1–10 of 50"));
+    assert!(tester.screen().contains("Lines 1–10 of 50"));
     tester.press("down pageDown");
-    assert!(tester.screen().contains("lines 12–21 of 50"));
+    assert!(tester.screen().contains("Lines 12–21 of 50"));
     tester.press("end");
     assert!(tester.screen().contains("line 50."));
     tester.press("down down up");
-    assert!(tester.screen().contains("lines 40–49 of 50"));
+    assert!(tester.screen().contains("Lines 40–49 of 50"));
     tester.press("home");
     assert!(tester.screen().contains("line 1."));
     tester.press("escape");
@@ -49,12 +49,12 @@ fn a_long_text_scrolls_and_ends() {
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     fits_every_size(ReaderDialog::hotkeys(UiTheme::for_tests()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || ReaderDialog::hotkeys(ui.clone()));
 }

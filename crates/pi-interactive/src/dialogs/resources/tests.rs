@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
-/// A board that remembers what was switched.
+/// Records what was toggled.
 #[derive(Clone, Default)]
 struct FakeToggles {
     switched: Arc<Mutex<Vec<(ResourceScope, usize)>>>,
@@ -34,7 +34,7 @@ impl ResourceToggles for FakeToggles {
 
     fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String> {
         if self.fails {
-            return Err("the settings cannot be written".to_owned());
+            return Err("cannot write settings".to_owned());
         }
         self.switched.lock().unwrap().push((side, place));
         Ok(())
@@ -74,7 +74,7 @@ fn tester(toggles: &FakeToggles) -> DialogTester<DialogFrame<ResourcesDialog>> {
 }
 
 #[test]
-fn space_and_enter_switch_what_is_selected() {
+fn space_and_enter_toggle_the_selection() {
     let toggles = toggles();
     let mut tester = tester(&toggles);
     let before = tester.screen();
@@ -89,14 +89,14 @@ fn space_and_enter_switch_what_is_selected() {
 }
 
 #[test]
-fn tab_turns_to_the_project() {
+fn tab_switches_to_the_project() {
     let toggles = toggles();
     let mut tester = tester(&toggles);
     tester.press("tab enter");
     let screen = tester.screen();
-    assert!(screen.contains("Resources of this project"), "{screen}");
+    assert!(screen.contains("Project resources"), "{screen}");
     assert!(
-        screen.contains("[-] web.ts  left out for the project"),
+        screen.contains("[-] web.ts  disabled for this project"),
         "{screen}"
     );
     tester.press("tab escape");
@@ -108,7 +108,7 @@ fn tab_turns_to_the_project() {
 }
 
 #[test]
-fn a_search_leaves_what_matches_under_its_headings() {
+fn a_search_keeps_matches_under_their_headings() {
     let toggles = toggles();
     let mut tester = tester(&toggles);
     tester.type_text("daily");
@@ -126,7 +126,7 @@ fn a_search_leaves_what_matches_under_its_headings() {
 }
 
 #[test]
-fn what_cannot_be_saved_is_said() {
+fn save_errors_are_shown() {
     let toggles = FakeToggles {
         fails: true,
         ..toggles()
@@ -134,14 +134,11 @@ fn what_cannot_be_saved_is_said() {
     let mut tester = tester(&toggles);
     tester.press("enter");
     let screen = tester.screen();
-    assert!(
-        screen.contains("the settings cannot be written"),
-        "{screen}"
-    );
+    assert!(screen.contains("cannot write settings"), "{screen}");
 }
 
 #[test]
-fn it_withstands_hostile_names_and_every_size() {
+fn survives_hostile_names_and_every_size() {
     let ui = UiTheme::for_tests();
     let open = || {
         let mut toggles = toggles();

@@ -1,31 +1,29 @@
-//! What is searched for among sessions: words, quoted phrases, or a pattern.
+//! The search query of the session picker: words, quoted phrases, or a regex.
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use pi_session::listing::SessionInfo;
 use pi_tui::fuzzy_score;
 
-/// A pattern must not take more memory than this, whatever the user types.
+/// Memory limit of a compiled pattern.
 const PATTERN_LIMIT: usize = 1 << 20;
 
-/// A query, understood.
 #[derive(Debug)]
 pub(super) enum SessionQuery {
     Empty,
-    /// All words and phrases must be there.
+    /// All words and phrases must match.
     Words(Vec<QueryTerm>),
-    /// `re:…` must be found.
+    /// `re:…` must match.
     Pattern(RegexMatcher),
-    /// `re:…` is no pattern, for this reason.
+    /// `re:…` is not a valid pattern, for this reason.
     Invalid(String),
 }
 
-/// A part of a query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum QueryTerm {
-    /// Letters in this order.
+    /// Characters in this order.
     Fuzzy(String),
-    /// Exactly this, whatever the case and the spaces.
+    /// Exact text, ignoring case and whitespace differences.
     Phrase(String),
 }
 
@@ -64,7 +62,7 @@ impl SessionQuery {
         matches!(self, Self::Empty)
     }
 
-    /// Returns how well a session matches, lower being better; nothing if it does not.
+    /// Returns the match score, lower being better; `None` without a match.
     pub(super) fn score(&self, session: &SessionInfo) -> Option<f64> {
         match self {
             Self::Empty => Some(0.0),
@@ -93,15 +91,15 @@ impl SessionQuery {
 
 fn text_of(session: &SessionInfo) -> String {
     let name = session.name.as_deref().unwrap_or_default();
-    let said = if session.text.is_empty() {
+    let text = if session.text.is_empty() {
         session.first_message.as_deref().unwrap_or_default()
     } else {
         &session.text
     };
-    format!("{} {name} {said} {}", session.id, session.cwd)
+    format!("{} {name} {text} {}", session.id, session.cwd)
 }
 
-/// Early matches are better.
+/// Early matches score better.
 fn distance(position: usize) -> f64 {
     f64::from(u32::try_from(position).unwrap_or(u32::MAX)) * 0.1
 }
@@ -111,7 +109,7 @@ fn flatten(text: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// Splits a query at spaces, except in quotes; a quote that does not end is none.
+/// Splits a query at spaces, except inside quotes; an unclosed quote is literal.
 fn words_of(text: &str) -> Vec<QueryTerm> {
     if text.matches('"').count() % 2 == 1 {
         let words = text.split_whitespace();
@@ -143,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_phrases_are_told_apart() {
+    fn words_and_phrases_are_distinguished() {
         let fuzzy = |text: &str| QueryTerm::Fuzzy(text.to_owned());
         let phrase = |text: &str| QueryTerm::Phrase(text.to_owned());
         assert_eq!(words_of("foo  bar"), [fuzzy("foo"), fuzzy("bar")]);
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_none_says_why() {
+    fn invalid_patterns_are_reported() {
         assert!(matches!(
             SessionQuery::parse("re:("),
             SessionQuery::Invalid(_)

@@ -93,31 +93,31 @@ fn words_phrases_and_patterns_find_sessions() {
 }
 
 #[test]
-fn a_wrong_pattern_says_why() {
+fn invalid_patterns_are_reported() {
     let mut tester = tester();
     tester.type_text("re:(");
     let screen = tester.screen();
-    assert!(screen.contains("No pattern: "), "{screen}");
-    assert!(screen.contains("No session matches."), "{screen}");
+    assert!(screen.contains("Invalid pattern: "), "{screen}");
+    assert!(screen.contains("No matching sessions."), "{screen}");
 }
 
 #[test]
-fn the_order_goes_round_and_names_can_be_asked_for() {
+fn the_order_cycles_and_names_can_be_filtered() {
     let mut tester = tester();
     tester.press("ctrl+s");
-    assert!(tester.screen().contains("order: newest first"));
+    assert!(tester.screen().contains("Sort: recent"));
     tester.press("ctrl+s");
-    assert!(tester.screen().contains("order: best match first"));
+    assert!(tester.screen().contains("Sort: relevance"));
     tester.press("ctrl+s ctrl+n");
     let screen = tester.screen();
-    assert!(screen.contains("order: threads · named only"), "{screen}");
+    assert!(screen.contains("Sort: threads · named only"), "{screen}");
     assert!(!screen.contains("zinnias"), "{screen}");
     tester.press("ctrl+n ctrl+p");
     insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn all_folders_are_asked_for_once() {
+fn all_sessions_are_listed_once() {
     let mut tester = tester();
     tester.press("tab");
     assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
@@ -128,7 +128,7 @@ fn all_folders_are_asked_for_once() {
         total: 90,
         finished: false,
     });
-    assert!(tester.screen().contains("looking… 3/90"));
+    assert!(tester.screen().contains("loading 3/90"));
     tester.on_update(found(SessionScope::All, sessions()));
     assert!(tester.screen().contains("~/garden"));
     tester.press("tab tab");
@@ -136,7 +136,7 @@ fn all_folders_are_asked_for_once() {
 }
 
 #[test]
-fn a_report_that_comes_after_the_end_changes_nothing() {
+fn a_late_report_is_ignored() {
     let mut tester = tester();
     let before = tester.screen();
     tester.on_update(DialogUpdate::Sessions {
@@ -170,7 +170,7 @@ fn the_first_stays_selected_until_the_user_moves() {
 }
 
 #[test]
-fn deleting_asks_and_waits_for_the_file() {
+fn deleting_is_confirmed_and_waits_for_the_file() {
     let mut tester = tester();
     tester.press("down down ctrl+d");
     insta::assert_snapshot!(tester.screen());
@@ -183,11 +183,11 @@ fn deleting_asks_and_waits_for_the_file() {
     tester.on_update(DialogUpdate::SessionDeleted(path));
     let screen = tester.screen();
     assert!(!screen.contains("zinnias"), "{screen}");
-    assert!(screen.contains("The session is deleted."), "{screen}");
+    assert!(screen.contains("Session deleted."), "{screen}");
 }
 
 #[test]
-fn the_session_one_is_in_cannot_be_deleted() {
+fn the_current_session_cannot_be_deleted() {
     let mut tester = tester();
     tester.press("ctrl+d enter");
     let intents = tester.intents();
@@ -198,7 +198,7 @@ fn the_session_one_is_in_cannot_be_deleted() {
 fn ctrl_backspace_deletes_words_while_searching() {
     let mut tester = tester();
     tester.press("'zinn ctrl+backspace");
-    assert!(!tester.screen().contains("for good?"));
+    assert!(!tester.screen().contains("permanently?"));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn renaming_shows_the_new_name_at_once() {
 }
 
 #[test]
-fn a_new_name_is_looked_for_where_the_user_looks() {
+fn renaming_reloads_the_visible_scope() {
     let mut tester = tester();
     tester.press("tab");
     tester.on_update(found(SessionScope::All, sessions()));
@@ -229,7 +229,7 @@ fn a_new_name_is_looked_for_where_the_user_looks() {
 }
 
 #[test]
-fn a_search_that_another_ended_begins_again() {
+fn a_canceled_listing_restarts() {
     let ui = UiTheme::for_tests();
     let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), None, NOW));
     tester.intents();
@@ -243,7 +243,7 @@ fn a_search_that_another_ended_begins_again() {
     tester.on_update(found(SessionScope::Project, sessions()));
     tester.press("tab tab");
     assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
-    // The one for all folders is under way, and reading a name again ends it.
+    // The listing of all sessions is in progress, and reloading the name cancels it.
     tester.on_update(DialogUpdate::SessionRenamed);
     assert_eq!(
         tester.intents(),
@@ -254,7 +254,7 @@ fn a_search_that_another_ended_begins_again() {
 }
 
 #[test]
-fn what_fails_is_told_and_the_list_is_read_again() {
+fn failures_are_reported_and_the_list_reloaded() {
     let mut tester = tester();
     tester.on_update(DialogUpdate::Failed("the disk is full".to_owned()));
     assert!(tester.screen().contains("the disk is full"));
@@ -275,7 +275,7 @@ fn a_click_opens_a_session() {
 }
 
 #[test]
-fn names_of_sessions_cannot_write_on_the_screen() {
+fn session_names_are_sanitized() {
     let ui = UiTheme::for_tests();
     let mut hostile = SessionInfo::clone(&session("s9", HOSTILE, Some(HOSTILE), 3));
     hostile.cwd = format!("/tmp/{HOSTILE}");
@@ -293,7 +293,7 @@ fn names_of_sessions_cannot_write_on_the_screen() {
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     let mut dialog = ResumeDialog::open(UiTheme::for_tests(), None, NOW);
     crate::dialog::Dialog::on_update(&mut dialog, found(SessionScope::Project, sessions()));
     fits_every_size(dialog);
@@ -301,7 +301,7 @@ fn it_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);

@@ -1,4 +1,4 @@
-//! Sessions as threads: each below the one it was forked from, the liveliest thread first.
+//! Groups sessions into threads: forks below their origin, the most recently active thread first.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use pi_session::listing::SessionInfo;
 
-/// Deeper forks are drawn no further to the right.
+/// Maximum indentation depth.
 const MAX_DEPTH: usize = 8;
 
-/// A session with its place in the threads.
+/// A session with its tree lines.
 #[derive(Clone, Debug)]
 pub(super) struct ThreadedSession {
     pub(super) session: Arc<SessionInfo>,
-    /// The lines that lead to it.
+    /// The tree lines in front of it.
     pub(super) branch: String,
 }
 
 impl ThreadedSession {
-    /// Returns a session that stands by itself.
+    /// Returns a session without tree lines.
     pub(super) fn alone(session: Arc<SessionInfo>) -> Self {
         Self {
             session,
@@ -27,7 +27,7 @@ impl ThreadedSession {
     }
 }
 
-/// Orders sessions by threads.
+/// Orders sessions by thread.
 pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<ThreadedSession> {
     let by_path: HashMap<&Path, usize> = sessions
         .iter()
@@ -55,10 +55,10 @@ pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<ThreadedSession> {
     };
     most_recent_first(&mut roots);
     children.iter_mut().for_each(most_recent_first);
-    place(&roots, &children, sessions)
+    flatten(&roots, &children, sessions)
 }
 
-/// Returns every session that a root leads to, parents before children.
+/// Returns every session reachable from a root, parents before children.
 fn preorder(roots: &[usize], children: &[Vec<usize>], count: usize) -> Vec<usize> {
     let mut order = Vec::with_capacity(count);
     let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
@@ -85,7 +85,7 @@ fn latest_activity(
     latest
 }
 
-fn place(
+fn flatten(
     roots: &[usize],
     children: &[Vec<usize>],
     sessions: &[Arc<SessionInfo>],
@@ -93,7 +93,7 @@ fn place(
     struct ThreadNode {
         index: usize,
         depth: usize,
-        /// What stands before the branches of its children.
+        /// Prefix for the tree lines of its children.
         lead: String,
         branch: String,
     }
@@ -134,9 +134,9 @@ fn place(
             });
         }
     }
-    // Files that name each other as their origin have no root; they must show nevertheless.
-    let lost = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
-    placed.extend(lost.map(|(session, _)| ThreadedSession::alone(Arc::clone(session))));
+    // Files that name each other as their origin have no root; they must be listed nevertheless.
+    let unreachable = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
+    placed.extend(unreachable.map(|(session, _)| ThreadedSession::alone(Arc::clone(session))));
     placed
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_stands_below_its_origin_and_lifts_its_thread() {
+    fn a_fork_is_below_its_origin_and_moves_its_thread_up() {
         let sessions = [
             session("old", None, 1),
             session("new", None, 5),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_endless_chains_do_no_harm() {
+    fn cycles_and_long_chains_are_handled() {
         let circle = [session("a", Some("b"), 1), session("b", Some("a"), 2)];
         assert_eq!(shown(&circle), ["a", "b"]);
         assert_eq!(shown(&[session("self", Some("self"), 1)]), ["self"]);

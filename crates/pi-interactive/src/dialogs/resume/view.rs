@@ -1,4 +1,4 @@
-//! How the list of sessions looks.
+//! Rendering of the session picker.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use crate::intent::SessionScope;
 use crate::keys;
 
 const MAX_ROWS: usize = 10;
-/// A title is never cut shorter than this to make room for a path.
+/// A title is not truncated below this width to make room for a path.
 const MIN_TITLE_WIDTH: usize = 10;
 
 impl ResumeDialog {
     pub(super) fn paint_head(&self, canvas: &mut DialogCanvas) {
         let title = match self.scope {
-            SessionScope::Project => "Sessions of this folder",
-            SessionScope::All => "Sessions of all folders",
+            SessionScope::Project => "Sessions in this directory",
+            SessionScope::All => "All sessions",
         };
         let listing = self.listing();
-        let mut state = format!("order: {}", self.order.name());
+        let mut state = format!("Sort: {}", self.order.name());
         if self.named_only {
             state.push_str(" · named only");
         }
         if !listing.finished {
             let progress = match listing.total {
                 0 => "looking…".to_owned(),
-                total => format!("looking… {}/{total}", listing.loaded),
+                total => format!("loading {}/{total}", listing.loaded),
             };
             state = format!("{progress} · {state}");
         }
@@ -45,7 +45,7 @@ impl ResumeDialog {
         }
         if let ResumeMode::Deleting(path) = &self.mode {
             let title = self.title_of(path);
-            let question = format!("Delete “{title}” for good?");
+            let question = format!("Delete “{title}” permanently?");
             canvas.text(RowPriority::Focus, ColorToken::Error, &question);
             canvas.hints(&[
                 Hint::key(action::SELECT_CONFIRM, "delete"),
@@ -69,8 +69,8 @@ impl ResumeDialog {
         if self.shown.is_empty() {
             let text = match (self.listing().finished, self.search.value().is_empty()) {
                 (false, _) => "",
-                (true, false) => "No session matches.",
-                (true, true) if self.named_only => "No session here has a name.",
+                (true, false) => "No matching sessions.",
+                (true, true) if self.named_only => "No named sessions.",
                 (true, true) => "No sessions yet.",
             };
             canvas.text(
@@ -167,7 +167,7 @@ impl ResumeDialog {
         };
         vec![
             Hint::key(action::SELECT_CONFIRM, "open"),
-            Hint::key(action::INPUT_TAB, "this folder or all"),
+            Hint::key(action::INPUT_TAB, "this directory/all"),
             Hint::key(keys::SESSION_TOGGLE_SORT, "order"),
             Hint::key(keys::SESSION_TOGGLE_NAMED_FILTER, "named"),
             Hint::key(keys::SESSION_TOGGLE_PATH, paths),

@@ -27,7 +27,7 @@ fn scoped(models: &[Arc<Model>]) -> Vec<ScopedModel> {
 }
 
 #[test]
-fn switching_one_off_counts_at_once_and_is_not_saved() {
+fn disabling_a_model_applies_at_once_without_saving() {
     let mut tester = tester(None);
     insta::assert_snapshot!(tester.screen());
     tester.press("enter");
@@ -42,7 +42,7 @@ fn switching_one_off_counts_at_once_and_is_not_saved() {
 }
 
 #[test]
-fn switching_the_last_one_on_means_all_again() {
+fn enabling_the_last_model_means_all() {
     let mut tester = tester(None);
     tester.press("enter up enter");
     assert_eq!(tester.intents().pop(), Some(Intent::SetScope(None)));
@@ -65,16 +65,16 @@ fn the_order_changes_and_is_saved() {
             Intent::SaveScope(Some(vec!["mock/gamma".to_owned(), "acme/beta".to_owned()]))
         ]
     );
-    assert!(!tester.screen().contains("Not saved yet."));
+    assert!(!tester.screen().contains("Unsaved changes."));
 }
 
 #[test]
-fn what_is_not_available_stays_when_saved() {
+fn unavailable_models_are_kept_when_saving() {
     let mut tester = tester(Some(vec![
         EnabledModel::missing("gone/model".to_owned()),
         EnabledModel::available(model("acme", "beta"), Some(pi_ai::ThinkingLevel::High)),
     ]));
-    assert!(tester.screen().contains("gone/model [not available now]"));
+    assert!(tester.screen().contains("gone/model [unavailable]"));
     tester.press("ctrl+s");
     assert_eq!(
         tester.intents(),
@@ -86,7 +86,7 @@ fn what_is_not_available_stays_when_saved() {
 }
 
 #[test]
-fn a_provider_goes_on_and_off_as_a_whole() {
+fn a_provider_is_toggled_completely() {
     let mut tester = tester(None);
     tester.press("ctrl+p");
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_provider_goes_on_and_off_as_a_whole() {
 }
 
 #[test]
-fn all_and_none_are_about_what_was_searched_for() {
+fn bulk_actions_apply_to_search_results() {
     let mut tester = tester(None);
     tester.press("'beta ctrl+x");
     assert_eq!(
@@ -115,7 +115,7 @@ fn all_and_none_are_about_what_was_searched_for() {
 }
 
 #[test]
-fn news_replace_the_models() {
+fn updates_replace_the_models() {
     let mut tester = tester(Some(vec![EnabledModel::missing("new/one".to_owned())]));
     tester.on_update(DialogUpdate::Models(vec![model("new", "one")]));
     assert!(tester.screen().contains("✓ one [new]"));
@@ -133,7 +133,7 @@ fn any_name_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || ScopedModelsDialog::open(ui.clone(), models(), None));
 }

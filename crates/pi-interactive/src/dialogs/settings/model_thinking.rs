@@ -1,4 +1,4 @@
-//! Thinking levels that single models begin with: first the model, then the level.
+//! Default thinking levels for individual models: select a model, then a level.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,21 +16,20 @@ use super::super::hint::Hint;
 use super::super::intent_sink::IntentSink;
 use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::super::plain_text::one_line;
-use super::super::thinking::meaning;
+use super::super::thinking::level_description;
 use super::SettingsDialogOptions;
 use crate::intent::{Intent, SettingChange};
 
 const MAX_ROWS: usize = 10;
 
-/// What a level is chosen for.
 #[derive(Clone, Debug)]
 enum ThinkingTarget {
-    /// Models without a level of their own.
+    /// Models without their own level.
     Others,
     Model(Arc<Model>),
 }
 
-/// The levels offered for a subject; `None` takes a model's own level away.
+/// The levels offered for a target; `None` removes a model's own level.
 #[derive(Debug)]
 struct LevelPicker {
     subject: ThinkingTarget,
@@ -38,7 +37,6 @@ struct LevelPicker {
     picker: Picker,
 }
 
-/// The menu of thinking levels by model.
 pub(super) struct ModelThinking {
     default: ThinkingLevel,
     own: BTreeMap<String, ThinkingLevel>,
@@ -146,7 +144,7 @@ impl ModelThinking {
         sink.send(Intent::ChangeSetting(change));
     }
 
-    fn settle(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.levels.is_some()) {
             (PickerEvent::Moved, _) => {}
             (PickerEvent::Confirmed, false) => self.open_levels(),
@@ -161,7 +159,7 @@ impl ModelThinking {
         now: Option<ThinkingLevel>,
         canvas: &mut DialogCanvas,
     ) {
-        canvas.title(&format!("Thinking of {}", levels.subject.name()));
+        canvas.title(&format!("Thinking level for {}", levels.subject.name()));
         canvas.blank();
         let visible = levels
             .picker
@@ -172,10 +170,11 @@ impl ModelThinking {
                 Some(level) => {
                     let mark = if Some(level) == now { "✓ " } else { "  " };
                     let label = format!("{mark}{:<9}", level.as_str());
-                    let note = canvas.paint(ColorToken::Muted, &format!(" {}", meaning(level)));
+                    let note =
+                        canvas.paint(ColorToken::Muted, &format!(" {}", level_description(level)));
                     canvas.choice(index, selected, &label, &note);
                 }
-                None => canvas.choice(index, selected, "  no level of its own", ""),
+                None => canvas.choice(index, selected, "  use default", ""),
             }
         }
         canvas.blank();
@@ -186,8 +185,8 @@ impl ModelThinking {
     }
 
     fn paint_subjects(&mut self, canvas: &mut DialogCanvas) {
-        canvas.title("Thinking by model");
-        let text = "The level a model begins a session with.";
+        canvas.title("Thinking level per model");
+        let text = "The thinking level new sessions start with.";
         canvas.text(RowPriority::Help, ColorToken::Muted, text);
         canvas.blank();
         canvas.field(&mut self.search);
@@ -196,7 +195,7 @@ impl ModelThinking {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  No model matches.",
+                "  No matching models.",
             );
         }
         let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
@@ -261,7 +260,7 @@ impl DialogBody for ModelThinking {
             None => &mut self.picker,
         };
         if let Some(picked) = picker.key(event, context) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         if self.levels.is_some() {
@@ -284,7 +283,7 @@ impl DialogBody for ModelThinking {
             None => &mut self.picker,
         };
         if let Some(picked) = picker.mouse(event, hit) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return true;
         }
         self.levels.is_none() && point_at_field(&mut self.search, event, hit, context)

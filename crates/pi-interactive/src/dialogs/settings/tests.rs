@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialogs::testing::{DialogTester, fits_every_size, model, survives_random_input};
 
-/// The ids of the reference's settings menu, images included.
+/// The setting IDs of the reference's menu, including images.
 const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-timeout \
     cache-warming-mode hide-thinking mermaid-rendering cache-miss-notices collapse-changelog \
     quiet-startup install-telemetry default-project-trust double-escape-action tree-filter-mode \
@@ -35,7 +35,7 @@ fn tester() -> DialogTester<DialogFrame<SettingsDialog>> {
 }
 
 #[test]
-fn every_setting_of_the_menu_is_there_once() {
+fn every_setting_is_listed_once() {
     let ui = UiTheme::for_tests();
     ui.update(|ctx| {
         ctx.capabilities.images = Some(pi_tui::ImageProtocol::Kitty);
@@ -53,7 +53,7 @@ fn every_setting_of_the_menu_is_there_once() {
 }
 
 #[test]
-fn the_list_shows_values_and_explains_the_selected_one() {
+fn the_list_shows_values_and_a_description() {
     insta::assert_snapshot!(tester().screen());
 }
 
@@ -93,11 +93,11 @@ fn every_value_of_every_setting_can_be_reached() {
 }
 
 #[test]
-fn a_search_finds_a_setting_and_may_hold_spaces() {
+fn a_search_may_contain_spaces() {
     let mut tester = tester();
-    tester.type_text("escape twice");
+    tester.type_text("escape action");
     let screen = tester.screen();
-    assert!(screen.contains("→ Escape twice"), "{screen}");
+    assert!(screen.contains("→ Double-Escape action"), "{screen}");
     tester.press("enter");
     assert_eq!(
         tester.intents(),
@@ -108,7 +108,7 @@ fn a_search_finds_a_setting_and_may_hold_spaces() {
 }
 
 #[test]
-fn a_value_of_ones_own_shows() {
+fn custom_values_are_shown() {
     let mut choices = choices();
     let settings = Arc::make_mut(&mut choices.settings);
     settings.http_idle_timeout_ms = Some(45_000);
@@ -116,11 +116,11 @@ fn a_value_of_ones_own_shows() {
     let ui = UiTheme::for_tests();
     let mut tester = DialogTester::new(&ui, SettingsDialog::open(ui.clone(), choices));
     tester.type_text("silence");
-    assert!(tester.screen().contains("45 s"));
+    assert!(tester.screen().contains("45s"));
 }
 
 #[test]
-fn the_theme_menu_previews_and_is_kept() {
+fn the_theme_menu_previews_and_saves() {
     let mut tester = tester();
     tester.press("'theme enter");
     insta::assert_snapshot!(tester.screen());
@@ -152,9 +152,9 @@ fn leaving_the_theme_menu_ends_the_preview_and_stays_in_the_list() {
 }
 
 #[test]
-fn a_model_gets_a_level_of_its_own_and_loses_it() {
+fn a_model_level_is_set_and_removed() {
     let mut tester = tester();
-    tester.type_text("by model");
+    tester.type_text("per model");
     tester.press("enter");
     insta::assert_snapshot!(tester.screen());
     tester.press("down enter");
@@ -177,7 +177,7 @@ fn a_model_gets_a_level_of_its_own_and_loses_it() {
     tester.press("enter up enter");
     assert_eq!(tester.intents(), [change(None)]);
     tester.press("escape");
-    assert!(tester.screen().contains("Thinking by model"));
+    assert!(tester.screen().contains("Thinking level per model"));
     tester.press("escape");
     assert!(tester.is_done());
 }
@@ -185,7 +185,7 @@ fn a_model_gets_a_level_of_its_own_and_loses_it() {
 #[test]
 fn the_level_of_all_others_is_the_default() {
     let mut tester = tester();
-    tester.type_text("by model");
+    tester.type_text("per model");
     tester.press("enter enter up up enter");
     let intents = tester.intents();
     assert!(
@@ -200,7 +200,7 @@ fn the_level_of_all_others_is_the_default() {
 #[test]
 fn a_click_changes_a_setting() {
     let mut tester = tester();
-    tester.click("Send no images");
+    tester.click("Block images");
     assert_eq!(
         tester.intents(),
         [Intent::ChangeSetting(SettingChange::BlockImages(true))]
@@ -214,12 +214,12 @@ fn a_tiny_terminal_shows_the_selected_setting() {
     let mut tester = DialogTester::sized(&ui, dialog, 20, 8);
     tester.press("down down");
     let screen = tester.screen();
-    assert!(screen.contains("→ Send no …  false"), "{screen}");
+    assert!(screen.contains("→ Block im…  false"), "{screen}");
     fits_every_size(SettingsDialog::open(UiTheme::for_tests(), choices()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || SettingsDialog::open(ui.clone(), choices()));
 }

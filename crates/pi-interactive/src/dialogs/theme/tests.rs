@@ -25,21 +25,21 @@ fn preview(theme: &str) -> Intent {
     Intent::PreviewTheme(theme.to_owned())
 }
 
-fn keep(theme: &str) -> Intent {
+fn save(theme: &str) -> Intent {
     Intent::ChangeSetting(SettingChange::Theme(theme.to_owned()))
 }
 
 #[test]
-fn the_theme_in_use_is_selected_and_moving_shows_others() {
+fn the_current_theme_is_selected_and_moving_previews() {
     let mut tester = tester("light");
     insta::assert_snapshot!(tester.screen());
     tester.press("down enter");
-    assert_eq!(tester.intents(), [preview("sepia"), keep("sepia")]);
+    assert_eq!(tester.intents(), [preview("sepia"), save("sepia")]);
     assert!(tester.is_done());
 }
 
 #[test]
-fn following_the_terminal_takes_two_themes() {
+fn following_the_terminal_uses_two_themes() {
     let mut tester = tester("dark");
     tester.press("up enter");
     assert_eq!(
@@ -50,11 +50,11 @@ fn following_the_terminal_takes_two_themes() {
     tester.press("enter down enter");
     assert_eq!(tester.intents(), [preview("sepia"), preview("sepia/dark")]);
     tester.press("down down enter");
-    assert_eq!(tester.intents(), [keep("sepia/dark")]);
+    assert_eq!(tester.intents(), [save("sepia/dark")]);
 }
 
 #[test]
-fn a_pair_opens_as_a_pair_and_can_become_one() {
+fn a_pair_can_become_a_single_theme() {
     let mut tester = tester("light/dark");
     assert!(tester.screen().contains("light: light"));
     tester.press("up enter");
@@ -64,7 +64,7 @@ fn a_pair_opens_as_a_pair_and_can_become_one() {
 }
 
 #[test]
-fn leaving_one_of_the_two_goes_back_to_both() {
+fn leaving_one_theme_returns_to_the_pair() {
     let mut tester = tester("light/dark");
     tester.press("down enter down escape");
     assert_eq!(tester.intents(), [preview("light"), preview("light/dark")]);
@@ -82,7 +82,7 @@ fn names_of_themes_fit_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         DialogFrame::new(ui.clone(), ThemeDialog::new(choices("light/dark")))

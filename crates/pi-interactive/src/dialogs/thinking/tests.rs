@@ -15,7 +15,7 @@ fn tester() -> DialogTester<DialogFrame<ThinkingDialog>> {
 }
 
 #[test]
-fn the_level_in_use_is_selected() {
+fn the_current_level_is_selected() {
     let mut tester = tester();
     insta::assert_snapshot!(tester.screen());
     tester.press("enter");
@@ -26,7 +26,7 @@ fn the_level_in_use_is_selected() {
 }
 
 #[test]
-fn a_level_is_found_by_its_name_and_kept() {
+fn a_level_is_found_by_name_and_saved() {
     let mut tester = tester();
     tester.press("'min ctrl+s");
     assert_eq!(
@@ -37,19 +37,19 @@ fn a_level_is_found_by_its_name_and_kept() {
 }
 
 #[test]
-fn the_selection_goes_round() {
+fn the_selection_wraps() {
     let mut tester = tester();
     tester.press("down down enter");
     assert_eq!(tester.intents(), [Intent::SetThinking(ThinkingLevel::Off)]);
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     fits_every_size(open(&UiTheme::for_tests()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || open(&ui));
 }

@@ -1,4 +1,4 @@
-//! What one line of the tree says about an entry.
+//! One-line summaries of session entries.
 
 use pi_ai::{AgentMessage, AssistantBlock, StopReason, ToolCall, join_text};
 use pi_session::{Entry, EntryBody};
@@ -7,52 +7,52 @@ use serde_json::Value;
 
 use super::super::plain_text::one_line;
 
-/// Characters of a text that a line shows and a search sees.
+/// Maximum characters of a text shown and searched.
 const MAX_TEXT_CHARS: usize = 200;
-/// Characters of a command or of arguments that a line shows.
+/// Maximum characters shown of a command or of arguments.
 const MAX_COMMAND_CHARS: usize = 50;
 
-/// A line about an entry.
+/// A one-line summary of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EntrySummary {
-    /// Who speaks, or what it is.
-    pub(super) speaker: (ColorToken, String),
+    /// The role or kind of the entry, with its color.
+    pub(super) prefix: (ColorToken, String),
     pub(super) text: String,
-    /// The color of what is said, unless it is plain text.
-    pub(super) tone: Option<ColorToken>,
-    /// Whether it only asks for tools, so that their results tell more.
-    pub(super) is_silent: bool,
+    /// The color of the text; `None` for the default.
+    pub(super) color: Option<ColorToken>,
+    /// Whether the entry only calls tools, whose results are more informative.
+    pub(super) only_calls_tools: bool,
 }
 
-/// Stands for an entry that cannot be read.
+/// Shown for an entry that cannot be read.
 pub(super) static UNREADABLE: EntrySummary = EntrySummary {
-    speaker: (ColorToken::Error, String::new()),
+    prefix: (ColorToken::Error, String::new()),
     text: String::new(),
-    tone: None,
-    is_silent: false,
+    color: None,
+    only_calls_tools: false,
 };
 
 impl EntrySummary {
-    fn says(token: ColorToken, speaker: &str, text: &str) -> Self {
+    fn with_prefix(token: ColorToken, prefix: &str, text: &str) -> Self {
         Self {
-            speaker: (token, speaker.to_owned()),
+            prefix: (token, prefix.to_owned()),
             text: cut(text, MAX_TEXT_CHARS),
-            tone: None,
-            is_silent: false,
+            color: None,
+            only_calls_tools: false,
         }
     }
 
     fn note(token: ColorToken, text: &str) -> Self {
-        Self::says(token, &one_line(text), "")
+        Self::with_prefix(token, &one_line(text), "")
     }
 
-    /// Returns the line as lower-case text to search in.
+    /// Returns the lower-case text for searching.
     pub(super) fn search_text(&self) -> String {
-        format!("{}{}", self.speaker.1, self.text).to_lowercase()
+        format!("{}{}", self.prefix.1, self.text).to_lowercase()
     }
 }
 
-/// Returns the line about an entry; `call` finds the call that a tool's result answers.
+/// Summarizes an entry; `call` finds the tool call of a result.
 pub(super) fn summary_of(
     entry: &Entry,
     call: impl FnOnce(&str) -> Option<ToolCall>,
@@ -71,13 +71,13 @@ pub(super) fn summary_of(
             EntrySummary::note(BorderAccent, &format!("[compaction: {thousands}k tokens]"))
         }
         EntryBody::BranchSummary(summary) => {
-            EntrySummary::says(Warning, "[branch summary] ", &summary.summary)
+            EntrySummary::with_prefix(Warning, "[branch summary] ", &summary.summary)
         }
         EntryBody::ContextEdit(edit) => {
             let what = if edit.replacement.is_some() {
                 "replaced"
             } else {
-                "left out"
+                "excluded"
             };
             EntrySummary::note(Dim, &format!("[context: {} {what}]", edit.target_id))
         }
@@ -85,8 +85,8 @@ pub(super) fn summary_of(
             EntrySummary::note(Dim, &format!("[custom: {}]", custom.custom_type))
         }
         EntryBody::CustomMessage(custom) => {
-            let speaker = format!("[{}] ", one_line(&custom.custom_type));
-            EntrySummary::says(CustomMessageLabel, &speaker, &custom.content.joined_text())
+            let prefix = format!("[{}] ", one_line(&custom.custom_type));
+            EntrySummary::with_prefix(CustomMessageLabel, &prefix, &custom.content.joined_text())
         }
         EntryBody::Label(label) => {
             let label = label.label.as_deref().unwrap_or("removed");
@@ -109,18 +109,19 @@ fn message_brief(
     match message {
         AgentMessage::User(user) => {
             let text = user.content.joined_text();
-            let mut summary_of = EntrySummary::says(Accent, "user: ", &text);
+            let mut summary_of = EntrySummary::with_prefix(Accent, "user: ", &text);
             if summary_of.text.is_empty() {
-                (summary_of.text, summary_of.tone) = ("(no text)".to_owned(), Some(Muted));
+                (summary_of.text, summary_of.color) = ("(no text)".to_owned(), Some(Muted));
             }
             summary_of
         }
         AgentMessage::Assistant(assistant) => {
-            let mut summary_of = EntrySummary::says(Success, "assistant: ", &assistant.text());
+            let mut summary_of =
+                EntrySummary::with_prefix(Success, "assistant: ", &assistant.text());
             if !summary_of.text.is_empty() {
                 return summary_of;
             }
-            let (text, tone) = match (assistant.stop_reason, &assistant.error_message) {
+            let (text, color) = match (assistant.stop_reason, &assistant.error_message) {
                 (StopReason::Aborted, _) => ("(stopped)".to_owned(), Muted),
                 (_, Some(error)) => (one_line(error), Error),
                 (StopReason::Error, None) => ("(failed)".to_owned(), Error),
@@ -130,20 +131,22 @@ fn message_brief(
                 assistant.stop_reason,
                 StopReason::Stop | StopReason::ToolUse
             );
-            summary_of.is_silent = ended_well;
-            (summary_of.text, summary_of.tone) = (text, Some(tone));
+            summary_of.only_calls_tools = ended_well;
+            (summary_of.text, summary_of.color) = (text, Some(color));
             summary_of
         }
         AgentMessage::ToolResult(result) => match call(&result.tool_call_id) {
             Some(call) => EntrySummary::note(Muted, &call_line(&call)),
             None => EntrySummary::note(Muted, &format!("[{}]", result.tool_name)),
         },
-        AgentMessage::BashExecution(bash) => EntrySummary::says(Dim, "[bash] ", &bash.command),
+        AgentMessage::BashExecution(bash) => {
+            EntrySummary::with_prefix(Dim, "[bash] ", &bash.command)
+        }
         AgentMessage::Custom(custom) => {
-            let speaker = format!("[{}] ", one_line(&custom.custom_type));
-            EntrySummary::says(
+            let prefix = format!("[{}] ", one_line(&custom.custom_type));
+            EntrySummary::with_prefix(
                 ColorToken::CustomMessageLabel,
-                &speaker,
+                &prefix,
                 &custom.content.joined_text(),
             )
         }
@@ -152,7 +155,7 @@ fn message_brief(
     }
 }
 
-/// Returns a call of a tool as a line: what it read, ran or looked for.
+/// Summarizes a tool call in one line.
 fn call_line(call: &ToolCall) -> String {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let number = |name: &str| call.arguments.get(name).and_then(Value::as_u64);
@@ -197,7 +200,7 @@ fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// Returns the call with an id, if the entry made it.
+/// Returns the tool call with this ID, if the entry contains it.
 pub(super) fn call_of(entry: &Entry, id: &str) -> Option<ToolCall> {
     let EntryBody::Message(AgentMessage::Assistant(assistant)) = &entry.body else {
         return None;
@@ -208,7 +211,7 @@ pub(super) fn call_of(entry: &Entry, id: &str) -> Option<ToolCall> {
     })
 }
 
-/// Returns what copying an entry copies; nothing if it says nothing.
+/// Returns the text that copying an entry copies, if it has any.
 pub(super) fn copy_text(entry: &Entry) -> Option<String> {
     let text = match &entry.body {
         EntryBody::Message(AgentMessage::User(user)) => user.content.joined_text(),

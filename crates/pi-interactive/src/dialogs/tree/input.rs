@@ -1,4 +1,4 @@
-//! Keys of the tree: what they move, show and ask for.
+//! Keyboard input of the session tree.
 
 use pi_config::TreeFilterMode;
 use pi_tui::{Component, InputContext, InputEvent, InputOutcome, action};
@@ -10,7 +10,7 @@ use super::{FILTERS, TreeDialog, TreeMode};
 use crate::keys;
 
 impl TreeDialog {
-    /// Handles an event while something is asked; returns whether it is.
+    /// Handles an event while a question or field is open; returns whether one is.
     pub(super) fn handle_mode(
         &mut self,
         event: &InputEvent,
@@ -40,11 +40,11 @@ impl TreeDialog {
                 return true;
             }
         }
-        self.settle_answers(&mut inner, sink);
+        self.handle_answers(&mut inner, sink);
         true
     }
 
-    /// Handles the keys of the tree itself; returns whether it was one of them.
+    /// Handles the keys of the tree; returns whether one was pressed.
     pub(super) fn handle_tree(
         &mut self,
         event: &InputEvent,
@@ -80,7 +80,7 @@ impl TreeDialog {
         } else if means(keys::TREE_FILTER_CYCLE_FORWARD) {
             self.cycle(1);
         } else if means(keys::TREE_EDIT_LABEL) {
-            self.start_naming();
+            self.start_labeling();
         } else if means(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
             self.show_label_times = !self.show_label_times;
         } else {
@@ -89,7 +89,7 @@ impl TreeDialog {
         true
     }
 
-    /// Handles typing, which searches.
+    /// Handles typed text, which searches.
     pub(super) fn handle_typing(
         &mut self,
         event: &InputEvent,

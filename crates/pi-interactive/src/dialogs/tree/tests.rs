@@ -9,7 +9,7 @@ use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_r
 
 const NOW: i64 = 1_772_700_000_000;
 
-/// A tree of entries: id, parent, and the entry's own fields.
+/// A tree of entries: ID, parent, and the entry's fields.
 struct TestTree {
     entries: Vec<Entry>,
 }
@@ -45,7 +45,7 @@ impl TestTree {
         )
     }
 
-    fn says(self, id: &str, parent: &str, text: &str) -> Self {
+    fn assistant_text(self, id: &str, parent: &str, text: &str) -> Self {
         self.assistant(id, parent, &json!([{"type": "text", "text": text}]))
     }
 
@@ -112,13 +112,13 @@ impl TestTree {
 fn test_tree() -> TestTree {
     TestTree::new()
         .user("1", None, "plan a garden")
-        .says("2", "1", "Shall it have dahlias?")
+        .assistant_text("2", "1", "Shall it have dahlias?")
         .user("3", Some("2"), "yes, dahlias")
-        .says("4", "3", "Dahlias planned.")
+        .assistant_text("4", "3", "Dahlias planned.")
         .user("5", Some("4"), "and a pond")
-        .says("6", "5", "A pond it gets.")
+        .assistant_text("6", "5", "A pond it gets.")
         .user("7", Some("2"), "no,\tlupins")
-        .says("8", "7", "Lupins planned.")
+        .assistant_text("8", "7", "Lupins planned.")
         .user("9", Some("8"), "how many lupins")
         .assistant(
             "10",
@@ -132,7 +132,7 @@ fn test_tree() -> TestTree {
             &json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "call-1",
                    "toolName": "read", "content": [{"type": "text", "text": "12"}], "timestamp": 0}}),
         )
-        .says("12", "11", "Twelve lupins.")
+        .assistant_text("12", "11", "Twelve lupins.")
         .add(
             "13",
             Some("12"),
@@ -146,12 +146,12 @@ fn tester() -> DialogTester<DialogFrame<TreeDialog>> {
 }
 
 #[test]
-fn the_branch_one_is_on_comes_first() {
+fn the_current_branch_comes_first() {
     insta::assert_snapshot!(tester().screen());
 }
 
 #[test]
-fn filters_show_other_parts() {
+fn filters_change_visible_entries() {
     let mut tester = tester();
     let count = |tester: &mut DialogTester<DialogFrame<TreeDialog>>| {
         let screen = tester.screen();
@@ -162,13 +162,13 @@ fn filters_show_other_parts() {
     };
     assert_eq!(count(&mut tester), "7/11");
     tester.press("ctrl+t");
-    assert_eq!(count(&mut tester), "6/10 · without tools");
+    assert_eq!(count(&mut tester), "6/10 · no tools");
     tester.press("ctrl+t ctrl+u");
-    assert_eq!(count(&mut tester), "3/5 · your messages");
+    assert_eq!(count(&mut tester), "3/5 · user messages");
     tester.press("ctrl+l");
     assert_eq!(count(&mut tester), "1/1 · labeled");
     tester.press("ctrl+a");
-    assert_eq!(count(&mut tester), "3/12 · everything");
+    assert_eq!(count(&mut tester), "3/12 · all");
     tester.press("ctrl+o");
     assert_eq!(count(&mut tester), "3/11");
     tester.press("shift+ctrl+o shift+ctrl+o");
@@ -178,7 +178,7 @@ fn filters_show_other_parts() {
 }
 
 #[test]
-fn typing_searches_and_escape_ends_the_search_first() {
+fn typing_searches_and_escape_clears_the_search_first() {
     let mut tester = tester();
     tester.press("'pond");
     insta::assert_snapshot!(tester.screen());
@@ -190,7 +190,7 @@ fn typing_searches_and_escape_ends_the_search_first() {
 }
 
 #[test]
-fn branches_fold_and_are_jumped_to() {
+fn branches_fold_and_can_be_jumped_to() {
     let mut tester = tester();
     tester.press("ctrl+left");
     assert!(
@@ -211,7 +211,7 @@ fn branches_fold_and_are_jumped_to() {
 }
 
 #[test]
-fn going_elsewhere_asks_about_a_summary() {
+fn navigating_asks_about_a_summary() {
     let mut tester = tester();
     tester.press("up up enter");
     insta::assert_snapshot!(tester.screen());
@@ -232,13 +232,13 @@ fn going_elsewhere_asks_about_a_summary() {
 fn a_summary_can_have_instructions() {
     let mut tester = tester();
     tester.press("up up enter down down enter");
+    assert!(tester.screen().contains("Instructions for the summary"));
+    tester.press("escape");
     assert!(
         tester
             .screen()
-            .contains("What shall the summary pay attention to?")
+            .contains("Summarize the current branch before leaving it?")
     );
-    tester.press("escape");
-    assert!(tester.screen().contains("Summarize the branch you leave?"));
     tester.press("down down enter 'depths enter");
     assert_eq!(
         tester.intents(),
@@ -267,7 +267,7 @@ fn the_question_can_be_skipped() {
 }
 
 #[test]
-fn an_entry_is_labeled_and_the_label_taken_away() {
+fn a_label_is_set_and_removed() {
     let mut tester = tester();
     tester.press("shift+l 'here enter shift+t");
     assert_eq!(
@@ -289,7 +289,7 @@ fn an_entry_is_labeled_and_the_label_taken_away() {
 }
 
 #[test]
-fn text_is_copied_whole() {
+fn the_full_text_is_copied() {
     let mut tester = tester();
     tester.press("ctrl+x");
     assert_eq!(
@@ -304,11 +304,15 @@ fn text_is_copied_whole() {
 fn a_click_chooses() {
     let mut tester = tester();
     tester.click("and a pond");
-    assert!(tester.screen().contains("Summarize the branch you leave?"));
+    assert!(
+        tester
+            .screen()
+            .contains("Summarize the current branch before leaving it?")
+    );
 }
 
 #[test]
-fn deep_branches_move_so_that_the_selected_one_can_be_read() {
+fn deep_branches_scroll_horizontally() {
     let mut test_tree = TestTree::new().user("0", None, "root");
     for level in 1..30 {
         let parent = (level - 1).to_string();
@@ -325,7 +329,7 @@ fn deep_branches_move_so_that_the_selected_one_can_be_read() {
 }
 
 #[test]
-fn a_long_conversation_stays_flat_and_quick() {
+fn a_long_conversation_stays_flat() {
     let mut test_tree = TestTree::new().user("0", None, "begin");
     for index in 1..3_000 {
         let parent = (index - 1).to_string();
@@ -340,10 +344,10 @@ fn a_long_conversation_stays_flat_and_quick() {
 }
 
 #[test]
-fn text_of_entries_cannot_write_on_the_screen() {
+fn entry_text_is_sanitized() {
     let test_tree = TestTree::new()
         .user("1", None, HOSTILE)
-        .says("2", "1", HOSTILE)
+        .assistant_text("2", "1", HOSTILE)
         .add(
             "3",
             Some("2"),
@@ -355,7 +359,7 @@ fn text_of_entries_cannot_write_on_the_screen() {
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     fits_every_size(TreeDialog::open(
         UiTheme::for_tests(),
         test_tree().choices("12"),
@@ -367,7 +371,7 @@ fn it_fits_any_terminal() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         TreeDialog::open(ui.clone(), test_tree().choices("12"))

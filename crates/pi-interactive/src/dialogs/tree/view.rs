@@ -1,4 +1,4 @@
-//! How the tree looks, and where its events go.
+//! Rendering and event routing of the session tree.
 
 use pi_config::TreeFilterMode;
 use pi_tui::{
@@ -17,14 +17,14 @@ use crate::dialogs::intent_sink::IntentSink;
 use crate::dialogs::plain_text::one_line;
 use crate::keys;
 
-/// The arrow before the selected row.
+/// Width of the arrow in front of the selected row.
 const ARROW: usize = 3;
 
-/// A row before it is moved to the left.
+/// A row before horizontal scrolling.
 struct TreeLine {
     index: usize,
     body: String,
-    /// The column the entry's own text begins at.
+    /// The column where the entry's text starts.
     anchor: usize,
 }
 
@@ -38,7 +38,7 @@ impl TreeDialog {
             canvas.text(
                 RowPriority::Content,
                 ColorToken::Muted,
-                "  Nothing to show.",
+                "  No matching entries.",
             );
         }
         let wanted = (canvas.height() * 3 / 5).max(5);
@@ -79,7 +79,7 @@ impl TreeDialog {
     fn paint_search(&self, canvas: &mut DialogCanvas) {
         let label = canvas.paint(ColorToken::Muted, "Search: ");
         let query = if self.query.is_empty() {
-            canvas.paint(ColorToken::Dim, "type to look for words")
+            canvas.paint(ColorToken::Dim, "type to search")
         } else {
             canvas.paint(ColorToken::Accent, &one_line(&self.query))
         };
@@ -124,7 +124,7 @@ impl TreeDialog {
         })
     }
 
-    /// Returns how far the rows move to the left, so that the selected one can be read.
+    /// Returns the horizontal scroll offset that makes the selected row readable.
     fn scroll(&self, drawn: &[TreeLine], room: usize) -> usize {
         let widest = drawn.iter().map(|row| visible_width(&row.body)).max();
         let furthest = widest.unwrap_or(0).saturating_sub(room);
@@ -144,22 +144,22 @@ impl TreeDialog {
         match (self.filter, self.show_label_times) {
             (TreeFilterMode::Default, false) => "",
             (TreeFilterMode::Default, true) => " · label times",
-            (TreeFilterMode::NoTools, _) => " · without tools",
-            (TreeFilterMode::UserOnly, _) => " · your messages",
+            (TreeFilterMode::NoTools, _) => " · no tools",
+            (TreeFilterMode::UserOnly, _) => " · user messages",
             (TreeFilterMode::LabeledOnly, _) => " · labeled",
-            (TreeFilterMode::All, _) => " · everything",
+            (TreeFilterMode::All, _) => " · all",
         }
     }
 }
 
 fn paint_summary(summary_of: &EntrySummary, selected: bool, canvas: &DialogCanvas) -> String {
-    let (token, speaker) = &summary_of.speaker;
-    let speaker = canvas.paint(*token, speaker);
-    let text = match summary_of.tone {
-        Some(tone) => canvas.paint(tone, &summary_of.text),
+    let (token, prefix) = &summary_of.prefix;
+    let prefix = canvas.paint(*token, prefix);
+    let text = match summary_of.color {
+        Some(color) => canvas.paint(color, &summary_of.text),
         None => summary_of.text.clone(),
     };
-    let line = format!("{speaker}{text}");
+    let line = format!("{prefix}{text}");
     if selected {
         pi_tui::Style::plain().bold().apply(&line)
     } else {
@@ -169,14 +169,14 @@ fn paint_summary(summary_of: &EntrySummary, selected: bool, canvas: &DialogCanva
 
 fn hints() -> Vec<Hint> {
     vec![
-        Hint::key(action::SELECT_CONFIRM, "go there"),
+        Hint::key(action::SELECT_CONFIRM, "navigate"),
         Hint::keys(
             &[action::EDITOR_CURSOR_LEFT, action::EDITOR_CURSOR_RIGHT],
             "page",
         ),
         Hint::keys(
             &[keys::TREE_FOLD_OR_UP, keys::TREE_UNFOLD_OR_DOWN],
-            "fold, branch",
+            "fold/branch",
         ),
         Hint::key(keys::MESSAGE_COPY, "copy"),
         Hint::key(keys::TREE_EDIT_LABEL, "label"),
@@ -204,8 +204,8 @@ impl DialogBody for TreeDialog {
             TreeMode::Instructions { editor, .. } => editor.paint(canvas),
             TreeMode::Naming { field, .. } => {
                 canvas.blank();
-                canvas.title("Label of this entry");
-                let text = "An empty label takes it away.";
+                canvas.title("Label entry");
+                let text = "Leave empty to remove the label.";
                 canvas.text(RowPriority::Help, ColorToken::Muted, text);
                 canvas.blank();
                 canvas.field(field);
@@ -229,7 +229,7 @@ impl DialogBody for TreeDialog {
         }
         self.message = None;
         if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, sink);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         if self.handle_tree(event, context, sink) {
@@ -252,14 +252,14 @@ impl DialogBody for TreeDialog {
                 let Some(picked) = self.picker.mouse(event, hit) else {
                     return false;
                 };
-                self.settle(picked, sink);
+                self.on_pick(picked, sink);
                 return true;
             }
             TreeMode::Naming { field, .. } => return point_at_field(field, event, hit, context),
             TreeMode::Summary { question, .. } => question.mouse(event, hit, context, &mut inner),
             TreeMode::Instructions { editor, .. } => editor.mouse(event, hit, context, &mut inner),
         };
-        self.settle_answers(&mut inner, sink);
+        self.handle_answers(&mut inner, sink);
         used
     }
 

@@ -28,7 +28,7 @@ fn ask() -> DialogTester<DialogFrame<TrustDialog>> {
 }
 
 #[test]
-fn the_question_says_what_trust_means() {
+fn the_question_explains_trust() {
     let mut tester = ask();
     insta::assert_snapshot!(tester.screen());
     tester.press("'j enter");
@@ -39,7 +39,7 @@ fn the_question_says_what_trust_means() {
 }
 
 #[test]
-fn who_does_not_decide_does_not_trust() {
+fn closing_does_not_trust() {
     for key in ["escape", "ctrl+c"] {
         let mut tester = ask();
         tester.press(key);
@@ -52,7 +52,7 @@ fn who_does_not_decide_does_not_trust() {
 fn a_saved_decision_is_marked_and_leaving_changes_nothing() {
     let ui = UiTheme::for_tests();
     let folder = "/home/user/garden";
-    let said = vec![
+    let state = vec![
         "Saved: trusted".to_owned(),
         "This session: trusted".to_owned(),
     ];
@@ -60,7 +60,7 @@ fn a_saved_decision_is_marked_and_leaving_changes_nothing() {
         ui.clone(),
         PathBuf::from(folder),
         choices(folder),
-        said,
+        state,
         Some(3),
     );
     let mut tester = DialogTester::new(&ui, dialog);
@@ -71,7 +71,7 @@ fn a_saved_decision_is_marked_and_leaving_changes_nothing() {
 }
 
 #[test]
-fn a_folder_cannot_write_on_the_screen() {
+fn directory_names_are_sanitized() {
     let ui = UiTheme::for_tests();
     let folder = format!("/tmp/{HOSTILE}/x");
     let dialog = || TrustDialog::ask(ui.clone(), PathBuf::from(&folder), choices(&folder));
@@ -80,7 +80,7 @@ fn a_folder_cannot_write_on_the_screen() {
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
+fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         let folder = "/home/user/garden";
