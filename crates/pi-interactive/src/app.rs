@@ -65,7 +65,7 @@ type AnswerHandler = Box<dyn FnOnce(&mut App, QuestionAnswer) + Send>;
 pub(crate) type AppCallback = Box<dyn FnOnce(&mut App) + Send>;
 
 /// Maximum number of session events handled in a row before input is polled again.
-const BURST: usize = 256;
+const MAX_EVENT_BURST: usize = 256;
 
 /// Runs longer than this send a notification when they end.
 const LONG_RUN: Duration = Duration::from_secs(30);
@@ -77,7 +77,7 @@ pub(crate) struct App {
     pub(crate) themes: ThemeSelector,
     pub(crate) runtime: SessionRuntime,
     pub(crate) session: AgentSession,
-    link: SessionEvents,
+    session_events: SessionEvents,
     sessions: watch::Receiver<AgentSession>,
     pub(crate) transcript: Transcript,
     tasks: JoinSet<AppCallback>,
@@ -102,7 +102,7 @@ pub(crate) struct App {
     /// Messages typed during a compaction, sent when it finishes.
     queued_during_compaction: Vec<(String, Delivery)>,
     /// Whether the usage of the session has been counted once; from then on the session keeps count.
-    counted: bool,
+    usage_counted: bool,
     /// Whether a thread is counting.
     counting: bool,
     has_multiple_providers: bool,
@@ -118,21 +118,21 @@ pub(crate) struct App {
     /// Runs the work that extension components receive.
     component_tasks: JoinSet<()>,
     /// When the current run started.
-    run_began: Option<Instant>,
+    run_started: Option<Instant>,
     /// Whether the full screen shows scrollback because the user scrolled up.
-    reading: bool,
+    in_scrollback: bool,
     /// A prompt that could not be sent because no model is configured; restored once one is.
     unsent_prompt: Option<String>,
     /// Whether another program has the terminal, such as an external editor.
     terminal_suspended: bool,
     suspending: bool,
-    leaving: Option<ExitReason>,
+    exit_reason: Option<ExitReason>,
 }
 
 /// Why the loop woke up.
 enum LoopEvent {
     Terminal(RunnerEvent),
-    Replaced,
+    SessionReplaced,
     Session(SessionUpdate),
     Done(Result<AppCallback, JoinError>),
     Posted(AppCallback),
@@ -157,7 +157,7 @@ impl App {
         let session = sessions.borrow_and_update().clone();
         let (handle, task_rx) = AppHandle::new();
         Self {
-            link: SessionEvents::subscribe(&session),
+            session_events: SessionEvents::subscribe(&session),
             transcript: Transcript::new(parts.ui.clone(), parts.options.extensions.clone()),
             bridge: parts.options.extensions.clone(),
             options: parts.options,
@@ -180,7 +180,7 @@ impl App {
             shell_running: false,
             next_shell: None,
             queued_during_compaction: Vec::new(),
-            counted: false,
+            usage_counted: false,
             counting: false,
             has_multiple_providers: false,
             subscription: false,
@@ -191,12 +191,12 @@ impl App {
             extensions: ExtensionState::default(),
             header: HeaderBlocks::default(),
             component_tasks: JoinSet::new(),
-            run_began: None,
-            reading: false,
+            run_started: None,
+            in_scrollback: false,
             unsent_prompt: None,
             terminal_suspended: false,
             suspending: false,
-            leaving: None,
+            exit_reason: None,
         }
     }
 
@@ -204,27 +204,27 @@ impl App {
     pub(crate) async fn run(mut self) -> Result<ExitReason, InteractiveError> {
         self.begin();
         let reason = loop {
-            if let Some(reason) = self.leaving.take() {
+            if let Some(reason) = self.exit_reason.take() {
                 break reason;
             }
             if std::mem::take(&mut self.suspending) {
-                self.stop_until_continued().await?;
+                self.suspend_process().await?;
             }
-            let woken = self.wait().await?;
-            self.react(woken);
+            let event = self.wait().await?;
+            self.handle_event(event);
         };
         self.end(reason).await
     }
 
     #[cfg(unix)]
-    async fn stop_until_continued(&mut self) -> Result<(), InteractiveError> {
+    async fn suspend_process(&mut self) -> Result<(), InteractiveError> {
         self.screen.runner().suspend().await?;
         self.screen.runner().tui().repaint();
         Ok(())
     }
 
     #[cfg(not(unix))]
-    async fn stop_until_continued(&mut self) -> Result<(), InteractiveError> {
+    async fn suspend_process(&mut self) -> Result<(), InteractiveError> {
         Ok(())
     }
 
@@ -249,10 +249,10 @@ impl App {
             // Input first, to keep typing responsive.
             biased;
             event = self.screen.runner().next(), if !self.terminal_suspended => LoopEvent::Terminal(event?),
-            Ok(()) = self.sessions.changed() => LoopEvent::Replaced,
-            heard = self.link.next() => LoopEvent::Session(heard),
+            Ok(()) = self.sessions.changed() => LoopEvent::SessionReplaced,
+            update = self.session_events.next() => LoopEvent::Session(update),
             // Messages a task posted come before its completion.
-            Some(handle) = self.task_rx.recv() => LoopEvent::Posted(handle),
+            Some(callback) = self.task_rx.recv() => LoopEvent::Posted(callback),
             Some(done) = self.tasks.join_next() => LoopEvent::Done(done),
             () = bridge.changed() => LoopEvent::Extensions,
             () = theme_changed => LoopEvent::ThemeFiles,
@@ -261,15 +261,15 @@ impl App {
         })
     }
 
-    fn react(&mut self, woken: LoopEvent) {
-        match woken {
+    fn handle_event(&mut self, event: LoopEvent) {
+        match event {
             LoopEvent::Terminal(event) => self.on_terminal(event),
-            LoopEvent::Replaced => self.on_replaced(),
+            LoopEvent::SessionReplaced => self.on_replaced(),
             LoopEvent::Session(SessionUpdate::Phase(phase)) => self.on_request_phase(phase),
             LoopEvent::Session(SessionUpdate::Event(event)) => {
                 self.on_session(&event);
-                for _ in 1..BURST {
-                    match self.link.try_next() {
+                for _ in 1..MAX_EVENT_BURST {
+                    match self.session_events.try_next() {
                         Some(event) => self.on_session(&event),
                         None => break,
                     }
@@ -292,7 +292,7 @@ impl App {
             screen,
             runtime,
             session,
-            link,
+            session_events,
             tasks,
             component_tasks,
             ..
@@ -300,7 +300,7 @@ impl App {
         let leave = footer::leave(&session);
         // Restore the terminal first: nothing may draw after this.
         let stopped = screen.into_runner().stop(leave);
-        drop((link, tasks, component_tasks));
+        drop((session_events, tasks, component_tasks));
         runtime.shutdown().await;
         stopped?;
         Ok(reason)
@@ -308,7 +308,7 @@ impl App {
 
     /// Leaves the loop with this reason.
     pub(crate) fn leave(&mut self, reason: ExitReason) {
-        self.leaving.get_or_insert(reason);
+        self.exit_reason.get_or_insert(reason);
     }
 
     /// Spawns a future; `then` runs on the loop when it completes.
@@ -389,7 +389,7 @@ impl App {
         }
         if is_due(self.screen.dialog().and_then(Dialog::next_tick)) {
             self.screen.with_dialog(|dialog| dialog.tick(now));
-            self.settle_dialog();
+            self.handle_dialog_intents();
         }
         if is_due(self.transcript.next_tick()) {
             self.with_transcript(|transcript, document| transcript.tick(document, now));

@@ -14,7 +14,7 @@ use crate::ui_theme::{RenderContext, UiTheme};
 ///
 /// Created from a message or an event and updated through its own methods; every update changes its
 /// [`generation`](Self::generation).
-pub(crate) trait Block: Send + 'static {
+pub(crate) trait TranscriptBlock: Send + 'static {
     /// Lays the block out; called only when something it depends on has changed.
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines;
 
@@ -63,7 +63,7 @@ pub(crate) struct BlockView<B> {
     layouts: usize,
 }
 
-impl<B: Block> BlockView<B> {
+impl<B: TranscriptBlock> BlockView<B> {
     pub(crate) fn new(block: B, ui: UiTheme) -> Self {
         Self {
             block,
@@ -90,7 +90,7 @@ impl<B: Block> BlockView<B> {
     }
 }
 
-impl<B: Block> Component for BlockView<B> {
+impl<B: TranscriptBlock> Component for BlockView<B> {
     fn render(&mut self, width: usize) -> Lines {
         let expanded = self.ui.is_expanded();
         if self.expanded != expanded {

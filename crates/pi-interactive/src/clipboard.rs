@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Contents of the clipboard.
 #[derive(Debug)]
-pub(crate) enum Pasted {
+pub(crate) enum ClipboardContents {
     /// Path of the temporary file the image was written to.
     Image(PathBuf),
     Text(String),
@@ -30,15 +30,15 @@ pub(crate) fn write(text: String) -> Result<(), ClipboardError> {
 }
 
 /// Reads the clipboard; an image is written to the temporary directory.
-pub(crate) fn read() -> Result<Pasted, ClipboardError> {
+pub(crate) fn read() -> Result<ClipboardContents, ClipboardError> {
     let mut clipboard = arboard::Clipboard::new()?;
     if let Ok(image_data) = clipboard.get_image() {
-        return store(&image_data).map(Pasted::Image);
+        return store(&image_data).map(ClipboardContents::Image);
     }
     match clipboard.get_text() {
-        Ok(text) if text.is_empty() => Ok(Pasted::Nothing),
-        Ok(text) => Ok(Pasted::Text(text)),
-        Err(arboard::Error::ContentNotAvailable) => Ok(Pasted::Nothing),
+        Ok(text) if text.is_empty() => Ok(ClipboardContents::Nothing),
+        Ok(text) => Ok(ClipboardContents::Text(text)),
+        Err(arboard::Error::ContentNotAvailable) => Ok(ClipboardContents::Nothing),
         Err(error) => Err(error.into()),
     }
 }

@@ -10,7 +10,7 @@ use crate::blocks::clean;
 use crate::ui_theme::RenderContext;
 
 /// Longer lines get no word highlights; computing them would be slow.
-const MAX_MARKED_LENGTH: usize = 2_000;
+const MAX_HIGHLIGHTED_LENGTH: usize = 2_000;
 /// Lines less similar than this are treated as different lines, not as changed ones.
 const MIN_SIMILARITY: f32 = 0.3;
 /// Previews longer than this are shown as fully removed and added, without comparing lines.
@@ -145,8 +145,8 @@ fn paint(rows: &[DiffRow<'_>], width: usize, ctx: &RenderContext) -> Vec<String>
         let (removed, following) = split_run(rest, LineChange::Removed);
         let (added, following) = split_run(following, LineChange::Added);
         rest = following;
-        let marked = mark_runs(removed, added);
-        for (row, text) in removed.iter().chain(added).zip(&marked) {
+        let highlighted = highlight_runs(removed, added);
+        for (row, text) in removed.iter().chain(added).zip(&highlighted) {
             push(&mut painted, row, text, width, ctx);
         }
     }
@@ -166,13 +166,13 @@ fn split_run<'rows, 'text>(
 }
 
 /// Returns the texts of both runs, with highlights if as many lines were removed as added.
-fn mark_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
+fn highlight_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
     let mut old: Vec<String> = removed.iter().map(|row| row.text.to_owned()).collect();
     let mut new: Vec<String> = added.iter().map(|row| row.text.to_owned()).collect();
     if removed.len() == added.len() {
         for (old, new) in old.iter_mut().zip(&mut new) {
-            if let Some(marked) = mark_words(old, new) {
-                (*old, *new) = marked;
+            if let Some(highlighted) = highlight_words(old, new) {
+                (*old, *new) = highlighted;
             }
         }
     }
@@ -181,8 +181,8 @@ fn mark_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
 }
 
 /// Returns both texts with the differing words inverted; `None` if they have too little in common.
-fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
-    if old.len().max(new.len()) > MAX_MARKED_LENGTH {
+fn highlight_words(old: &str, new: &str) -> Option<(String, String)> {
+    if old.len().max(new.len()) > MAX_HIGHLIGHTED_LENGTH {
         return None;
     }
     let (old_words, new_words) = (words(old), words(new));
@@ -190,23 +190,23 @@ fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
     if similarity(&operations, old_words.len() + new_words.len()) < MIN_SIMILARITY {
         return None;
     }
-    let mut marked = (Marker::default(), Marker::default());
+    let mut highlighted = (HighlightBuilder::default(), HighlightBuilder::default());
     for operation in &operations {
         let old = old_words.get(operation.old_range()).unwrap_or_default();
         let new = new_words.get(operation.new_range()).unwrap_or_default();
         let add = if is_equal(operation) {
-            Marker::plain
+            HighlightBuilder::plain
         } else {
-            Marker::mark
+            HighlightBuilder::highlight
         };
         for word in old {
-            add(&mut marked.0, word);
+            add(&mut highlighted.0, word);
         }
         for word in new {
-            add(&mut marked.1, word);
+            add(&mut highlighted.1, word);
         }
     }
-    Some((marked.0.finish(), marked.1.finish()))
+    Some((highlighted.0.finish(), highlighted.1.finish()))
 }
 
 /// Returns the diff operations. Calls the algorithm directly: selecting one at run time would link all
@@ -227,25 +227,25 @@ fn is_equal(operation: &DiffOp) -> bool {
     reason = "lines that are compared are short"
 )]
 fn similarity(operations: &[DiffOp], words: usize) -> f32 {
-    let kept = operations.iter().filter(|operation| is_equal(operation));
-    let shared: usize = kept.map(|operation| operation.old_range().len()).sum();
+    let equal = operations.iter().filter(|operation| is_equal(operation));
+    let shared: usize = equal.map(|operation| operation.old_range().len()).sum();
     2.0 * shared as f32 / words.max(1) as f32
 }
 
 /// Builds a line with highlighted parts; leading whitespace is never highlighted.
 #[derive(Default)]
-struct Marker {
+struct HighlightBuilder {
     text: String,
     open: String,
 }
 
-impl Marker {
+impl HighlightBuilder {
     fn plain(&mut self, word: &str) {
         self.close();
         self.text.push_str(word);
     }
 
-    fn mark(&mut self, word: &str) {
+    fn highlight(&mut self, word: &str) {
         if self.open.is_empty() && self.text.trim().is_empty() && word.trim().is_empty() {
             self.text.push_str(word);
         } else {
@@ -255,8 +255,8 @@ impl Marker {
 
     fn close(&mut self) {
         if !self.open.is_empty() {
-            let marked = Style::plain().inverse().apply(&self.open);
-            self.text.push_str(&marked);
+            let highlighted = Style::plain().inverse().apply(&self.open);
+            self.text.push_str(&highlighted);
             self.open.clear();
         }
     }

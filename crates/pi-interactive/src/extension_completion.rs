@@ -33,7 +33,7 @@ pub(crate) fn with_arguments(
 /// Wraps the built-in completion provider with the extensions' providers.
 pub(crate) struct ExtensionCompletionProvider {
     link: ExtensionLink,
-    own: Arc<dyn CompletionProvider>,
+    builtin: Arc<dyn CompletionProvider>,
     triggers: Vec<char>,
     runtime: Handle,
 }
@@ -42,12 +42,12 @@ impl ExtensionCompletionProvider {
     /// Extensions are asked first; they call the built-in provider themselves.
     pub(crate) fn new(
         link: ExtensionLink,
-        own: Arc<dyn CompletionProvider>,
+        builtin: Arc<dyn CompletionProvider>,
         triggers: Vec<char>,
     ) -> Self {
         Self {
             link,
-            own,
+            builtin,
             triggers,
             runtime: Handle::current(),
         }
@@ -67,13 +67,13 @@ impl CompletionProvider for ExtensionCompletionProvider {
     }
 
     fn trigger_characters(&self) -> Vec<char> {
-        let mut triggers = self.own.trigger_characters();
+        let mut triggers = self.builtin.trigger_characters();
         triggers.extend(&self.triggers);
         triggers
     }
 
     fn completes_path(&self, request: &CompletionRequest) -> bool {
-        self.own.completes_path(request)
+        self.builtin.completes_path(request)
     }
 
     fn complete(
@@ -83,6 +83,6 @@ impl CompletionProvider for ExtensionCompletionProvider {
         item: &SelectItem,
         prefix: &str,
     ) -> CompletedLine {
-        self.own.complete(line, offset, item, prefix)
+        self.builtin.complete(line, offset, item, prefix)
     }
 }

@@ -41,12 +41,12 @@ pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> 
 }
 
 /// Converts an answer for the extension, which identifies options by their text.
-pub(crate) fn given(question: &DialogQuestion, answer: QuestionAnswer) -> DialogAnswer {
+pub(crate) fn to_dialog_answer(question: &DialogQuestion, answer: QuestionAnswer) -> DialogAnswer {
     match (answer, question) {
         (QuestionAnswer::Text(text), _) => DialogAnswer::Text(text),
         (QuestionAnswer::Confirmed(yes), _) => DialogAnswer::Confirmed(yes),
-        (QuestionAnswer::Chosen(place), DialogQuestion::Select { options, .. }) => options
-            .get(place)
+        (QuestionAnswer::Chosen(index), DialogQuestion::Select { options, .. }) => options
+            .get(index)
             .map_or(DialogAnswer::Cancelled, |it| DialogAnswer::Text(it.clone())),
         (QuestionAnswer::Chosen(_) | QuestionAnswer::Dismissed, _) => DialogAnswer::Cancelled,
     }
@@ -70,7 +70,7 @@ mod tests {
             QuestionAnswer::Dismissed,
         ];
         assert_eq!(
-            answers.map(|answer| given(&question, answer)),
+            answers.map(|answer| to_dialog_answer(&question, answer)),
             [
                 DialogAnswer::Text("b".to_owned()),
                 DialogAnswer::Cancelled,

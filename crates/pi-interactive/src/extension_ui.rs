@@ -28,7 +28,7 @@ pub(crate) use surfaces::DrawSubject;
 pub(crate) use tasks::ComponentTask;
 
 use events::{ExtensionEventQueue, PendingDialog};
-use screen::ScreenKnowledge;
+use screen::PublishedScreen;
 use surfaces::Surfaces;
 use tasks::ComponentTaskQueue;
 
@@ -57,7 +57,7 @@ struct BridgeState {
     events: ExtensionEventQueue,
     backlog: ComponentTaskQueue,
     surfaces: Surfaces,
-    screen: ScreenKnowledge,
+    screen: PublishedScreen,
     next_dialog: DialogId,
     /// Number of transcript rows with a component ID.
     rows: u64,
@@ -111,7 +111,7 @@ impl ExtensionUiBridge {
             match startup_prompter.ask(&cwd, make, read).await {
                 Ok(answer) => {
                     let answer = answer.unwrap_or(QuestionAnswer::Dismissed);
-                    extension_question::given(&dialog.question, answer)
+                    extension_question::to_dialog_answer(&dialog.question, answer)
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot show the extension dialog");
@@ -149,7 +149,7 @@ impl ExtensionUiBridge {
     }
 
     /// Queues a task for the components; tasks run in order.
-    pub(crate) fn say(&self, task: ComponentTask) {
+    pub(crate) fn enqueue(&self, task: ComponentTask) {
         let mut state = self.state();
         if state.link.is_some() {
             state.backlog.push(task);
@@ -177,8 +177,8 @@ impl ExtensionUi for ExtensionUiBridge {
     }
 
     fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
-        if let Some(with_intent) = self.ask_standalone(&dialog) {
-            return with_intent;
+        if let Some(answer) = self.ask_standalone(&dialog) {
+            return answer;
         }
         let (answer, answered) = oneshot::channel();
         let id = {
@@ -187,10 +187,10 @@ impl ExtensionUi for ExtensionUiBridge {
             state.next_dialog
         };
         self.emit(ExtensionEvent::DialogRequested { id, dialog, answer });
-        let with_intent = PendingDialog::new(self.clone(), id);
+        let pending = PendingDialog::new(self.clone(), id);
         Box::pin(async move {
             let answer = answered.await;
-            with_intent.answered();
+            pending.answered();
             answer.unwrap_or(DialogAnswer::Cancelled)
         })
     }

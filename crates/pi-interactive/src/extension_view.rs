@@ -119,7 +119,7 @@ impl Component for ExtensionView {
     fn handle_input(&mut self, event: &InputEvent, _context: &InputContext<'_>) -> InputOutcome {
         let raw = event.raw();
         if !raw.is_empty() {
-            self.bridge.say(ComponentTask::Input {
+            self.bridge.enqueue(ComponentTask::Input {
                 id: self.id,
                 data: String::from_utf8_lossy(&raw).into_owned(),
             });
@@ -139,7 +139,7 @@ impl Component for ExtensionView {
             height: event.height.saturating_sub(above),
             ..*event
         };
-        self.bridge.say(ComponentTask::Mouse {
+        self.bridge.enqueue(ComponentTask::Mouse {
             id: self.id,
             event: mouse_json(&inside),
         });
@@ -156,7 +156,7 @@ impl Component for ExtensionView {
     }
 
     fn set_focused(&mut self, focused: bool) {
-        self.bridge.say(ComponentTask::Focus {
+        self.bridge.enqueue(ComponentTask::Focus {
             id: self.id,
             focused,
         });

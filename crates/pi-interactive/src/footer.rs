@@ -151,7 +151,7 @@ impl FooterData {
 
     fn numbers_line(&self, width: usize, ctx: &RenderContext) -> String {
         let model = ModelLabel::new(self);
-        let fits = |left: &String| visible_width(left) + MIN_GAP + model.least_width() <= width;
+        let fits = |left: &String| visible_width(left) + MIN_GAP + model.min_width() <= width;
         let mut numbers = FooterDetail::ALL
             .map(|detail| self.numbers(detail, ctx))
             .into_iter();
@@ -216,7 +216,7 @@ impl ModelLabel {
     }
 
     /// Returns the width at which the model is still recognizable and its level complete.
-    fn least_width(&self) -> usize {
+    fn min_width(&self) -> usize {
         visible_width(&self.model).min(MIN_MODEL_WIDTH) + visible_width(&self.level)
     }
 
@@ -233,7 +233,7 @@ impl ModelLabel {
         {
             return format!("{provider}{unnamed}");
         }
-        if visible_width(&unnamed) > room && room >= self.least_width() {
+        if visible_width(&unnamed) > room && room >= self.min_width() {
             let model = truncate_to_width(model, room - visible_width(level), ELLIPSIS);
             return format!("{model}{level}");
         }

@@ -2,7 +2,7 @@
 
 use pi_tui::{ColorToken, Lines, wrap_text};
 
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::blocks::{BlockCanvas, clean, clean_line};
 use crate::keys;
 use crate::ui_theme::RenderContext;
@@ -151,7 +151,7 @@ impl HeaderBlock {
     }
 }
 
-impl Block for HeaderBlock {
+impl TranscriptBlock for HeaderBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut lines = Vec::new();
         if !self.data.quiet && !self.title_hidden {

@@ -38,7 +38,7 @@ pub(crate) struct ImageConverter(Arc<ConversionQueue>);
 #[derive(Debug, Default)]
 struct ConversionQueue {
     conversions: Mutex<Vec<ImageConversion>>,
-    left: Notify,
+    queued: Notify,
 }
 
 impl ImageConverter {
@@ -49,17 +49,17 @@ impl ImageConverter {
             image: Arc::clone(image),
             converted: Arc::clone(converted),
         });
-        self.0.left.notify_one();
+        self.0.queued.notify_one();
     }
 
     /// Waits for queued images and returns them.
     pub(crate) async fn next_batch(&self) -> Vec<ImageConversion> {
         loop {
-            let left = std::mem::take(&mut *self.lock());
-            if !left.is_empty() {
-                return left;
+            let batch = std::mem::take(&mut *self.lock());
+            if !batch.is_empty() {
+                return batch;
             }
-            self.0.left.notified().await;
+            self.0.queued.notified().await;
         }
     }
 

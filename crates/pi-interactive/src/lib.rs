@@ -171,7 +171,7 @@ pub async fn run(
         themes,
         runtime,
     });
-    app.note_problems(chosen.problem, problems);
+    app.store_problems(chosen.problem, problems);
     app.options.extensions.attach_application();
     if let Some(trust) = &app.options.trust {
         trust.attach_application(Some(app.handle()));

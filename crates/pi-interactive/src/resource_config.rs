@@ -25,12 +25,12 @@ pub async fn configure_resources(
         cwd: &cwd,
         settings: &settings,
     };
-    let side = match scope {
+    let scope = match scope {
         Scope::User => ResourceScope::User,
         Scope::Project => ResourceScope::Project,
     };
     let toggles = SettingsToggles::new(request);
-    let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), side)) as _;
+    let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), scope)) as _;
     // The dialog applies changes itself; there is no answer.
     let _no_answer: Option<()> = standalone_dialog::show(&options, make, |_intent| None).await?;
     Ok(())
@@ -53,10 +53,10 @@ impl SettingsToggles {
     }
 
     /// Resources in list order, each with its index in the settings.
-    fn sorted(&self, side: ResourceScope) -> Vec<(usize, &ListedResource)> {
+    fn sorted(&self, scope: ResourceScope) -> Vec<(usize, &ListedResource)> {
         let mut items: Vec<(usize, &ListedResource)> = self
             .toggles
-            .resources(scope_of(side))
+            .resources(settings_scope(scope))
             .iter()
             .enumerate()
             .collect();
@@ -92,11 +92,11 @@ impl SettingsToggles {
 }
 
 impl ResourceToggles for SettingsToggles {
-    fn entries(&self, side: ResourceScope) -> Vec<ResourceEntry> {
-        let items = self.sorted(side).into_iter();
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
+        let items = self.sorted(scope).into_iter();
         items
             .map(|(_, item)| {
-                let setting = match side {
+                let setting = match scope {
                     ResourceScope::User => ProjectOverride::Inherit,
                     ResourceScope::Project => self.toggles.project_override(item),
                 };
@@ -112,7 +112,7 @@ impl ResourceToggles for SettingsToggles {
                     name: name_of(item),
                     path: item.source_info.path.to_string_lossy().into_owned(),
                     mark,
-                    is_inherited: side == ResourceScope::Project
+                    is_inherited: scope == ResourceScope::Project
                         && setting == ProjectOverride::Inherit
                         && self.toggles.is_inherited(item),
                 }
@@ -120,11 +120,11 @@ impl ResourceToggles for SettingsToggles {
             .collect()
     }
 
-    fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String> {
-        let Some(number) = self.sorted(side).get(place).map(|(number, _)| *number) else {
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String> {
+        let Some(number) = self.sorted(scope).get(index).map(|(number, _)| *number) else {
             return Ok(());
         };
-        let switched = self.toggles.switch(scope_of(side), number);
+        let switched = self.toggles.switch(settings_scope(scope), number);
         switched.map_err(|error| error.to_string())
     }
 
@@ -133,8 +133,8 @@ impl ResourceToggles for SettingsToggles {
     }
 }
 
-fn scope_of(side: ResourceScope) -> Scope {
-    match side {
+fn settings_scope(scope: ResourceScope) -> Scope {
+    match scope {
         ResourceScope::User => Scope::User,
         ResourceScope::Project => Scope::Project,
     }

@@ -22,7 +22,7 @@ use crate::widgets::Widgets;
 use crate::working::WorkingIndicator;
 use extensions::ExtensionSlots;
 
-pub(crate) use extensions::Side;
+pub(crate) use extensions::WidgetSide;
 
 /// Blocks of the dock.
 #[derive(Clone, Copy, Debug)]
@@ -123,12 +123,12 @@ impl AppScreen {
     /// Runs a closure on the widgets on one side of the prompt.
     pub(crate) fn with_widgets<R: Default>(
         &mut self,
-        side: Side,
+        side: WidgetSide,
         change: impl FnOnce(&mut Widgets) -> R,
     ) -> R {
         let id = match side {
-            Side::Above => self.slots.above,
-            Side::Below => self.slots.below,
+            WidgetSide::Above => self.slots.above,
+            WidgetSide::Below => self.slots.below,
         };
         self.with(id, change)
     }

@@ -136,7 +136,7 @@ fn extension_name(path: &Path) -> String {
 pub(crate) fn after_first_frame(app: &mut App) {
     app.probe_terminal();
     app.watch_theme_files();
-    app.mention_crash();
+    app.report_last_crash();
     app.report_project_changes();
     if app.options.refresh_catalogs {
         app.runtime.refresh_catalogs();

@@ -20,7 +20,7 @@ use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, 
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
-use crate::block::{Block, BlockView};
+use crate::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
@@ -120,7 +120,7 @@ impl Transcript {
     /// Shows a session: the recent part, preceded by a line with the number of older entries.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
         let idle = session.is_idle();
-        self.costs = CostTracker::priced_by(session.models());
+        self.costs = CostTracker::with_prices(session.models());
         session.with_session(|session| self.show_recent(document, session, idle));
         if let Some(message) = session.streaming_message() {
             self.catch_up(document, &message);
@@ -185,9 +185,9 @@ impl Transcript {
     }
 
     /// Updates the blocks for a session event.
-    pub(crate) fn follow(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
+    pub(crate) fn on_event(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
         match event {
-            SessionEvent::Agent(step) => self.follow_step(document, step, now),
+            SessionEvent::Agent(event) => self.on_agent_event(document, event, now),
             SessionEvent::AgentEnd { .. } => {
                 self.assistant = None;
                 self.arriving.clear();
@@ -208,7 +208,7 @@ impl Transcript {
                 }
                 EntryBody::Compaction(compaction) => {
                     let (summary, usage) = (&compaction.summary, compaction.usage.as_ref());
-                    self.compacted(document, summary, compaction.tokens_before, usage);
+                    self.add_compaction(document, summary, compaction.tokens_before, usage);
                 }
                 EntryBody::BranchSummary(branch) => {
                     let notice = self
@@ -225,9 +225,9 @@ impl Transcript {
                 error_message,
                 ..
             } => {
-                let asked_for = *reason == CompactionReason::Manual;
+                let is_manual = *reason == CompactionReason::Manual;
                 let outcome = (result.as_ref(), *aborted, error_message.as_deref());
-                self.compaction_ended(document, asked_for, outcome);
+                self.finish_compaction(document, is_manual, outcome);
             }
             SessionEvent::AutoRetryEnd {
                 success: false,
@@ -308,8 +308,8 @@ impl Transcript {
         }
     }
 
-    fn follow_step(&mut self, document: &mut Document, step: &AgentEvent, now: Instant) {
-        match step {
+    fn on_agent_event(&mut self, document: &mut Document, event: &AgentEvent, now: Instant) {
+        match event {
             AgentEvent::MessageStart { message } => match &**message {
                 AgentMessage::Assistant(_) => {
                     self.assistant = None;
@@ -367,19 +367,19 @@ impl Transcript {
         }
     }
 
-    fn compaction_ended(
+    fn finish_compaction(
         &mut self,
         document: &mut Document,
-        asked_for: bool,
+        is_manual: bool,
         outcome: (Option<&CompactionOutcome>, bool, Option<&str>),
     ) {
         match outcome {
             (Some(result), ..) => {
                 let usage = result.usage.as_ref();
-                self.compacted(document, &result.summary, result.tokens_before, usage);
+                self.add_compaction(document, &result.summary, result.tokens_before, usage);
             }
             // A manual compaction reports its outcome.
-            _ if asked_for => {}
+            _ if is_manual => {}
             (None, true, _) => {
                 let text = "Compaction canceled".to_owned();
                 self.push_notice(document, NoticeLevel::Status, text);
@@ -391,7 +391,7 @@ impl Transcript {
         }
     }
 
-    fn compacted(
+    fn add_compaction(
         &mut self,
         document: &mut Document,
         summary: &str,
@@ -435,7 +435,7 @@ impl Transcript {
         ids
     }
 
-    fn push(&mut self, document: &mut Document, block: impl Block) -> BlockId {
+    fn push(&mut self, document: &mut Document, block: impl TranscriptBlock) -> BlockId {
         let tick = block.next_tick();
         let row = block.row();
         let id = document.push(BlockView::new(block, self.ui.clone()));
@@ -445,7 +445,7 @@ impl Transcript {
     }
 
     /// Updates a block, if it exists and has this type.
-    fn update<B: Block>(
+    fn update<B: TranscriptBlock>(
         &mut self,
         document: &mut Document,
         id: Option<BlockId>,

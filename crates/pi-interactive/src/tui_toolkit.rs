@@ -52,8 +52,8 @@ impl PiTuiToolkit {
     }
 
     fn keys(&self) -> Arc<Keybindings> {
-        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = kept.get_or_insert_with(|| {
+        let mut cached = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = cached.get_or_insert_with(|| {
             let (keys, _) = read_keys(&self.agent_dir, &self.env);
             Arc::new(keys)
         });

@@ -21,7 +21,7 @@ pub(crate) fn styled_line(text: &str) -> Cow<'_, str> {
                 let text = sanitize(text).replace('\n', " ");
                 clean.push_str(&text.replace('\t', &" ".repeat(TAB_WIDTH)));
             }
-            AnsiToken::Sequence(sequence) if is_harmless(sequence) => clean.push_str(sequence),
+            AnsiToken::Sequence(sequence) if is_safe_sequence(sequence) => clean.push_str(sequence),
             AnsiToken::Sequence(_) => {}
         }
     }
@@ -29,7 +29,7 @@ pub(crate) fn styled_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns whether a sequence only styles text or shows an image.
-fn is_harmless(sequence: &str) -> bool {
+fn is_safe_sequence(sequence: &str) -> bool {
     if sequence == CURSOR_MARKER {
         return true;
     }
@@ -48,7 +48,7 @@ fn is_harmless(sequence: &str) -> bool {
     if let Some(link) = body.strip_prefix("\x1b]8;") {
         return link
             .split_once(';')
-            .is_some_and(|(_, address)| is_harmless_address(address));
+            .is_some_and(|(_, address)| is_safe_address(address));
     }
     if let Some(keys) = body.strip_prefix("\x1b]1337;File=") {
         // Without `inline=1`, a terminal saves the file to the user's downloads.
@@ -64,7 +64,7 @@ fn is_harmless(sequence: &str) -> bool {
 }
 
 /// Returns whether a link points to a web page, an email address or a local file, or ends a link.
-fn is_harmless_address(address: &str) -> bool {
+fn is_safe_address(address: &str) -> bool {
     let schemes = ["https://", "http://", "mailto:", "file:///"];
     address.is_empty() || schemes.iter().any(|scheme| address.starts_with(scheme))
 }
@@ -94,7 +94,7 @@ pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
 /// the terminal reply (which would arrive as input), or that transfer files. If there is text between the
 /// sequences, an extension is logging untrusted output, so nothing is written.
 pub(crate) fn out_of_band(data: &str) -> String {
-    let mut kept = String::new();
+    let mut output = String::new();
     for token in AnsiTokens::new(data) {
         match token {
             AnsiToken::Sequence(sequence) => {
@@ -103,7 +103,7 @@ pub(crate) fn out_of_band(data: &str) -> String {
                         .or_else(|| body.strip_suffix("\x1b\\"))
                 });
                 if body.is_some_and(|body| !requests_reply(body)) {
-                    kept.push_str(sequence);
+                    output.push_str(sequence);
                 }
             }
             AnsiToken::Text(text) => {
@@ -111,11 +111,11 @@ pub(crate) fn out_of_band(data: &str) -> String {
                 if text.contains(is_word) {
                     return String::new();
                 }
-                kept.extend(text.chars().filter(|character| *character == '\x07'));
+                output.extend(text.chars().filter(|character| *character == '\x07'));
             }
         }
     }
-    kept
+    output
 }
 
 /// Returns whether an operating system command requests a reply or transfers a file.
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn only_colors_links_and_the_cursor_are_kept() {
-        for (given, expected) in [
+        for (input, expected) in [
             ("plain", "plain"),
             (
                 "\x1b[1;38;2;1;2;3mbold\x1b[0m",
@@ -175,7 +175,7 @@ mod tests {
             ("\x1b]1337;File=inline=0;inline=1:AA\x07p", "p"),
             ("\x1b]1337;RequestUpload=format=tgz\x07p", "p"),
         ] {
-            assert_eq!(styled_line(given), expected, "{given:?}");
+            assert_eq!(styled_line(input), expected, "{input:?}");
         }
     }
 

@@ -25,7 +25,7 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 pub(crate) enum Activity {
     #[default]
     Idle,
-    WorkingIndicator,
+    Working,
     Compacting {
         /// Whether it was started automatically.
         automatic: bool,
@@ -188,7 +188,7 @@ impl WorkingIndicator {
     }
 
     fn is_working(&self) -> bool {
-        matches!(self.activity, Activity::WorkingIndicator)
+        matches!(self.activity, Activity::Working)
     }
 
     /// Returns the current spinner frame.
@@ -213,12 +213,12 @@ impl WorkingIndicator {
     fn text(&self) -> Option<String> {
         Some(match &self.activity {
             Activity::Idle => return None,
-            Activity::WorkingIndicator if self.overrides.hidden => return None,
-            Activity::WorkingIndicator if self.overrides.message.is_some() => {
+            Activity::Working if self.overrides.hidden => return None,
+            Activity::Working if self.overrides.message.is_some() => {
                 let message = self.overrides.message.as_deref().unwrap_or_default();
                 styled_line(message).into_owned()
             }
-            Activity::WorkingIndicator => self.working_text(),
+            Activity::Working => self.working_text(),
             Activity::Compacting { automatic: true } => "Auto-compacting…".to_owned(),
             Activity::Compacting { automatic: false } => "Compacting…".to_owned(),
             Activity::Summarizing => "Summarizing branch…".to_owned(),
@@ -332,7 +332,7 @@ mod tests {
             (shown(&mut working), working.next_tick()),
             (String::new(), None)
         );
-        working.set(Activity::WorkingIndicator, start);
+        working.set(Activity::Working, start);
         assert_eq!(shown(&mut working), " ⠋ Working… (escape to stop)");
         let agent = |step| SessionEvent::Agent(step);
         working.follow(&agent(AgentEvent::TurnStart), after(1));
@@ -373,7 +373,7 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
-        working.set(Activity::WorkingIndicator, start);
+        working.set(Activity::Working, start);
         working.follow(&SessionEvent::Agent(AgentEvent::TurnStart), start);
         let retrying = StreamPhase::Retrying {
             attempt: 2,

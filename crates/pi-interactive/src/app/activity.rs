@@ -13,11 +13,11 @@ use crate::working::Activity;
 impl App {
     pub(super) fn on_session(&mut self, event: &SessionEvent) {
         let now = Instant::now();
-        self.with_transcript(|transcript, document| transcript.follow(document, event, now));
+        self.with_transcript(|transcript, document| transcript.on_event(document, event, now));
         self.screen
             .with_working(|working| working.follow(event, now));
         match event {
-            SessionEvent::Agent(step) => self.on_step(step, now),
+            SessionEvent::Agent(event) => self.on_agent_event(event, now),
             SessionEvent::AgentEnd { .. } => self.refresh_footer(),
             SessionEvent::AgentSettled => {
                 self.show_activity(Activity::Idle, now);
@@ -41,7 +41,7 @@ impl App {
                 self.set_progress(true);
             }
             SessionEvent::CompactionEnd { will_retry, .. } => {
-                self.after_interlude(now);
+                self.resume_activity(now);
                 self.refresh_footer();
                 if !will_retry {
                     self.send_queued_prompts();
@@ -68,7 +68,7 @@ impl App {
             }
             SessionEvent::AutoRetryEnd { .. }
             | SessionEvent::SummarizationRetryAttemptStart { .. }
-            | SessionEvent::SummarizationRetryFinished => self.after_interlude(now),
+            | SessionEvent::SummarizationRetryFinished => self.resume_activity(now),
             SessionEvent::BashExecutionUpdate { delta, .. } => {
                 self.with_transcript(|transcript, document| {
                     transcript.append_bash_output(document, delta);
@@ -85,23 +85,23 @@ impl App {
             .with_working(|working| working.set_phase(phase, now));
     }
 
-    fn on_step(&mut self, step: &AgentEvent, now: Instant) {
-        match step {
+    fn on_agent_event(&mut self, event: &AgentEvent, now: Instant) {
+        match event {
             AgentEvent::AgentStart => {
-                self.run_began.get_or_insert(now);
-                self.show_activity(Activity::WorkingIndicator, now);
+                self.run_started.get_or_insert(now);
+                self.show_activity(Activity::Working, now);
                 self.set_progress(true);
             }
-            AgentEvent::TurnStart => self.show_activity(Activity::WorkingIndicator, now),
+            AgentEvent::TurnStart => self.show_activity(Activity::Working, now),
             AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. } => self.refresh_footer(),
             _ => {}
         }
     }
 
     /// Restores the activity that a compaction or a retry pause interrupted.
-    fn after_interlude(&mut self, now: Instant) {
+    fn resume_activity(&mut self, now: Instant) {
         let activity = if self.session.is_streaming() {
-            Activity::WorkingIndicator
+            Activity::Working
         } else {
             Activity::Idle
         };
@@ -116,9 +116,9 @@ impl App {
     }
 
     fn set_progress(&mut self, active: bool) {
-        let wanted = self.session.settings().settings().show_terminal_progress();
-        if wanted || !active {
-            self.written(|app| app.screen.runner().set_progress(active));
+        let enabled = self.session.settings().settings().show_terminal_progress();
+        if enabled || !active {
+            self.write_terminal(|app| app.screen.runner().set_progress(active));
         }
     }
 }

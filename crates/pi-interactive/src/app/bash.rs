@@ -22,7 +22,7 @@ impl App {
             self.set_prompt(typed);
             return;
         }
-        self.remember_prompt(typed);
+        self.add_to_history(typed);
         self.set_prompt("");
         self.with_transcript(|transcript, document| {
             transcript.begin_bash(document, command, excluded);

@@ -50,7 +50,7 @@ impl App {
         };
         let choices = ["Include the conversation", "Leave it out", "Cancel"];
         self.ask(question, &choices, move |app, chosen| match chosen {
-            Some(place @ (0 | 1)) => app.write_report(description, place == 0),
+            Some(index @ (0 | 1)) => app.write_report(description, index == 0),
             _ => app.status("No report written"),
         });
     }

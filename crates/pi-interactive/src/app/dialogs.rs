@@ -35,11 +35,11 @@ impl App {
 
     pub(super) fn open_boxed(&mut self, dialog: Box<dyn Dialog>) {
         self.screen.open_dialog(dialog);
-        self.settle_dialog();
+        self.handle_dialog_intents();
     }
 
     /// Handles the intents of the open dialog, and closes it when it is done.
-    pub(super) fn settle_dialog(&mut self) {
+    pub(super) fn handle_dialog_intents(&mut self) {
         for intent in self.screen.with_dialog(Dialog::take_intents) {
             self.handle_intent(intent);
         }
@@ -239,9 +239,11 @@ impl App {
         let services = self.runtime.services();
         let choices = trust_choices(&services.cwd, SessionChoices::Omitted);
         let saved = TrustStore::new(&services.agent_dir).nearest(&services.cwd);
-        let (saved, kept) = match saved {
+        let (saved, decision) = match saved {
             Ok(Some(saved)) => {
-                let choice = choices.iter().position(|choice| is_about(choice, &saved));
+                let choice = choices
+                    .iter()
+                    .position(|choice| matches_saved(choice, &saved));
                 let word = match saved.access {
                     ProjectAccess::Trusted => "trusted",
                     ProjectAccess::Refused | ProjectAccess::Unasked => "not trusted",
@@ -257,7 +259,7 @@ impl App {
                 "Project files are ignored in this session."
             }
         };
-        let state = vec![kept, now.to_owned()];
+        let state = vec![decision, now.to_owned()];
         let cwd = services.cwd.clone();
         self.open(TrustDialog::change(
             self.ui.clone(),
@@ -344,7 +346,7 @@ impl App {
 }
 
 /// Returns whether a choice equals the saved decision.
-fn is_about(choice: &TrustChoice, saved: &SavedTrust) -> bool {
+fn matches_saved(choice: &TrustChoice, saved: &SavedTrust) -> bool {
     let folder = match choice {
         TrustChoice::Trust { folder } | TrustChoice::Refuse { folder } => folder,
         TrustChoice::TrustParent { parent, .. } => parent,

@@ -69,10 +69,10 @@ impl App {
         let shown = extension_question::dialog(&dialog, self.ui.clone(), asked_at);
         let question = dialog.question;
         self.extensions.open = Some(id);
-        self.pending_answer = Some(Box::new(move |app, given| {
+        self.pending_answer = Some(Box::new(move |app, answered| {
             app.extensions.open = None;
-            let given = extension_question::given(&question, given);
-            if answer.send(given).is_err() {
+            let answered = extension_question::to_dialog_answer(&question, answered);
+            if answer.send(answered).is_err() {
                 tracing::debug!("extension no longer waits for its answer");
             }
         }));

@@ -14,7 +14,7 @@ use super::extension_dialogs::WaitingDialog;
 use crate::ExitReason;
 use crate::extension_ui::{ComponentTask, DialogId, DrawOutcome, ExtensionEvent};
 use crate::extension_view::ExtensionView;
-use crate::screen::Side;
+use crate::screen::WidgetSide;
 use crate::transcript::NoticeLevel;
 use crate::untrusted_text::out_of_band;
 use crate::working::{INTERVAL, WorkingOverrides};
@@ -46,7 +46,7 @@ pub(crate) struct ExtensionState {
 
 impl App {
     /// Connects the extensions and the screen.
-    pub(super) fn begin_with_extensions(&mut self) {
+    pub(super) fn connect_extensions(&mut self) {
         self.bridge.open(self.ui.clone());
         self.component_tasks.spawn(self.bridge.clone().run_tasks());
         self.publish_size();
@@ -58,8 +58,8 @@ impl App {
 
     /// Handles the queued extension events.
     pub(super) fn on_extensions(&mut self) {
-        for news in self.bridge.take_events() {
-            match news {
+        for event in self.bridge.take_events() {
+            match event {
                 ExtensionEvent::Connected => self.on_connected(),
                 ExtensionEvent::Notice(notice) => self.on_notice(notice),
                 ExtensionEvent::DialogRequested { id, dialog, answer } => {
@@ -75,10 +75,10 @@ impl App {
                 } => self.on_drawn(id, width, extension_rendering),
                 ExtensionEvent::ThemeSelected(name) => self.use_theme(name),
                 ExtensionEvent::Typed(event) => {
-                    self.written(|app| app.screen.runner().hand_on(event))
+                    self.write_terminal(|app| app.screen.runner().hand_on(event))
                 }
                 ExtensionEvent::TypedInstead(data) => {
-                    self.written(|app| app.screen.runner().hand_on_bytes(data.as_bytes()));
+                    self.write_terminal(|app| app.screen.runner().hand_on_bytes(data.as_bytes()));
                 }
                 ExtensionEvent::ShutDown => self.leave_when_idle(),
             }
@@ -145,9 +145,9 @@ impl App {
                 key,
                 lines,
                 placement,
-            } => self.show_widget(key, lines, Side::named(placement.as_deref())),
+            } => self.show_widget(key, lines, WidgetSide::named(placement.as_deref())),
             ExtensionNotice::Title { title } => {
-                self.written(|app| app.screen.runner().set_title(&title));
+                self.write_terminal(|app| app.screen.runner().set_title(&title));
             }
             ExtensionNotice::EditorText { text } => self.set_prompt(&text),
             ExtensionNotice::EditorPaste { text } => self.insert_at_prompt(&text),
@@ -171,8 +171,8 @@ impl App {
         }
     }
 
-    fn show_widget(&mut self, key: String, lines: Option<Vec<String>>, side: Side) {
-        for side in [Side::Above, Side::Below] {
+    fn show_widget(&mut self, key: String, lines: Option<Vec<String>>, side: WidgetSide) {
+        for side in [WidgetSide::Above, WidgetSide::Below] {
             self.screen
                 .with_widgets(side, |widgets| widgets.remove(&key));
         }
@@ -241,11 +241,11 @@ impl App {
             ScreenChange::Shortcut { extension, key } => self.run_shortcut(extension, key),
             ScreenChange::Expanded { expanded } => self.show_details(expanded),
             ScreenChange::Progress { active } => {
-                self.written(|app| app.screen.runner().set_progress(active));
+                self.write_terminal(|app| app.screen.runner().set_progress(active));
             }
             ScreenChange::Write { data } => {
                 let data = out_of_band(&data);
-                self.written(|app| app.screen.runner().write_aside(&data));
+                self.write_terminal(|app| app.screen.runner().write_aside(&data));
             }
             // Handled by the bridge.
             ScreenChange::Redraw | ScreenChange::RowChanged { .. } => {}
@@ -257,11 +257,11 @@ impl App {
         let view = ExtensionView::new(id, self.bridge.clone(), key_release);
         match place {
             ScreenPlace::Widget { key, placement } => {
-                for side in [Side::Above, Side::Below] {
+                for side in [WidgetSide::Above, WidgetSide::Below] {
                     self.screen
                         .with_widgets(side, |widgets| widgets.remove(&key));
                 }
-                let side = Side::named(placement.as_deref());
+                let side = WidgetSide::named(placement.as_deref());
                 self.screen
                     .with_widgets(side, |widgets| widgets.set_component(key, view));
             }
@@ -309,7 +309,7 @@ impl App {
             DrawOutcome::Call(drawn) => self.with_transcript(|transcript, document| {
                 transcript.accept_call(document, id, drawn.ok());
             }),
-            DrawOutcome::TextTransform(texts) => self.with_transcript(|transcript, document| {
+            DrawOutcome::Texts(texts) => self.with_transcript(|transcript, document| {
                 transcript.accept_texts(document, id, texts.ok());
             }),
             DrawOutcome::Custom(drawn) => self.with_transcript(|transcript, document| {
@@ -336,7 +336,7 @@ impl App {
         if listening {
             let bridge = self.bridge.clone();
             let listener = tui.add_listener(move |event| {
-                bridge.say(ComponentTask::Raw(event.clone()));
+                bridge.enqueue(ComponentTask::Raw(event.clone()));
                 Heard::Consumed
             });
             self.extensions.listener = Some(listener);
@@ -348,8 +348,8 @@ impl App {
         self.apply_theme();
         self.screen.runner().tui().invalidate();
         self.publish_theme_change();
-        let kept = self.session.settings().settings().theme.clone();
-        if kept.as_deref() != Some(name.as_str()) {
+        let saved = self.session.settings().settings().theme.clone();
+        if saved.as_deref() != Some(name.as_str()) {
             self.save_setting(|settings| settings.theme = Some(name));
         }
     }
@@ -386,7 +386,7 @@ impl App {
         });
         if self.extensions.branch != branch {
             self.extensions.branch = branch;
-            self.bridge.say(ComponentTask::BranchChanged);
+            self.bridge.enqueue(ComponentTask::BranchChanged);
         }
         self.bridge.redraw();
     }
@@ -400,7 +400,7 @@ impl App {
             footer.rows = size.rows;
             footer.fullscreen = is_full;
         });
-        self.bridge.say(ComponentTask::Resized);
+        self.bridge.enqueue(ComponentTask::Resized);
     }
 
     /// Publishes the available themes to extensions.
@@ -414,7 +414,7 @@ impl App {
     pub(super) fn publish_theme_change(&mut self) {
         self.publish_themes();
         let scheme = scheme_name(self.themes.scheme());
-        self.bridge.say(ComponentTask::ThemeChanged { scheme });
+        self.bridge.enqueue(ComponentTask::ThemeChanged { scheme });
     }
 
     /// Publishes the editor's border color and padding to extensions.

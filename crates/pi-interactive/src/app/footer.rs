@@ -25,10 +25,10 @@ const KIMI_CODING: &str = "kimi-coding";
 
 impl App {
     pub(crate) fn refresh_footer(&mut self) {
-        let counted =
-            self.counted || self.session.with_session(pi_session::Session::len) <= COUNTED_AT_ONCE;
+        let counted = self.usage_counted
+            || self.session.with_session(pi_session::Session::len) <= COUNTED_AT_ONCE;
         if counted {
-            self.counted = true;
+            self.usage_counted = true;
             match self.session.stats() {
                 Ok(stats) => self.update_footer(Some(stats)),
                 Err(error) => tracing::warn!(%error, "cannot compute session stats"),
@@ -56,7 +56,7 @@ impl App {
                 }
                 match stats {
                     Ok(stats) => {
-                        app.counted = true;
+                        app.usage_counted = true;
                         app.update_footer(Some(stats));
                     }
                     Err(error) => tracing::warn!(%error, "cannot compute session stats"),
@@ -132,11 +132,14 @@ impl App {
 
     pub(crate) fn refresh_title(&mut self) {
         let title = title::of(self.session.session_name().as_deref(), self.session.cwd());
-        self.written(|app| app.screen.runner().set_title(&title));
+        self.write_terminal(|app| app.screen.runner().set_title(&title));
     }
 
     /// Runs a terminal write. On failure the next frame fails, too, and ends the application.
-    pub(super) fn written(&mut self, write: impl FnOnce(&mut Self) -> Result<(), RunnerError>) {
+    pub(super) fn write_terminal(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), RunnerError>,
+    ) {
         if let Err(error) = write(self) {
             tracing::warn!(%error, "cannot write to the terminal");
         }

@@ -55,7 +55,7 @@ impl App {
             return;
         }
         if self.screen.has_dialog() {
-            self.settle_dialog();
+            self.handle_dialog_intents();
         }
         if let InputEvent::Key(key) = event
             && self.ui.context().keys.matches(key, keys::CLEAR)
@@ -67,7 +67,7 @@ impl App {
                 PromptEvent::Submitted(text) => self.submit(&text),
                 PromptEvent::Changed => self.on_prompt_changed(),
                 PromptEvent::Action(action) => self.perform(action),
-                PromptEvent::Shortcut(key) => self.run_shortcut_of(key),
+                PromptEvent::Shortcut(key) => self.run_shortcut_for_key(key),
             }
         }
     }
@@ -77,8 +77,8 @@ impl App {
         if self.screen.peek().mode() != ScreenMode::Main {
             return;
         }
-        self.reading = true;
-        self.written(|app| app.screen.runner().read_back());
+        self.in_scrollback = true;
+        self.write_terminal(|app| app.screen.runner().read_back());
         let back = self.ui.context().key(keys::INTERRUPT);
         let hint = format!("Press {back} to return to the prompt");
         let now = Instant::now();
@@ -87,8 +87,8 @@ impl App {
 
     /// Returns from the scrollback to the end of the conversation.
     pub(super) fn leave_scrollback(&mut self) {
-        if std::mem::take(&mut self.reading) {
-            self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
+        if std::mem::take(&mut self.in_scrollback) {
+            self.write_terminal(|app| app.screen.runner().set_mode(ScreenMode::Main));
         }
     }
 
@@ -116,7 +116,7 @@ impl App {
             keys::EDITOR_EXTERNAL => self.edit_externally(),
             keys::MESSAGE_COPY => self.copy_answer(),
             keys::MESSAGE_FOLLOW_UP => self.submit_prompt(Delivery::FollowUp),
-            keys::MESSAGE_DEQUEUE => self.take_queue_back(),
+            keys::MESSAGE_DEQUEUE => self.restore_queue(),
             keys::CLIPBOARD_PASTE_IMAGE => self.paste_clipboard(),
             keys::SESSION_NEW => self.run_command("/new"),
             keys::SESSION_TREE => self.run_command("/tree"),
@@ -128,7 +128,7 @@ impl App {
 
     /// Escape: interrupts the innermost running operation.
     fn interrupt(&mut self) {
-        if self.reading {
+        if self.in_scrollback {
             self.leave_scrollback();
             return;
         }

@@ -7,7 +7,7 @@ use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
 
 use super::App;
 use super::questions::ProgressHandle;
-use super::sign_in::only;
+use super::sign_in::single_provider;
 use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
@@ -34,7 +34,7 @@ impl App {
         let work = async move {
             let listed = client.models().await?;
             // Loaded models become available in `/model`.
-            let report = models.refresh(only(PROVIDER)).await;
+            let report = models.refresh(single_provider(PROVIDER)).await;
             for (provider, error) in report.errors {
                 tracing::warn!(provider, %error, "cannot list models");
             }
@@ -44,12 +44,12 @@ impl App {
             app.model_changed();
             match listed {
                 Ok(listed) => app.choose_llama(router, listed),
-                Err(error) => app.ask_llama_again(router, &error),
+                Err(error) => app.offer_llama_retry(router, &error),
             }
         });
     }
 
-    fn ask_llama_again(&mut self, router: LlamaRouter, error: &ProviderError) {
+    fn offer_llama_retry(&mut self, router: LlamaRouter, error: &ProviderError) {
         let question = QuestionOptions {
             title: "llama.cpp server not reachable".to_owned(),
             details: Some(error.message.clone()),
@@ -114,7 +114,7 @@ impl App {
             let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
             let unload = async move { client.unload(&name, &progress_handle.cancel).await };
             app.spawn(unload, move |app, outcome| {
-                app.llama_done(router, &work, outcome, format!("Unloaded {model}"));
+                app.finish_llama(router, &work, outcome, format!("Unloaded {model}"));
             });
         });
     }
@@ -166,7 +166,7 @@ impl App {
             outcome
         };
         self.spawn(load, move |app, outcome| {
-            app.llama_done(
+            app.finish_llama(
                 router,
                 &work,
                 outcome,
@@ -214,12 +214,12 @@ impl App {
             outcome
         };
         self.spawn(download, move |app, outcome| {
-            app.llama_done(router, &work, outcome, format!("Downloaded {model}"));
+            app.finish_llama(router, &work, outcome, format!("Downloaded {model}"));
         });
     }
 
     /// Reports the outcome of an operation and lists the models again.
-    fn llama_done(
+    fn finish_llama(
         &mut self,
         router: LlamaRouter,
         work: &ProgressHandle,

@@ -31,7 +31,7 @@ impl App {
                 }
                 Ok(moved) if moved.cancelled => app.status("Canceled"),
                 Ok(moved) => {
-                    app.show_again();
+                    app.rebuild_transcript();
                     if let Some(text) = moved.editor_text
                         && app.prompt_text().trim().is_empty()
                     {

@@ -48,7 +48,7 @@ impl App {
     }
 
     /// Stores problems found before there was a screen, to be reported later.
-    pub(crate) fn note_problems(
+    pub(crate) fn store_problems(
         &mut self,
         theme_problem: Option<String>,
         key_problems: Vec<ConfigDiagnostic>,
@@ -69,14 +69,14 @@ impl App {
 
     /// Watches the theme files named in the settings.
     pub(crate) fn watch_theme_files(&mut self) {
-        let wanted: Vec<&str> = self
+        let names: Vec<&str> = self
             .themes
             .setting()
             .unwrap_or_default()
             .split('/')
             .collect();
         let files = self.themes.files().iter();
-        let used = files.filter(|file| wanted.contains(&file.name.as_str()));
+        let used = files.filter(|file| names.contains(&file.name.as_str()));
         self.theme_watch = ThemeWatch::on(used.map(|file| file.path.as_path()));
     }
 
@@ -146,8 +146,8 @@ impl App {
         });
         let mode: ScreenMode = screen_mode(settings);
         if self.screen.peek().mode() != mode {
-            self.reading = false;
-            self.written(|app| app.screen.runner().set_mode(mode));
+            self.in_scrollback = false;
+            self.write_terminal(|app| app.screen.runner().set_mode(mode));
             self.publish_size();
         }
     }

@@ -21,7 +21,7 @@ impl App {
         if self.screen.has_extension_editor() {
             text.clone_into(&mut self.extensions.editor_text);
             self.bridge
-                .say(ComponentTask::SetEditorText(text.to_owned()));
+                .enqueue(ComponentTask::SetEditorText(text.to_owned()));
         } else {
             self.screen.with_editor(|area| area.editor().set_text(text));
         }
@@ -32,7 +32,7 @@ impl App {
     pub(crate) fn insert_at_prompt(&mut self, text: &str) {
         if self.screen.has_extension_editor() {
             self.bridge
-                .say(ComponentTask::InsertEditorText(text.to_owned()));
+                .enqueue(ComponentTask::InsertEditorText(text.to_owned()));
             return;
         }
         self.screen
@@ -41,12 +41,12 @@ impl App {
     }
 
     /// Adds a prompt to the history.
-    pub(super) fn remember_prompt(&mut self, text: &str) {
+    pub(super) fn add_to_history(&mut self, text: &str) {
         self.screen
             .with_editor(|area| area.editor().add_to_history(text));
         if self.screen.has_extension_editor() {
             self.bridge
-                .say(ComponentTask::RememberEditorText(text.to_owned()));
+                .enqueue(ComponentTask::RememberEditorText(text.to_owned()));
         }
     }
 
@@ -92,7 +92,7 @@ impl App {
     }
 
     /// Moves queued messages back to the prompt.
-    pub(super) fn take_queue_back(&mut self) {
+    pub(super) fn restore_queue(&mut self) {
         let session = self.session.clone();
         let taking = async move { session.clear_queue().await };
         let queued_during_compaction = self.take_queued_prompts();

@@ -44,7 +44,7 @@ impl App {
         self.dismiss_question();
         let dialog = QuestionDialog::choose(self.ui.clone(), question, &choices, Instant::now());
         self.pending_answer = Some(Box::new(move |app, answer| match answer {
-            QuestionAnswer::Chosen(place) => then(app, Some(place)),
+            QuestionAnswer::Chosen(index) => then(app, Some(index)),
             QuestionAnswer::Confirmed(_) | QuestionAnswer::Text(_) | QuestionAnswer::Dismissed => {
                 then(app, None)
             }
@@ -97,7 +97,7 @@ impl App {
         if work.cancel.is_cancelled() {
             return;
         }
-        // The guard cancels on drop, which must not happen for finished work.
+        // Dropping the handler also cancels the token, which has no effect on finished work.
         self.pending_answer = None;
         self.screen.close_dialog();
         self.open_next_dialog();

@@ -24,7 +24,7 @@ impl App {
     pub(super) fn begin(&mut self) {
         self.refresh_provider_info();
         startup::show_startup(self);
-        self.begin_with_extensions();
+        self.connect_extensions();
         self.show_session();
         startup::after_first_frame(self);
     }
@@ -32,10 +32,10 @@ impl App {
     /// Handles the replacement of the current session.
     pub(super) fn on_replaced(&mut self) {
         let session: AgentSession = self.sessions.borrow_and_update().clone();
-        self.link = SessionEvents::subscribe(&session);
+        self.session_events = SessionEvents::subscribe(&session);
         self.session = session;
         self.queued_during_compaction.clear();
-        self.counted = false;
+        self.usage_counted = false;
         self.screen.close_dialog();
         self.with_transcript(Transcript::clear);
         self.screen.runner().tui().clear_terminal();
@@ -51,7 +51,7 @@ impl App {
         let session = self.session.clone();
         self.with_transcript(|transcript, document| transcript.show(document, &session));
         self.show_activity(Activity::Idle, Instant::now());
-        self.remember_prompts_of(&session);
+        self.add_history_from(&session);
         self.refresh_completion();
         self.refresh_queue();
         self.refresh_title();
@@ -60,7 +60,7 @@ impl App {
     }
 
     /// Rebuilds the transcript after navigating in the tree.
-    pub(crate) fn show_again(&mut self) {
+    pub(crate) fn rebuild_transcript(&mut self) {
         self.with_transcript(Transcript::clear);
         self.screen.runner().tui().clear_terminal();
         startup::show_startup(self);
@@ -69,7 +69,7 @@ impl App {
         self.refresh_footer();
     }
 
-    fn remember_prompts_of(&mut self, session: &AgentSession) {
+    fn add_history_from(&mut self, session: &AgentSession) {
         let prompts = session.with_session(|session| {
             let ids = session.branch_ids();
             let mut prompts = Vec::new();
@@ -88,7 +88,7 @@ impl App {
             prompts
         });
         for prompt in prompts.iter().rev() {
-            self.remember_prompt(prompt);
+            self.add_to_history(prompt);
         }
     }
 
@@ -128,8 +128,8 @@ impl App {
         let mut provider: Arc<dyn CompletionProvider> = Arc::new(provider);
         self.bridge.set_completion(Arc::clone(&provider));
         if let (Some(link), Some(triggers)) = (link, &self.extensions.completion) {
-            let foreign = ExtensionCompletionProvider::new(link, provider, triggers.clone());
-            provider = Arc::new(foreign);
+            let wrapped = ExtensionCompletionProvider::new(link, provider, triggers.clone());
+            provider = Arc::new(wrapped);
         }
         let handle = self.handle();
         self.screen.with_editor(|area| {

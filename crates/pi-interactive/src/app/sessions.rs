@@ -13,9 +13,9 @@ use crate::dialog::DialogUpdate;
 use crate::intent::SessionScope;
 
 impl App {
-    pub(super) fn update_dialog(&mut self, news: DialogUpdate) {
-        self.screen.with_dialog(|dialog| dialog.on_update(news));
-        self.settle_dialog();
+    pub(super) fn update_dialog(&mut self, update: DialogUpdate) {
+        self.screen.with_dialog(|dialog| dialog.on_update(update));
+        self.handle_dialog_intents();
     }
 
     /// Lists sessions and updates the dialog as they are found; cancels an earlier listing.
@@ -38,8 +38,8 @@ impl App {
                 finished,
             };
             let mut on_progress = |found: ListProgress| {
-                let news = progress(found, false);
-                handle.post(move |app| app.update_dialog(news));
+                let update = progress(found, false);
+                handle.post(move |app| app.update_dialog(update));
             };
             let found = match scope {
                 SessionScope::Project => {
@@ -62,8 +62,8 @@ impl App {
             })
         };
         self.spawn_blocking(work, |app, found| {
-            if let Ok(news) = found {
-                app.update_dialog(news);
+            if let Ok(update) = found {
+                app.update_dialog(update);
             }
         });
     }
@@ -99,8 +99,8 @@ impl App {
     /// Deletes a session other than the current one.
     pub(super) fn delete_session(&mut self, path: PathBuf) {
         if self.session.session_file().as_ref() == Some(&path) {
-            let news = DialogUpdate::Failed("The current session cannot be deleted".to_owned());
-            self.update_dialog(news);
+            let update = DialogUpdate::Failed("The current session cannot be deleted".to_owned());
+            self.update_dialog(update);
             return;
         }
         let work = move || delete_session(&path).map(|_| path);

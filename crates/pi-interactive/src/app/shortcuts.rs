@@ -115,7 +115,7 @@ impl App {
         }
     }
 
-    pub(super) fn run_shortcut_of(&mut self, id: KeyId) {
+    pub(super) fn run_shortcut_for_key(&mut self, id: KeyId) {
         let mut shortcuts = self.extensions.shortcuts.iter();
         let found = shortcuts.find(|(known, ..)| *known == id);
         if let Some((_, extension, key)) = found {

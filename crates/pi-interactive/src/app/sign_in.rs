@@ -89,7 +89,7 @@ impl App {
         let work = async move {
             let store = models.authenticator().store().clone();
             let deleted = store.delete(&provider).await;
-            models.refresh(only(&provider)).await;
+            models.refresh(single_provider(&provider)).await;
             (deleted, provider)
         };
         self.spawn(work, |app, (deleted, provider)| match deleted {
@@ -106,7 +106,7 @@ impl App {
         self.update_dialog(DialogUpdate::SignInEnded(Ok(())));
         let models = self.session.models().clone();
         let work = async move {
-            models.refresh(only(&provider)).await;
+            models.refresh(single_provider(&provider)).await;
             provider
         };
         self.spawn(work, |app, provider| {
@@ -123,7 +123,7 @@ impl App {
 }
 
 /// Options that refresh the models of a single provider.
-pub(super) fn only(provider: &str) -> RefreshOptions {
+pub(super) fn single_provider(provider: &str) -> RefreshOptions {
     RefreshOptions {
         providers: Some(vec![provider.to_owned()]),
         network: NetworkUse::Allowed,

@@ -55,7 +55,7 @@ impl App {
                 return;
             }
         }
-        self.remember_prompt(&text);
+        self.add_to_history(&text);
         if self.session.is_compacting() && !self.is_extension_command(&text) {
             self.queue_during_compaction(text, delivery);
         } else {
@@ -93,7 +93,7 @@ impl App {
         };
         self.spawn(sending, |app, refused| {
             if let Some((text, refused)) = refused {
-                app.remember_prompt(&text);
+                app.add_to_history(&text);
                 app.handle_refusal(&refused, text);
             }
         });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pi_tui::{Capabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;
-use crate::clipboard::{self, Pasted};
+use crate::clipboard::{self, ClipboardContents};
 use crate::crash;
 use crate::external_editor;
 use crate::terminal_setup::overrides;
@@ -81,7 +81,7 @@ impl App {
 
     /// Copies text through the system clipboard and through the terminal (OSC 52).
     pub(crate) fn copy(&mut self, text: String, done: &'static str) {
-        self.written(|app| app.screen.runner().copy(&text));
+        self.write_terminal(|app| app.screen.runner().copy(&text));
         self.spawn_blocking(
             move || clipboard::write(text),
             move |app, result| {
@@ -97,9 +97,9 @@ impl App {
     /// Pastes the clipboard: an image as the path of a temporary file, otherwise text.
     pub(super) fn paste_clipboard(&mut self) {
         self.spawn_blocking(clipboard::read, |app, pasted| match pasted {
-            Ok(Pasted::Image(path)) => app.insert_at_prompt(&path.to_string_lossy()),
-            Ok(Pasted::Text(text)) => app.insert_at_prompt(&text),
-            Ok(Pasted::Nothing) => app.status("The clipboard is empty"),
+            Ok(ClipboardContents::Image(path)) => app.insert_at_prompt(&path.to_string_lossy()),
+            Ok(ClipboardContents::Text(text)) => app.insert_at_prompt(&text),
+            Ok(ClipboardContents::Nothing) => app.status("The clipboard is empty"),
             Err(error) => app.status(format!("Cannot read the clipboard: {error}")),
         });
     }
@@ -138,9 +138,9 @@ impl App {
 
     /// Sends a notification that a long run is done.
     pub(super) fn notify_done(&mut self) {
-        let since = self.run_began.take();
+        let since = self.run_started.take();
         if since.is_some_and(|since| since.elapsed() >= super::LONG_RUN) {
-            self.written(|app| app.screen.runner().ring());
+            self.write_terminal(|app| app.screen.runner().ring());
         }
     }
 
@@ -164,7 +164,7 @@ impl App {
     }
 
     /// Reports a crash of the previous run, once.
-    pub(crate) fn mention_crash(&mut self) {
+    pub(crate) fn report_last_crash(&mut self) {
         let directory: PathBuf = self.runtime.services().agent_dir.path().to_owned();
         self.spawn_blocking(
             move || crash::take_unreported(&directory),

@@ -16,7 +16,7 @@ use pi_tui::{
 
 use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 use super::extension_renderer::TextTransform;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ enum AnswerOutcome {
 #[derive(Debug, Default)]
 pub(crate) struct AssistantMessageBlock {
     parts: Vec<AnswerPart>,
-    ending: Option<AnswerOutcome>,
+    outcome: Option<AnswerOutcome>,
     is_finished: bool,
     calls_tools: bool,
     generation: u64,
@@ -188,14 +188,14 @@ impl AssistantMessageBlock {
         self.parts.clear();
         self.grow(message);
         self.calls_tools = message.tool_calls().next().is_some();
-        self.ending = ending(message, self.calls_tools);
+        self.outcome = outcome_of(message, self.calls_tools);
         self.is_finished = true;
         self.generation += 1;
         self.revision += 1;
     }
 
     pub(crate) fn is_blank(&self) -> bool {
-        self.ending.is_none() && self.parts.iter().all(AnswerPart::is_blank)
+        self.outcome.is_none() && self.parts.iter().all(AnswerPart::is_blank)
     }
 
     /// Drops incremental layouts of another theme or padding.
@@ -271,7 +271,7 @@ impl AssistantMessageBlock {
     }
 }
 
-fn ending(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOutcome> {
+fn outcome_of(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOutcome> {
     match message.stop_reason {
         StopReason::Length => Some(AnswerOutcome::CutOff),
         // The tool calls show their own outcome.
@@ -285,14 +285,14 @@ fn ending(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOutcome
     }
 }
 
-impl Block for AssistantMessageBlock {
+impl TranscriptBlock for AssistantMessageBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         self.drop_stale_layouts(ctx);
         self.thinking_rows.clear();
         let mut lines = self.parts_lines(width, ctx);
-        if let Some(ending) = &self.ending {
+        if let Some(outcome) = &self.outcome {
             let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
-            match ending {
+            match outcome {
                 AnswerOutcome::Aborted => canvas.text(ColorToken::Error, "Interrupted."),
                 AnswerOutcome::Failed(error) => {
                     canvas.untrusted(ColorToken::Error, &format!("Error: {error}"));

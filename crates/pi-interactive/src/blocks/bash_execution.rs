@@ -6,7 +6,7 @@ use pi_ai::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
 use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::keys;
 use crate::transcript::BashOutcome;
 use crate::ui_theme::RenderContext;
@@ -163,7 +163,7 @@ impl BashExecutionBlock {
     }
 }
 
-impl Block for BashExecutionBlock {
+impl TranscriptBlock for BashExecutionBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut canvas = BlockCanvas::new(width, 1, ctx).expanded(self.expanded);
         let style = ctx.style(self.color());

@@ -327,7 +327,7 @@ mod tests {
         let before = canvas(&["a", "b"], 20, &ui).panel_cached(token, &mut panel);
         let after = canvas(&["a", "b", "c"], 20, &ui).panel_cached(token, &mut panel);
         let rows = 2..4;
-        let mut kept = before[rows.clone()].iter().zip(&after[rows]);
-        assert!(kept.all(|(old, new)| old.same(new)));
+        let mut reused = before[rows.clone()].iter().zip(&after[rows]);
+        assert!(reused.all(|(old, new)| old.same(new)));
     }
 }

@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::BlockCanvas;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl CostBlock {
     }
 }
 
-impl Block for CostBlock {
+impl TranscriptBlock for CostBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         if !ctx.show_cost_notices {
             return Lines::empty();

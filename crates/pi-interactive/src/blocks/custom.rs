@@ -5,7 +5,7 @@ use pi_tui::{ColorToken, Line, Lines, MarkdownOptions};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING};
 use super::extension_renderer::CustomRenderer;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 /// An extension's message, drawn by the extension or in the default style.
@@ -54,7 +54,7 @@ impl CustomBlock {
     }
 }
 
-impl Block for CustomBlock {
+impl TranscriptBlock for CustomBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let expanded = self.expanded;
         let drawn = self

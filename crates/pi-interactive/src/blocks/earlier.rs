@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines, action};
 
 use super::canvas::BlockCanvas;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::thousands::group_thousands;
 use crate::ui_theme::RenderContext;
 
@@ -28,7 +28,7 @@ impl EarlierBlock {
     }
 }
 
-impl Block for EarlierBlock {
+impl TranscriptBlock for EarlierBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let count = group_thousands(self.entries as u64);
         let key = ctx.key(action::EDITOR_PAGE_UP);

@@ -250,7 +250,7 @@ impl TextTransform {
     ) {
         self.renderer.request(width, ctx, revision, || {
             let parts = parts.map(|(kind, text)| json!({ "messageType": kind, "text": text }));
-            DrawSubject::TextTransform {
+            DrawSubject::Texts {
                 parts: Value::Array(parts.collect()),
                 shared: json!({ "isStreaming": is_streaming, "availableWidth": width }),
             }

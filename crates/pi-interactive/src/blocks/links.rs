@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::{BlockCanvas, clean_line};
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 use crate::web_address::is_web;
 
@@ -19,7 +19,7 @@ impl LinksBlock {
     }
 }
 
-impl Block for LinksBlock {
+impl TranscriptBlock for LinksBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         for (label, address) in &self.0 {

@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::BlockCanvas;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::transcript::{Notice, NoticeLevel};
 use crate::ui_theme::RenderContext;
 
@@ -27,7 +27,7 @@ impl NoticeBlock {
     }
 }
 
-impl Block for NoticeBlock {
+impl TranscriptBlock for NoticeBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let Notice { level, text } = &self.notice;
         let (token, prefix) = match level {

@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 /// A parsed message that invokes a skill.
@@ -56,7 +56,7 @@ impl SkillBlock {
     }
 }
 
-impl Block for SkillBlock {
+impl TranscriptBlock for SkillBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
         let label = ctx.style(ColorToken::CustomMessageLabel).bold();

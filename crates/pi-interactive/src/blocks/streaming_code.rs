@@ -75,7 +75,7 @@ impl StreamingCode {
         plain: Style,
         limit: usize,
     ) -> impl Iterator<Item = Cow<'_, str>> {
-        let last = self.reach(language, styles, plain, limit);
+        let last = self.highlight_until(language, styles, plain, limit);
         let complete = self.colors.lines.iter();
         complete
             .map(|line| Cow::Borrowed(line.as_str()))
@@ -91,7 +91,7 @@ impl StreamingCode {
         plain: Style,
         width: usize,
     ) -> Vec<Line> {
-        let last = self.reach(language, styles, plain, usize::MAX);
+        let last = self.highlight_until(language, styles, plain, usize::MAX);
         let layout = &mut self.layout;
         if layout.width != width {
             *layout = CodeLayout {
@@ -110,7 +110,7 @@ impl StreamingCode {
 
     /// Highlights complete lines until there are `limit`; returns the incomplete last line if there are
     /// fewer.
-    fn reach(
+    fn highlight_until(
         &mut self,
         language: &str,
         styles: &SyntaxStyles,
@@ -121,7 +121,7 @@ impl StreamingCode {
             self.layout = CodeLayout::default();
         }
         let text = self.clean.trim_end_matches('\n');
-        let rest = self.colors.reach(text, limit);
+        let rest = self.colors.highlight_until(text, limit);
         if self.colors.lines.len() >= limit {
             return None;
         }
@@ -157,7 +157,7 @@ impl HighlightedLines {
     }
 
     /// Highlights complete lines until there are `limit`; returns the rest of the text.
-    fn reach<'text>(&mut self, text: &'text str, limit: usize) -> &'text str {
+    fn highlight_until<'text>(&mut self, text: &'text str, limit: usize) -> &'text str {
         let plain = self.plain();
         let mut rest = text.get(self.bytes..).unwrap_or_default();
         while self.lines.len() < limit
@@ -256,9 +256,9 @@ mod tests {
         let before = growing.rows("rs", &styles(), Style::plain(), 40);
         growing.grow("let a;\nlet b;\nlet c;\nlet d");
         let after = growing.rows("rs", &styles(), Style::plain(), 40);
-        let kept = before.iter().zip(&after);
-        let kept = kept.map(|(old, new)| old.same(new));
-        assert_eq!(kept.collect::<Vec<_>>(), [true, true, false]);
+        let reused = before.iter().zip(&after);
+        let reused = reused.map(|(old, new)| old.same(new));
+        assert_eq!(reused.collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(after.len(), 4);
     }
 

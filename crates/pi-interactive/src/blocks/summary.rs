@@ -3,7 +3,7 @@
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::thousands::group_thousands;
 use crate::ui_theme::RenderContext;
 
@@ -35,7 +35,7 @@ impl SummaryBlock {
     }
 }
 
-impl Block for SummaryBlock {
+impl TranscriptBlock for SummaryBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let (label, title) = match self.summarized {
             Summarized::Compaction { tokens_before } => (

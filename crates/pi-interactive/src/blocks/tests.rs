@@ -17,13 +17,13 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::image_converter::ImageConversion;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
 use crate::ui_theme::RenderContext;
 
 /// Returns the rows of a block without colors and trailing padding.
-fn shown_with(block: &mut impl Block, width: usize, ctx: &RenderContext) -> Vec<String> {
+fn shown_with(block: &mut impl TranscriptBlock, width: usize, ctx: &RenderContext) -> Vec<String> {
     let lines = block.lines(width, ctx);
     for line in &lines {
         assert!(
@@ -37,7 +37,7 @@ fn shown_with(block: &mut impl Block, width: usize, ctx: &RenderContext) -> Vec<
         .collect()
 }
 
-fn shown(block: &mut impl Block) -> Vec<String> {
+fn shown(block: &mut impl TranscriptBlock) -> Vec<String> {
     shown_with(block, 60, &RenderContext::for_tests())
 }
 

@@ -16,7 +16,7 @@ use super::extension_renderer::{CallRenderer, CallState};
 use super::image::ImagePreview;
 use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 /// How often the elapsed time is updated.
@@ -282,7 +282,7 @@ struct ExtensionLines {
     draws_frame: bool,
 }
 
-impl Block for ToolCallBlock {
+impl TranscriptBlock for ToolCallBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         self.arguments.read();
         let extension = self.extension_lines(width, ctx);

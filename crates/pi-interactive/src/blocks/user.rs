@@ -7,7 +7,7 @@ use pi_tui::{ColorToken, Lines, MarkdownOptions};
 use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;
 use super::image::describe;
-use crate::block::Block;
+use crate::block::TranscriptBlock;
 use crate::ui_theme::RenderContext;
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ fn image(block: &InputBlock) -> Option<String> {
     }
 }
 
-impl Block for UserBlock {
+impl TranscriptBlock for UserBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         let options = MarkdownOptions {

@@ -46,7 +46,7 @@ pub(crate) enum HitTarget {
         column: usize,
     },
     /// A row of a component inside the dialog.
-    AnswerPart {
+    Component {
         /// Row relative to the component.
         row: usize,
     },
@@ -98,9 +98,9 @@ impl DialogCanvas {
     }
 
     /// Returns the number of list entries to show, limited by the terminal height.
-    pub(super) fn list_rows(&self, wanted: usize, rows_each: usize, others: usize) -> usize {
-        let room = self.height.saturating_sub(others) / rows_each.max(1);
-        wanted.min(room).max(1)
+    pub(super) fn list_rows(&self, max_rows: usize, rows_each: usize, other_rows: usize) -> usize {
+        let room = self.height.saturating_sub(other_rows) / rows_each.max(1);
+        max_rows.min(room).max(1)
     }
 
     pub(super) fn paint(&self, token: ColorToken, text: &str) -> String {
@@ -184,7 +184,7 @@ impl DialogCanvas {
             } else {
                 RowPriority::Content
             };
-            self.add(line, weight, Some(HitTarget::AnswerPart { row }), None);
+            self.add(line, weight, Some(HitTarget::Component { row }), None);
         }
     }
 

@@ -139,7 +139,7 @@ impl DialogBody for FirstStartDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, sink)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
@@ -149,7 +149,7 @@ impl DialogBody for FirstStartDialog {
         _context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, sink)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

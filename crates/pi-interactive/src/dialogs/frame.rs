@@ -57,7 +57,7 @@ pub(crate) trait DialogBody: Send + 'static {
     fn on_update(&mut self, _news: DialogUpdate, _outbox: &mut IntentSink) {}
 }
 
-struct Cache {
+struct FrameCache {
     width: usize,
     rows: usize,
     generation: u64,
@@ -70,7 +70,7 @@ pub(crate) struct DialogFrame<P> {
     ui: UiTheme,
     rows: usize,
     sink: IntentSink,
-    cache: Option<Cache>,
+    cache: Option<FrameCache>,
     hits: Vec<Option<HitTarget>>,
 }
 
@@ -125,7 +125,7 @@ impl<P: DialogBody> Component for DialogFrame<P> {
         }
         let PaintedDialog { lines, hits } = self.paint(width);
         self.hits = hits;
-        self.cache = Some(Cache {
+        self.cache = Some(FrameCache {
             width,
             rows: self.rows,
             generation,

@@ -16,14 +16,16 @@ pub(super) trait ListBody {
     /// Handles a pick.
     fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink);
 
-    fn pick(
+    fn handle_list_key(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
         let picker = self.picker();
-        let picked = picker.key(event, context).or_else(|| picker.letter(event));
+        let picked = picker
+            .key(event, context)
+            .or_else(|| picker.letter_key(event));
         match picked {
             Some(picked) => {
                 self.on_pick(picked, sink);
@@ -33,7 +35,12 @@ pub(super) trait ListBody {
         }
     }
 
-    fn point(&mut self, event: &MouseEvent, hit: Option<HitTarget>, sink: &mut IntentSink) -> bool {
+    fn handle_list_mouse(
+        &mut self,
+        event: &MouseEvent,
+        hit: Option<HitTarget>,
+        sink: &mut IntentSink,
+    ) -> bool {
         match self.picker().mouse(event, hit) {
             Some(picked) => {
                 self.on_pick(picked, sink);
@@ -51,7 +58,7 @@ pub(super) trait SearchBody: ListBody {
     /// Updates the list for the current search text.
     fn apply_search(&mut self);
 
-    fn pick_or_type(
+    fn handle_search_key(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
@@ -66,13 +73,14 @@ pub(super) trait SearchBody: ListBody {
         outcome
     }
 
-    fn point_or_edit(
+    fn handle_search_mouse(
         &mut self,
         event: &MouseEvent,
         hit: Option<HitTarget>,
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, sink) || point_at_field(self.search(), event, hit, context)
+        self.handle_list_mouse(event, hit, sink)
+            || point_at_field(self.search(), event, hit, context)
     }
 }

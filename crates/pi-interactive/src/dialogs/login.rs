@@ -71,10 +71,10 @@ impl LoginDialog {
             }
             Some(text) => body.select_named(text),
         };
-        let window = DialogFrame::new(ui, body);
+        let frame = DialogFrame::new(ui, body);
         match intent {
-            Some(intent) => window.with_intent(intent),
-            None => window,
+            Some(intent) => frame.with_intent(intent),
+            None => frame,
         }
     }
 

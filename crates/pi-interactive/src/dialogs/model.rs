@@ -46,7 +46,7 @@ enum ModelListScope {
 
 #[derive(Debug)]
 enum CatalogState {
-    ScreenKnowledge,
+    Known,
     Refreshing,
     Refreshed,
     Failed(String),
@@ -83,7 +83,7 @@ impl ModelDialog {
             catalogs: if choices.refreshing {
                 CatalogState::Refreshing
             } else {
-                CatalogState::ScreenKnowledge
+                CatalogState::Known
             },
         };
         body.set_models(choices.available);
@@ -210,7 +210,7 @@ impl ModelDialog {
 
     fn paint_catalogs(&self, canvas: &mut DialogCanvas) {
         let (token, text) = match &self.catalogs {
-            CatalogState::ScreenKnowledge => return,
+            CatalogState::Known => return,
             CatalogState::Refreshing => (ColorToken::Muted, "Updating models…".to_owned()),
             CatalogState::Refreshed => (ColorToken::Success, "Models are up to date.".to_owned()),
             CatalogState::Failed(cause) => (ColorToken::Warning, one_line(cause)),
@@ -352,7 +352,7 @@ impl DialogBody for ModelDialog {
                 return InputOutcome::Consumed;
             }
         }
-        self.pick_or_type(event, context, sink)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
@@ -362,7 +362,7 @@ impl DialogBody for ModelDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, sink)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {
@@ -375,12 +375,12 @@ impl DialogBody for ModelDialog {
                 self.catalogs = CatalogState::Refreshed;
                 let selected = self.chosen();
                 self.set_models(models);
-                let kept = selected.and_then(|selected| {
+                let position = selected.and_then(|selected| {
                     self.matching
                         .iter()
                         .position(|model| model.is_same(&selected))
                 });
-                if let Some(index) = kept {
+                if let Some(index) = position {
                     self.picker.select(index);
                 }
             }

@@ -82,26 +82,26 @@ impl Picker {
         let InputEvent::Key(key) = event else {
             return None;
         };
-        let means = |action| context.keybindings.matches(key, action);
+        let pressed = |action| context.keybindings.matches(key, action);
         let last = self.count.saturating_sub(1);
-        if means(action::SELECT_UP) {
+        if pressed(action::SELECT_UP) {
             self.selected = match (self.selected, self.edge) {
                 (0, EdgeBehavior::Wrap) => last,
                 (selected, _) => selected.saturating_sub(1),
             };
-        } else if means(action::SELECT_DOWN) {
+        } else if pressed(action::SELECT_DOWN) {
             self.selected = match (self.selected >= last, self.edge) {
                 (true, EdgeBehavior::Wrap) => 0,
                 (true, EdgeBehavior::Stop) => last,
                 (false, _) => self.selected + 1,
             };
-        } else if means(action::SELECT_PAGE_UP) {
+        } else if pressed(action::SELECT_PAGE_UP) {
             self.page_up();
-        } else if means(action::SELECT_PAGE_DOWN) {
+        } else if pressed(action::SELECT_PAGE_DOWN) {
             self.page_down();
-        } else if means(action::SELECT_CONFIRM) {
+        } else if pressed(action::SELECT_CONFIRM) {
             return Some(PickerEvent::Confirmed);
-        } else if means(action::SELECT_CANCEL) {
+        } else if pressed(action::SELECT_CANCEL) {
             return Some(PickerEvent::Canceled);
         } else {
             return None;
@@ -118,7 +118,7 @@ impl Picker {
     }
 
     /// Handles letter keys of lists without a search field: `j` and `k` move.
-    pub(super) fn letter(&mut self, event: &InputEvent) -> Option<PickerEvent> {
+    pub(super) fn letter_key(&mut self, event: &InputEvent) -> Option<PickerEvent> {
         let InputEvent::Key(key) = event else {
             return None;
         };

@@ -30,7 +30,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Returns `text` without control characters, keeping its line breaks.
-pub(super) fn lines_of(text: &str) -> String {
+pub(super) fn sanitize_lines(text: &str) -> String {
     sanitize(text).replace('\t', "   ")
 }
 

@@ -6,7 +6,7 @@ use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
-use super::plain_text::lines_of;
+use super::plain_text::sanitize_lines;
 use crate::dialog::DialogUpdate;
 use crate::intent::{Intent, QuestionAnswer};
 use crate::ui_theme::UiTheme;
@@ -34,8 +34,8 @@ impl ProgressDialog {
         DialogFrame::new(
             ui,
             Self {
-                title: lines_of(title),
-                subject: lines_of(subject),
+                title: sanitize_lines(title),
+                subject: sanitize_lines(subject),
                 progress: ProgressUpdate::default(),
             },
         )
@@ -91,7 +91,7 @@ impl DialogBody for ProgressDialog {
     fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
         if let DialogUpdate::Progress(progress) = update {
             self.progress = ProgressUpdate {
-                message: lines_of(&progress.message),
+                message: sanitize_lines(&progress.message),
                 share: progress.share,
             };
         }

@@ -12,7 +12,7 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
-use super::plain_text::{lines_of, one_line, path_line};
+use super::plain_text::{one_line, path_line, sanitize_lines};
 use crate::intent::{Intent, QuestionAnswer};
 use crate::ui_theme::UiTheme;
 
@@ -136,14 +136,18 @@ pub(super) fn paint_question(
     question: &QuestionOptions,
     countdown: Option<&Countdown>,
 ) {
-    let mut title = lines_of(&question.title);
+    let mut title = sanitize_lines(&question.title);
     if let Some(countdown) = countdown {
         title = format!("{title} ({}s left)", countdown.seconds_left());
     }
     canvas.blank();
     canvas.title(&title);
     if let Some(details) = &question.details {
-        canvas.text(RowPriority::Detail, ColorToken::Text, &lines_of(details));
+        canvas.text(
+            RowPriority::Detail,
+            ColorToken::Text,
+            &sanitize_lines(details),
+        );
     }
     canvas.blank();
 }
@@ -191,7 +195,7 @@ impl DialogBody for QuestionDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, sink)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
@@ -201,7 +205,7 @@ impl DialogBody for QuestionDialog {
         _context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, sink)
+        self.handle_list_mouse(event, hit, sink)
     }
 
     fn next_tick(&self) -> Option<Instant> {

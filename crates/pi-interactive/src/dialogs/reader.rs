@@ -85,20 +85,20 @@ impl DialogBody for ReaderDialog {
         let InputEvent::Key(key) = event else {
             return InputOutcome::Ignored;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(action::SELECT_CANCEL) || means(action::SELECT_CONFIRM) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(action::SELECT_CANCEL) || pressed(action::SELECT_CONFIRM) {
             sink.close();
-        } else if means(action::SELECT_UP) {
+        } else if pressed(action::SELECT_UP) {
             self.scroll_to(self.first.saturating_sub(1));
-        } else if means(action::SELECT_DOWN) {
+        } else if pressed(action::SELECT_DOWN) {
             self.scroll_to(self.first + 1);
-        } else if means(action::SELECT_PAGE_UP) {
+        } else if pressed(action::SELECT_PAGE_UP) {
             self.scroll_to(self.first.saturating_sub(self.page));
-        } else if means(action::SELECT_PAGE_DOWN) || key.text() == Some(' ') {
+        } else if pressed(action::SELECT_PAGE_DOWN) || key.text() == Some(' ') {
             self.scroll_to(self.first + self.page);
-        } else if means(action::ALT_SCREEN_TOP) {
+        } else if pressed(action::ALT_SCREEN_TOP) {
             self.scroll_to(0);
-        } else if means(action::ALT_SCREEN_BOTTOM) {
+        } else if pressed(action::ALT_SCREEN_BOTTOM) {
             self.scroll_to(usize::MAX);
         } else {
             return InputOutcome::Ignored;

@@ -56,10 +56,10 @@ pub(crate) struct ResourceEntry {
 /// Lists the resources and toggles them.
 pub(crate) trait ResourceToggles: Send {
     /// Returns the entries in list order.
-    fn entries(&self, side: ResourceScope) -> Vec<ResourceEntry>;
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry>;
 
     /// Toggles an entry by its index in the list; the error is a message for the user.
-    fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String>;
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String>;
 
     /// Whether the project's settings can be changed.
     fn has_project(&self) -> bool;
@@ -67,7 +67,7 @@ pub(crate) trait ResourceToggles: Send {
 
 pub(crate) struct ResourcesDialog {
     toggles: Box<dyn ResourceToggles>,
-    side: ResourceScope,
+    scope: ResourceScope,
     entries: Vec<ResourceEntry>,
     /// Indices in `entries` that match the search.
     matching: Vec<usize>,
@@ -87,11 +87,11 @@ impl ResourcesDialog {
     pub(crate) fn open(
         ui: UiTheme,
         toggles: Box<dyn ResourceToggles>,
-        side: ResourceScope,
+        scope: ResourceScope,
     ) -> DialogFrame<Self> {
         let mut body = Self {
             toggles,
-            side,
+            scope,
             entries: Vec::new(),
             matching: Vec::new(),
             picker: Picker::new(0, EdgeBehavior::Stop),
@@ -103,21 +103,21 @@ impl ResourcesDialog {
     }
 
     fn reload_entries(&mut self) {
-        self.entries = self.toggles.entries(self.side);
+        self.entries = self.toggles.entries(self.scope);
         self.apply_search();
     }
 
     fn toggle(&mut self) {
-        let Some(place) = self.matching.get(self.picker.selected()).copied() else {
+        let Some(index) = self.matching.get(self.picker.selected()).copied() else {
             return;
         };
-        self.problem = self.toggles.switch(self.side, place).err();
+        self.problem = self.toggles.toggle(self.scope, index).err();
         self.reload_entries();
     }
 
     fn switch_scope(&mut self) {
         if self.toggles.has_project() {
-            self.side = match self.side {
+            self.scope = match self.scope {
                 ResourceScope::User => ResourceScope::Project,
                 ResourceScope::Project => ResourceScope::User,
             };
@@ -129,8 +129,8 @@ impl ResourcesDialog {
     fn rows(&self) -> Vec<ResourceRow<'_>> {
         let mut rows = Vec::new();
         let mut last: Option<&ResourceEntry> = None;
-        for (number, place) in self.matching.iter().enumerate() {
-            let Some(entry) = self.entries.get(*place) else {
+        for (number, index) in self.matching.iter().enumerate() {
+            let Some(entry) = self.entries.get(*index) else {
                 continue;
             };
             let is_same_group = last.is_some_and(|last| last.group == entry.group);
@@ -244,7 +244,7 @@ impl SearchBody for ResourcesDialog {
                         .iter()
                         .any(|text| text.to_lowercase().contains(&query))
             })
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect();
         self.picker.set_count(self.matching.len());
     }
@@ -253,7 +253,7 @@ impl SearchBody for ResourcesDialog {
 impl DialogBody for ResourcesDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
         canvas.blank();
-        let (title, file) = match self.side {
+        let (title, file) = match self.scope {
             ResourceScope::User => ("User resources", "Saved in your settings.json"),
             ResourceScope::Project => (
                 "Project resources",
@@ -294,7 +294,7 @@ impl DialogBody for ResourcesDialog {
                 return InputOutcome::Consumed;
             }
         }
-        self.pick_or_type(event, context, sink)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
@@ -304,7 +304,7 @@ impl DialogBody for ResourcesDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, sink)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -190,7 +190,7 @@ impl ResumeDialog {
         }
         found
             .into_iter()
-            .map(|(_, session)| ThreadedSession::alone(session))
+            .map(|(_, session)| ThreadedSession::unthreaded(session))
             .collect()
     }
 
@@ -272,26 +272,26 @@ impl ResumeDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
+        let pressed = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
         match &mut self.mode {
             ResumeMode::Choosing => return false,
             ResumeMode::Deleting(path) => {
-                if means(action::SELECT_CONFIRM) {
+                if pressed(action::SELECT_CONFIRM) {
                     sink.send(Intent::DeleteSession(path.clone()));
                     self.mode = ResumeMode::Choosing;
-                } else if means(action::SELECT_CANCEL) {
+                } else if pressed(action::SELECT_CANCEL) {
                     self.mode = ResumeMode::Choosing;
                 }
             }
             ResumeMode::Renaming { path, field } => {
-                if means(action::SELECT_CONFIRM) {
+                if pressed(action::SELECT_CONFIRM) {
                     let path = path.clone();
                     let name = one_line(field.value());
                     let name = (!name.is_empty()).then_some(name);
                     self.mode = ResumeMode::Choosing;
                     self.rename(&path, name.as_deref());
                     sink.send(Intent::RenameSession { path, name });
-                } else if means(action::SELECT_CANCEL) {
+                } else if pressed(action::SELECT_CANCEL) {
                     self.mode = ResumeMode::Choosing;
                 } else {
                     field.handle_input(event, context);
@@ -311,23 +311,23 @@ impl ResumeDialog {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
+        let pressed = |action| context.keybindings.matches(key, action);
         let searching = !self.search.value().is_empty();
-        if means(action::INPUT_TAB) {
+        if pressed(action::INPUT_TAB) {
             self.switch_scope(sink);
-        } else if means(keys::SESSION_TOGGLE_SORT) {
+        } else if pressed(keys::SESSION_TOGGLE_SORT) {
             self.order = self.order.next();
             self.refresh_list();
-        } else if means(keys::SESSION_TOGGLE_NAMED_FILTER) {
+        } else if pressed(keys::SESSION_TOGGLE_NAMED_FILTER) {
             self.named_only = !self.named_only;
             self.refresh_list();
-        } else if means(keys::SESSION_TOGGLE_PATH) {
+        } else if pressed(keys::SESSION_TOGGLE_PATH) {
             self.show_paths = !self.show_paths;
-        } else if means(keys::SESSION_DELETE)
-            || (means(keys::SESSION_DELETE_NONINVASIVE) && !searching)
+        } else if pressed(keys::SESSION_DELETE)
+            || (pressed(keys::SESSION_DELETE_NONINVASIVE) && !searching)
         {
             self.start_deleting();
-        } else if means(keys::SESSION_RENAME) {
+        } else if pressed(keys::SESSION_RENAME) {
             self.start_renaming();
         } else {
             return false;
@@ -371,7 +371,7 @@ impl DialogBody for ResumeDialog {
             ]);
             return;
         }
-        self.paint_head(canvas);
+        self.paint_header(canvas);
         canvas.blank();
         canvas.field(&mut self.search);
         canvas.blank();

@@ -142,22 +142,22 @@ impl ScopedModelsDialog {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(keys::MODELS_REORDER_UP) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(keys::MODELS_REORDER_UP) {
             self.reorder(true, sink);
-        } else if means(keys::MODELS_REORDER_DOWN) {
+        } else if pressed(keys::MODELS_REORDER_DOWN) {
             self.reorder(false, sink);
-        } else if means(keys::MODELS_ENABLE_ALL) {
+        } else if pressed(keys::MODELS_ENABLE_ALL) {
             self.scope.add(&self.targets());
             self.changed(sink);
-        } else if means(keys::MODELS_CLEAR_ALL) {
+        } else if pressed(keys::MODELS_CLEAR_ALL) {
             self.scope.remove(&self.targets());
             self.changed(sink);
-        } else if means(keys::MODELS_TOGGLE_PROVIDER) {
+        } else if pressed(keys::MODELS_TOGGLE_PROVIDER) {
             self.toggle_provider(sink);
-        } else if means(keys::MODELS_SAVE) {
+        } else if pressed(keys::MODELS_SAVE) {
             self.save(sink);
-        } else if means(keys::CLEAR) && !self.search.value().is_empty() {
+        } else if pressed(keys::CLEAR) && !self.search.value().is_empty() {
             self.search.set_value("");
             self.apply_search();
         } else {
@@ -292,7 +292,7 @@ impl DialogBody for ScopedModelsDialog {
         if self.handle_change(event, context, sink) {
             return InputOutcome::Consumed;
         }
-        self.pick_or_type(event, context, sink)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
@@ -302,7 +302,7 @@ impl DialogBody for ScopedModelsDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, sink)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

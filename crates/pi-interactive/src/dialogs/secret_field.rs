@@ -41,11 +41,11 @@ impl SecretField {
             // A pasted key may include a line break.
             InputEvent::Paste(paste) => self.value.0.push_str(&one_line(&paste.text)),
             InputEvent::Key(key) => {
-                let means = |action| context.keybindings.matches(key, action);
-                if means(action::EDITOR_DELETE_CHAR_BACKWARD) {
+                let pressed = |action| context.keybindings.matches(key, action);
+                if pressed(action::EDITOR_DELETE_CHAR_BACKWARD) {
                     self.value.0.pop();
-                } else if means(action::EDITOR_DELETE_TO_LINE_START)
-                    || means(action::EDITOR_DELETE_WORD_BACKWARD)
+                } else if pressed(action::EDITOR_DELETE_TO_LINE_START)
+                    || pressed(action::EDITOR_DELETE_WORD_BACKWARD)
                 {
                     self.value.0.clear();
                 } else if let Some(character) = key.text().filter(|text| !text.is_control()) {

@@ -95,7 +95,7 @@ impl DialogBody for EditorDialog {
         context: &InputContext<'_>,
         _outbox: &mut IntentSink,
     ) -> bool {
-        let Some(HitTarget::AnswerPart { row }) = hit else {
+        let Some(HitTarget::Component { row }) = hit else {
             return false;
         };
         let inside = MouseEvent { row, ..*event };

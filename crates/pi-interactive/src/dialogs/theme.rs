@@ -244,7 +244,7 @@ impl DialogBody for ThemeDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, sink)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
@@ -254,7 +254,7 @@ impl DialogBody for ThemeDialog {
         _context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, sink)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

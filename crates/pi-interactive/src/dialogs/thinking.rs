@@ -163,7 +163,7 @@ impl DialogBody for ThinkingDialog {
             }
             return InputOutcome::Consumed;
         }
-        self.pick_or_type(event, context, sink)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
@@ -173,7 +173,7 @@ impl DialogBody for ThinkingDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, sink)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -155,10 +155,10 @@ impl TreeDialog {
         });
         (self.order, self.folded) = (order, folded);
         self.picker.set_count(self.outline.len());
-        let place = self
+        let position = self
             .selected
             .and_then(|node| self.outline.nearest(&self.tree, node));
-        self.picker.select(place.unwrap_or(usize::MAX));
+        self.picker.select(position.unwrap_or(usize::MAX));
     }
 
     fn shows(&mut self, node: usize, words: &[String]) -> bool {
@@ -208,8 +208,8 @@ impl TreeDialog {
         let known = self.summaries.get(node).is_some_and(Option::is_some);
         if !known && let Some(entry) = self.entry(node) {
             let made = summary_of(&entry, |id| self.call(node, id));
-            if let Some(place) = self.summaries.get_mut(node) {
-                *place = Some(Box::new(made));
+            if let Some(position) = self.summaries.get_mut(node) {
+                *position = Some(Box::new(made));
             }
         }
         let known = self.summaries.get(node).and_then(Option::as_deref);
@@ -257,8 +257,8 @@ impl TreeDialog {
     }
 
     fn cycle(&mut self, steps: usize) {
-        let place = FILTERS.iter().position(|filter| *filter == self.filter);
-        let next = (place.unwrap_or(0) + steps) % FILTERS.len();
+        let position = FILTERS.iter().position(|filter| *filter == self.filter);
+        let next = (position.unwrap_or(0) + steps) % FILTERS.len();
         self.show(FILTERS.get(next).copied().unwrap_or_default());
     }
 

@@ -161,7 +161,7 @@ impl DialogBody for TrustDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, sink)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
@@ -171,7 +171,7 @@ impl DialogBody for TrustDialog {
         _context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, sink)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum DrawOutcome {
     /// A message or entry in the transcript; `None` for the default style.
     Custom(Result<Option<Vec<String>>, DrawError>),
     /// Transformed texts.
-    TextTransform(Result<Vec<String>, DrawError>),
+    Texts(Result<Vec<String>, DrawError>),
 }
 
 /// Something the application must handle.

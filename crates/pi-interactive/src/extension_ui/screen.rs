@@ -26,7 +26,7 @@ const FIRST_ROW: ComponentId = 1 << 40;
 
 /// Screen state last published by the application.
 #[derive(Default)]
-pub(super) struct ScreenKnowledge {
+pub(super) struct PublishedScreen {
     pub(super) editor_text: String,
     ui: Option<UiTheme>,
     themes: Option<Arc<ThemeSelector>>,
@@ -40,7 +40,7 @@ pub(super) struct ScreenKnowledge {
     completion: Option<Arc<dyn CompletionProvider>>,
 }
 
-impl ScreenKnowledge {
+impl PublishedScreen {
     pub(super) fn set_status(&mut self, key: &str, text: Option<String>) {
         match text {
             Some(text) => {
@@ -132,7 +132,7 @@ impl ExtensionUiBridge {
                 state.surfaces.forget(*id);
             }
         }
-        self.say(super::ComponentTask::ForgetRows(ids));
+        self.enqueue(super::ComponentTask::ForgetRows(ids));
     }
 
     fn ui(&self) -> Option<UiTheme> {

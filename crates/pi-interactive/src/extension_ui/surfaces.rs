@@ -21,7 +21,7 @@ pub(crate) enum DrawSubject {
     /// A message or entry.
     Custom(Value),
     /// Texts, and the options shared by all of them.
-    TextTransform {
+    Texts {
         parts: Value,
         shared: Value,
     },

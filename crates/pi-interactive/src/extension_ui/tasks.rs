@@ -64,7 +64,7 @@ impl ComponentTaskQueue {
 }
 
 enum NextWork {
-    ComponentTask(ExtensionLink, ComponentTask),
+    Task(ExtensionLink, ComponentTask),
     Draw(ExtensionLink, DrawRequest),
 }
 
@@ -73,7 +73,7 @@ impl ExtensionUiBridge {
     pub(crate) async fn run_tasks(self) {
         loop {
             match self.next_work() {
-                Ok(NextWork::ComponentTask(link, task)) => {
+                Ok(NextWork::Task(link, task)) => {
                     self.perform(&link, task).await;
                     self.state().backlog.since = None;
                 }
@@ -99,7 +99,7 @@ impl ExtensionUiBridge {
         let link = state.link.clone().ok_or(None)?;
         if let Some(task) = state.backlog.tasks.pop_front() {
             state.backlog.since = Some(now);
-            return Ok(NextWork::ComponentTask(link, task));
+            return Ok(NextWork::Task(link, task));
         }
         state
             .surfaces
@@ -164,8 +164,8 @@ impl ExtensionUiBridge {
             DrawSubject::Custom(data) => {
                 DrawOutcome::Custom(link.draw_custom(id, width, data).await)
             }
-            DrawSubject::TextTransform { parts, shared } => {
-                DrawOutcome::TextTransform(link.transform_markdown(parts, shared).await)
+            DrawSubject::Texts { parts, shared } => {
+                DrawOutcome::Texts(link.transform_markdown(parts, shared).await)
             }
         };
         if self.state().epoch != epoch {
@@ -194,7 +194,7 @@ impl DrawOutcome {
             Self::Component(drawn) => drawn.as_ref().err(),
             Self::Call(drawn) => drawn.as_ref().err(),
             Self::Custom(drawn) => drawn.as_ref().err(),
-            Self::TextTransform(texts) => texts.as_ref().err(),
+            Self::Texts(texts) => texts.as_ref().err(),
         }
     }
 }

@@ -15,12 +15,12 @@ use super::AppScreen;
 use crate::extension_view::ExtensionView;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum WidgetSide {
     Above,
     Below,
 }
 
-impl Side {
+impl WidgetSide {
     /// Parses the placement given by an extension.
     pub(crate) fn named(placement: Option<&str>) -> Self {
         match placement {
@@ -105,18 +105,18 @@ impl AppScreen {
         self.extensions.bottom.push((id, block));
     }
 
-    pub(crate) fn mount_overlay(&mut self, view: ExtensionView, place: &OverlayPlace) {
+    pub(crate) fn mount_overlay(&mut self, view: ExtensionView, placement: &OverlayPlace) {
         let component = view.id();
         let tui = self.runner.tui();
-        let overlay = tui.show_overlay(view, overlay_options(place));
-        if !place.is_visible {
+        let overlay = tui.show_overlay(view, overlay_options(placement));
+        if !placement.is_visible {
             tui.set_overlay_hidden(overlay, true);
         }
         self.extensions.overlays.push(ExtensionOverlay {
             component,
             overlay,
             hidden: false,
-            unfit: !place.is_visible,
+            unfit: !placement.is_visible,
         });
     }
 
@@ -144,7 +144,7 @@ impl AppScreen {
         if had_footer && slots.footer.is_none() {
             self.with_footer(|footer| footer.set_hidden(false));
         }
-        for side in [Side::Above, Side::Below] {
+        for side in [WidgetSide::Above, WidgetSide::Below] {
             self.with_widgets(side, |widgets| widgets.remove_component(id));
         }
         self.update_front();
@@ -158,7 +158,7 @@ impl AppScreen {
         for id in ids {
             self.unmount(id);
         }
-        for side in [Side::Above, Side::Below] {
+        for side in [WidgetSide::Above, WidgetSide::Below] {
             self.with_widgets(side, super::Widgets::clear);
         }
     }
@@ -180,7 +180,7 @@ impl AppScreen {
             return Some(change(view));
         }
         let mut change = Some(change);
-        for side in [Side::Above, Side::Below] {
+        for side in [WidgetSide::Above, WidgetSide::Below] {
             let changed = self.with_widgets(side, |widgets| {
                 let view = widgets.component(id)?;
                 change.take().map(|change| change(view))
@@ -302,17 +302,17 @@ impl AppScreen {
     }
 }
 
-fn overlay_options(place: &OverlayPlace) -> OverlayOptions {
-    let margin = place.margin.unwrap_or_default();
+fn overlay_options(placement: &OverlayPlace) -> OverlayOptions {
+    let margin = placement.margin.unwrap_or_default();
     OverlayOptions {
-        width: match place.width.as_ref().map(measure) {
+        width: match placement.width.as_ref().map(measure) {
             None => Width::Auto,
-            Some(Measure::Cells(cells)) => Width::Columns(cells),
-            Some(Measure::Percent(share)) => Width::Percent(share),
+            Some(OverlayMeasure::Cells(cells)) => Width::Columns(cells),
+            Some(OverlayMeasure::Percent(share)) => Width::Percent(share),
         },
-        min_width: place.min_width.map_or(0, cells),
-        max_height: place.max_height.as_ref().map(position),
-        anchor: match place.anchor.as_deref() {
+        min_width: placement.min_width.map_or(0, cells),
+        max_height: placement.max_height.as_ref().map(position),
+        anchor: match placement.anchor.as_deref() {
             Some("top-left") => Anchor::TopLeft,
             Some("top-center") => Anchor::TopCenter,
             Some("top-right") => Anchor::TopRight,
@@ -323,40 +323,40 @@ fn overlay_options(place: &OverlayPlace) -> OverlayOptions {
             Some("bottom-right") => Anchor::BottomRight,
             _ => Anchor::Center,
         },
-        offset_x: offset(place.offset_x),
-        offset_y: offset(place.offset_y),
-        row: place.row.as_ref().map(position),
-        column: place.col.as_ref().map(position),
+        offset_x: offset(placement.offset_x),
+        offset_y: offset(placement.offset_y),
+        row: placement.row.as_ref().map(position),
+        column: placement.col.as_ref().map(position),
         margin: Margin {
             top: cells(margin.top),
             right: cells(margin.right),
             bottom: cells(margin.bottom),
             left: cells(margin.left),
         },
-        captures_focus: !place.non_capturing,
+        captures_focus: !placement.non_capturing,
         ..OverlayOptions::default()
     }
 }
 
-enum Measure {
+enum OverlayMeasure {
     Cells(usize),
     Percent(f32),
 }
 
-fn measure(extent: &Extent) -> Measure {
+fn measure(extent: &Extent) -> OverlayMeasure {
     match extent {
-        Extent::Cells(count) => Measure::Cells(cells(*count)),
+        Extent::Cells(count) => OverlayMeasure::Cells(cells(*count)),
         Extent::Share(text) => {
             let share = text.trim_end_matches('%').trim().parse();
-            Measure::Percent(share.unwrap_or(100.0))
+            OverlayMeasure::Percent(share.unwrap_or(100.0))
         }
     }
 }
 
 fn position(extent: &Extent) -> Position {
     match measure(extent) {
-        Measure::Cells(cells) => Position::Cell(cells),
-        Measure::Percent(share) => Position::Percent(share),
+        OverlayMeasure::Cells(cells) => Position::Cell(cells),
+        OverlayMeasure::Percent(share) => Position::Percent(share),
     }
 }
 
@@ -387,13 +387,13 @@ mod tests {
 
     #[test]
     fn overlay_options_are_parsed() {
-        let place: OverlayPlace = serde_json::from_value(json!({
+        let placement: OverlayPlace = serde_json::from_value(json!({
             "width": "50%", "minWidth": 20, "maxHeight": 10, "anchor": "top-right",
             "offsetX": -2, "row": "25%", "col": 3, "margin": { "top": 1, "left": 2 },
             "nonCapturing": true, "isVisible": true,
         }))
         .unwrap();
-        let options = overlay_options(&place);
+        let options = overlay_options(&placement);
         assert_eq!(options.width, Width::Percent(50.0));
         assert_eq!(options.min_width, 20);
         assert_eq!(options.max_height, Some(Position::Cell(10)));

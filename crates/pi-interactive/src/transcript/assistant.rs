@@ -66,16 +66,16 @@ impl Transcript {
         document: &mut Document,
         answer: &AssistantMessage,
     ) {
-        let whole = AssistantMessageBlock::of(answer);
+        let complete = AssistantMessageBlock::of(answer);
         match self.assistant.take() {
             Some(id) => {
                 self.update::<AssistantMessageBlock>(document, Some(id), |block| {
                     block.finish(answer)
                 });
             }
-            None if !whole.is_blank() => {
+            None if !complete.is_blank() => {
                 let transform = extension_rendering::for_texts(&self.bridge);
-                self.push(document, whole.transformed_by(transform));
+                self.push(document, complete.transformed_by(transform));
             }
             None => {}
         }

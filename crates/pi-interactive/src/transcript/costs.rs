@@ -33,7 +33,7 @@ pub(super) struct CostTracker {
 
 impl CostTracker {
     /// Starts with an empty conversation.
-    pub(super) fn priced_by(models: &Models) -> Self {
+    pub(super) fn with_prices(models: &Models) -> Self {
         Self {
             models: Some(models.clone()),
             ..Self::default()

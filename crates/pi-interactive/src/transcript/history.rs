@@ -11,7 +11,7 @@ use pi_tui::Component;
 use super::assistant::ended_early;
 use super::costs::CostTracker;
 use super::extension_rendering;
-use crate::block::{Block, BlockView};
+use crate::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
     SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
@@ -208,7 +208,7 @@ impl HistoryBuilder {
         }
     }
 
-    fn add(&mut self, block: impl Block) {
+    fn add(&mut self, block: impl TranscriptBlock) {
         let row = block.row();
         self.rows.extend(row.map(|row| (row, self.blocks.len())));
         let view = BlockView::new(block, self.ui.clone());

@@ -52,7 +52,7 @@ impl TranscriptTester {
 
     fn follow(&mut self, step: AgentEvent, now: Instant) {
         self.with(|transcript, document| {
-            transcript.follow(document, &SessionEvent::Agent(step), now);
+            transcript.on_event(document, &SessionEvent::Agent(step), now);
         });
     }
 
@@ -71,7 +71,7 @@ impl TranscriptTester {
             .collect()
     }
 
-    fn layouts<B: Block>(&self, id: BlockId) -> usize {
+    fn layouts<B: TranscriptBlock>(&self, id: BlockId) -> usize {
         let component = self.tui.transcript().get(id).unwrap();
         let view = (component as &dyn Any).downcast_ref::<BlockView<B>>();
         view.unwrap().layouts()

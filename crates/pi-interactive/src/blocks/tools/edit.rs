@@ -39,8 +39,8 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
 }
 
 fn draw_preview(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
-    let several = call.arguments.get("edits").and_then(Value::as_array);
-    let edits: Vec<&JsonObject> = match several {
+    let list = call.arguments.get("edits").and_then(Value::as_array);
+    let edits: Vec<&JsonObject> = match list {
         Some(edits) => edits.iter().filter_map(Value::as_object).collect(),
         None => vec![call.arguments],
     };
@@ -59,10 +59,10 @@ fn draw_preview(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
 
 /// Cached previews of a call's edits: while one streams, the earlier ones are not recomputed.
 #[derive(Debug, Default)]
-pub(crate) struct EditPreviews(Vec<Preview>);
+pub(crate) struct EditPreviews(Vec<EditPreview>);
 
 #[derive(Debug, Default)]
-struct Preview {
+struct EditPreview {
     old: String,
     new: String,
     width: usize,
@@ -78,7 +78,7 @@ impl EditPreviews {
         canvas: &BlockCanvas<'_>,
     ) -> &[Line] {
         if self.0.len() <= index {
-            self.0.resize_with(index + 1, Preview::default);
+            self.0.resize_with(index + 1, EditPreview::default);
         }
         let Some(preview) = self.0.get_mut(index) else {
             return &[];
@@ -90,7 +90,7 @@ impl EditPreviews {
             && preview.new == new;
         if !is_same {
             let rows = preview_rows(old, new, width, canvas.ctx);
-            *preview = Preview {
+            *preview = EditPreview {
                 old: old.to_owned(),
                 new: new.to_owned(),
                 width,

@@ -14,7 +14,7 @@ use super::super::field::{point_at_field, prefilled};
 use super::super::frame::DialogBody;
 use super::super::hint::Hint;
 use super::super::intent_sink::IntentSink;
-use super::super::plain_text::{lines_of, one_line};
+use super::super::plain_text::{one_line, sanitize_lines};
 use super::super::question::{QuestionDialog, QuestionOptions};
 use super::super::secret_field::SecretField;
 use crate::dialog::DialogUpdate;
@@ -43,7 +43,7 @@ enum SignInQuestion {
 }
 
 enum SignInMessage {
-    Address(String),
+    Url(String),
     Code(String),
     Note(ColorToken, String),
 }
@@ -65,18 +65,18 @@ impl SignInView {
         }
     }
 
-    fn address(&self) -> Option<&str> {
+    fn url(&self) -> Option<&str> {
         self.messages
             .iter()
             .rev()
-            .find_map(|messages| match messages {
-                SignInMessage::Address(address) => Some(address.as_str()),
+            .find_map(|message| match message {
+                SignInMessage::Url(url) => Some(url.as_str()),
                 SignInMessage::Code(_) | SignInMessage::Note(..) => None,
             })
     }
 
-    fn add_message(&mut self, messages: SignInMessage) {
-        self.messages.push(messages);
+    fn add_message(&mut self, message: SignInMessage) {
+        self.messages.push(message);
         if self.messages.len() > MAX_MESSAGES {
             self.messages.remove(0);
         }
@@ -85,28 +85,31 @@ impl SignInView {
     fn show(&mut self, event: LoginEvent, sink: &mut IntentSink) {
         match event {
             LoginEvent::Info { message, links } => {
-                self.add_message(SignInMessage::Note(ColorToken::Text, lines_of(&message)));
+                self.add_message(SignInMessage::Note(
+                    ColorToken::Text,
+                    sanitize_lines(&message),
+                ));
                 for link in links {
                     let label = one_line(&link.label);
                     self.add_message(SignInMessage::Note(ColorToken::Muted, label));
-                    self.add_message(SignInMessage::Address(one_line(&link.url)));
+                    self.add_message(SignInMessage::Url(one_line(&link.url)));
                 }
             }
             LoginEvent::AuthUrl { url, instructions } => {
-                let address = one_line(&url);
-                if is_web(&address) {
-                    sink.send(Intent::OpenUrl(address.clone()));
+                let url = one_line(&url);
+                if is_web(&url) {
+                    sink.send(Intent::OpenUrl(url.clone()));
                 }
                 self.messages.clear();
                 self.add_message(SignInMessage::Note(
                     ColorToken::Text,
                     "Opening this page in your browser:".to_owned(),
                 ));
-                self.add_message(SignInMessage::Address(address));
+                self.add_message(SignInMessage::Url(url));
                 if !instructions.is_empty() {
                     self.add_message(SignInMessage::Note(
                         ColorToken::Warning,
-                        lines_of(&instructions),
+                        sanitize_lines(&instructions),
                     ));
                 }
             }
@@ -120,11 +123,14 @@ impl SignInView {
                     ColorToken::Text,
                     "Open this page on any device and enter the code:".to_owned(),
                 ));
-                self.add_message(SignInMessage::Address(one_line(&verification_uri)));
+                self.add_message(SignInMessage::Url(one_line(&verification_uri)));
                 self.add_message(SignInMessage::Code(one_line(&user_code)));
             }
             LoginEvent::Progress { message } => {
-                self.add_message(SignInMessage::Note(ColorToken::Dim, lines_of(&message)));
+                self.add_message(SignInMessage::Note(
+                    ColorToken::Dim,
+                    sanitize_lines(&message),
+                ));
             }
         }
     }
@@ -142,13 +148,13 @@ impl SignInView {
                 let mut field = prefilled("");
                 field.set_focused(true);
                 SignInQuestion::Text {
-                    message: lines_of(&message),
+                    message: sanitize_lines(&message),
                     example: placeholder.map(|example| one_line(&example)),
                     field,
                 }
             }
             LoginPrompt::Secret { message } => SignInQuestion::Secret {
-                message: lines_of(&message),
+                message: sanitize_lines(&message),
                 field: SecretField::default(),
             },
             LoginPrompt::Select { message, choices } => {
@@ -170,20 +176,20 @@ impl SignInView {
         self.messages
             .iter()
             .rev()
-            .find_map(|messages| match messages {
+            .find_map(|message| match message {
                 SignInMessage::Code(code) => Some(code.as_str()),
-                SignInMessage::Address(_) | SignInMessage::Note(..) => None,
+                SignInMessage::Url(_) | SignInMessage::Note(..) => None,
             })
     }
 
     /// Copies the device code and opens the page where it is entered.
     fn open_code_page(&self, sink: &mut IntentSink) {
-        let (Some(code), Some(address)) = (self.code(), self.address()) else {
+        let (Some(code), Some(url)) = (self.code(), self.url()) else {
             return;
         };
         sink.send(Intent::CopyText(code.to_owned()));
-        if is_web(address) {
-            sink.send(Intent::OpenUrl(address.to_owned()));
+        if is_web(url) {
+            sink.send(Intent::OpenUrl(url.to_owned()));
         }
     }
 
@@ -240,12 +246,12 @@ impl SignInView {
             return outcome;
         }
         if let InputEvent::Key(key) = event {
-            let means = |action| context.keybindings.matches(key, action);
-            if means(action::SELECT_CANCEL) {
+            let pressed = |action| context.keybindings.matches(key, action);
+            if pressed(action::SELECT_CANCEL) {
                 self.leave(sink);
                 return InputOutcome::Consumed;
             }
-            if means(action::SELECT_CONFIRM) {
+            if pressed(action::SELECT_CONFIRM) {
                 if self.failed.is_some() {
                     self.leave(sink);
                 } else {
@@ -253,9 +259,9 @@ impl SignInView {
                 }
                 return InputOutcome::Consumed;
             }
-            if means(keys::MESSAGE_COPY) {
-                if let Some(address) = self.address() {
-                    sink.send(Intent::CopyText(address.to_owned()));
+            if pressed(keys::MESSAGE_COPY) {
+                if let Some(url) = self.url() {
+                    sink.send(Intent::CopyText(url.to_owned()));
                 }
                 return InputOutcome::Consumed;
             }
@@ -307,7 +313,7 @@ impl SignInView {
             DialogUpdate::SignInEnded(Ok(())) => sink.close(),
             DialogUpdate::SignInEnded(Err(cause)) | DialogUpdate::Failed(cause) => {
                 self.question = SignInQuestion::Nothing;
-                self.failed = Some(lines_of(&cause));
+                self.failed = Some(sanitize_lines(&cause));
             }
             _ => {}
         }
@@ -321,8 +327,8 @@ impl SignInView {
         canvas.blank();
         canvas.title(&format!("Sign in to {}", self.provider));
         canvas.blank();
-        for messages in &self.messages {
-            paint_message(messages, canvas);
+        for message in &self.messages {
+            paint_message(message, canvas);
         }
         if let Some(cause) = &self.failed {
             canvas.text(
@@ -339,7 +345,7 @@ impl SignInView {
         } else if self.code().is_some() && self.failed.is_none() {
             hints.push(Hint::key(action::SELECT_CONFIRM, "copy code and open page"));
         }
-        if self.address().is_some() {
+        if self.url().is_some() {
             hints.push(Hint::key(keys::MESSAGE_COPY, "copy URL"));
         }
         hints.push(Hint::leave(if self.failed.is_some() {
@@ -380,20 +386,20 @@ impl SignInView {
     }
 }
 
-fn paint_message(messages: &SignInMessage, canvas: &mut DialogCanvas) {
-    match messages {
+fn paint_message(message: &SignInMessage, canvas: &mut DialogCanvas) {
+    match message {
         SignInMessage::Note(token, text) => canvas.text(RowPriority::Content, *token, text),
         SignInMessage::Code(code) => {
             let code = canvas.bold(ColorToken::Warning, code);
             canvas.row(RowPriority::Focus, &format!("   {code}"));
         }
-        SignInMessage::Address(address) => {
+        SignInMessage::Url(url) => {
             // The URL must be complete when it is copied from the screen: it is wrapped, never truncated.
-            let links = canvas.context().capabilities.hyperlinks && is_web(address);
-            for line in wrap_text(address, canvas.width().saturating_sub(2).max(1)) {
+            let links = canvas.context().capabilities.hyperlinks && is_web(url);
+            for line in wrap_text(url, canvas.width().saturating_sub(2).max(1)) {
                 let line = canvas.paint(ColorToken::Accent, &line);
                 let line = if links {
-                    format!(" \x1b]8;;{address}\x1b\\{line}\x1b]8;;\x1b\\")
+                    format!(" \x1b]8;;{url}\x1b\\{line}\x1b]8;;\x1b\\")
                 } else {
                     format!(" {line}")
                 };

@@ -8,22 +8,22 @@ use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_r
 /// Records what was toggled.
 #[derive(Clone, Default)]
 struct FakeToggles {
-    switched: Arc<Mutex<Vec<(ResourceScope, usize)>>>,
+    toggled: Arc<Mutex<Vec<(ResourceScope, usize)>>>,
     entries: Vec<ResourceEntry>,
     fails: bool,
 }
 
 impl ResourceToggles for FakeToggles {
-    fn entries(&self, side: ResourceScope) -> Vec<ResourceEntry> {
-        let switched = self.switched.lock().unwrap();
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
+        let toggled = self.toggled.lock().unwrap();
         let mut entries = self.entries.clone();
-        for (place, entry) in entries.iter_mut().enumerate() {
-            let times = switched
+        for (index, entry) in entries.iter_mut().enumerate() {
+            let times = toggled
                 .iter()
-                .filter(|known| **known == (side, place))
+                .filter(|known| **known == (scope, index))
                 .count();
-            entry.is_inherited = side == ResourceScope::Project && times == 0;
-            entry.mark = match (side, times % 2) {
+            entry.is_inherited = scope == ResourceScope::Project && times == 0;
+            entry.mark = match (scope, times % 2) {
                 (_, 0) => ToggleState::On,
                 (ResourceScope::User, _) => ToggleState::Off,
                 (ResourceScope::Project, _) => ToggleState::Unloaded,
@@ -32,11 +32,11 @@ impl ResourceToggles for FakeToggles {
         entries
     }
 
-    fn switch(&mut self, side: ResourceScope, place: usize) -> Result<(), String> {
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String> {
         if self.fails {
             return Err("cannot write settings".to_owned());
         }
-        self.switched.lock().unwrap().push((side, place));
+        self.toggled.lock().unwrap().push((scope, index));
         Ok(())
     }
 
@@ -85,7 +85,7 @@ fn space_and_enter_toggle_the_selection() {
     assert!(after.contains("[ ] review"), "{after}");
     assert!(after.contains("[x] daily.md"), "{after}");
     let user = ResourceScope::User;
-    assert_eq!(*toggles.switched.lock().unwrap(), [(user, 0), (user, 1)]);
+    assert_eq!(*toggles.toggled.lock().unwrap(), [(user, 0), (user, 1)]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn tab_switches_to_the_project() {
     tester.press("tab escape");
     assert!(tester.is_done());
     assert_eq!(
-        *toggles.switched.lock().unwrap(),
+        *toggles.toggled.lock().unwrap(),
         [(ResourceScope::Project, 0)]
     );
 }
@@ -119,10 +119,7 @@ fn a_search_keeps_matches_under_their_headings() {
     );
     assert!(!screen.contains("npm:tools"), "{screen}");
     tester.press("enter");
-    assert_eq!(
-        *toggles.switched.lock().unwrap(),
-        [(ResourceScope::User, 2)]
-    );
+    assert_eq!(*toggles.toggled.lock().unwrap(), [(ResourceScope::User, 2)]);
 }
 
 #[test]

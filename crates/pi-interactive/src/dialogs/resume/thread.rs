@@ -19,7 +19,7 @@ pub(super) struct ThreadedSession {
 
 impl ThreadedSession {
     /// Returns a session without tree lines.
-    pub(super) fn alone(session: Arc<SessionInfo>) -> Self {
+    pub(super) fn unthreaded(session: Arc<SessionInfo>) -> Self {
         Self {
             session,
             branch: String::new(),
@@ -136,7 +136,7 @@ fn flatten(
     }
     // Files that name each other as their origin have no root; they must be listed nevertheless.
     let unreachable = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
-    placed.extend(unreachable.map(|(session, _)| ThreadedSession::alone(Arc::clone(session))));
+    placed.extend(unreachable.map(|(session, _)| ThreadedSession::unthreaded(Arc::clone(session))));
     placed
 }
 

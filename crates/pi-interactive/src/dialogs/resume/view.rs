@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 10;
 const MIN_TITLE_WIDTH: usize = 10;
 
 impl ResumeDialog {
-    pub(super) fn paint_head(&self, canvas: &mut DialogCanvas) {
+    pub(super) fn paint_header(&self, canvas: &mut DialogCanvas) {
         let title = match self.scope {
             SessionScope::Project => "Sessions in this directory",
             SessionScope::All => "All sessions",

@@ -184,7 +184,7 @@ impl ModelThinking {
         ]);
     }
 
-    fn paint_subjects(&mut self, canvas: &mut DialogCanvas) {
+    fn paint_targets(&mut self, canvas: &mut DialogCanvas) {
         canvas.title("Thinking level per model");
         let text = "The thinking level new sessions start with.";
         canvas.text(RowPriority::Help, ColorToken::Muted, text);
@@ -245,7 +245,7 @@ impl DialogBody for ModelThinking {
         };
         match &mut self.levels {
             Some(levels) => Self::paint_levels(levels, now, canvas),
-            None => self.paint_subjects(canvas),
+            None => self.paint_targets(canvas),
         }
     }
 

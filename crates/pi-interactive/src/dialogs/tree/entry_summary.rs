@@ -36,7 +36,7 @@ impl EntrySummary {
     fn with_prefix(token: ColorToken, prefix: &str, text: &str) -> Self {
         Self {
             prefix: (token, prefix.to_owned()),
-            text: cut(text, MAX_TEXT_CHARS),
+            text: truncated(text, MAX_TEXT_CHARS),
             color: None,
             only_calls_tools: false,
         }
@@ -59,7 +59,7 @@ pub(super) fn summary_of(
 ) -> EntrySummary {
     use ColorToken::{BorderAccent, CustomMessageLabel, Dim, Warning};
     match &entry.body {
-        EntryBody::Message(message) => message_brief(message, call),
+        EntryBody::Message(message) => message_summary(message, call),
         EntryBody::ModelChange(change) => {
             EntrySummary::note(Dim, &format!("[model: {}]", change.model_id))
         }
@@ -101,7 +101,7 @@ pub(super) fn summary_of(
     }
 }
 
-fn message_brief(
+fn message_summary(
     message: &AgentMessage,
     call: impl FnOnce(&str) -> Option<ToolCall>,
 ) -> EntrySummary {
@@ -174,7 +174,7 @@ fn call_line(call: &ToolCall) -> String {
         }
         "write" | "edit" => path.unwrap_or_default().to_owned(),
         "ls" => path.unwrap_or(".").to_owned(),
-        "bash" => cut(text("command").unwrap_or_default(), MAX_COMMAND_CHARS),
+        "bash" => truncated(text("command").unwrap_or_default(), MAX_COMMAND_CHARS),
         "grep" => {
             let pattern = text("pattern").unwrap_or_default();
             format!("/{pattern}/ in {}", path.unwrap_or("."))
@@ -183,7 +183,7 @@ fn call_line(call: &ToolCall) -> String {
             let pattern = text("pattern").unwrap_or_default();
             format!("{pattern} in {}", path.unwrap_or("."))
         }
-        _ => cut(
+        _ => truncated(
             &Value::Object(call.arguments.clone()).to_string(),
             MAX_COMMAND_CHARS,
         ),
@@ -192,7 +192,7 @@ fn call_line(call: &ToolCall) -> String {
 }
 
 /// Returns the beginning of a text as one line.
-fn cut(text: &str, longest: usize) -> String {
+fn truncated(text: &str, longest: usize) -> String {
     let line = one_line(text);
     match line.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),

@@ -27,12 +27,12 @@ impl TreeDialog {
                 editor.handle(event, context, &mut inner);
             }
             TreeMode::Naming { node, field } => {
-                let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
-                if means(action::SELECT_CONFIRM) {
+                let pressed = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
+                if pressed(action::SELECT_CONFIRM) {
                     let (node, name) = (*node, field.value().to_owned());
                     self.mode = TreeMode::Choosing;
                     self.name(node, &name, sink);
-                } else if means(action::SELECT_CANCEL) {
+                } else if pressed(action::SELECT_CANCEL) {
                     self.mode = TreeMode::Choosing;
                 } else {
                     field.handle_input(event, context);
@@ -54,34 +54,34 @@ impl TreeDialog {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(keys::TREE_FOLD_OR_UP) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(keys::TREE_FOLD_OR_UP) {
             self.fold_or_up();
-        } else if means(keys::TREE_UNFOLD_OR_DOWN) {
+        } else if pressed(keys::TREE_UNFOLD_OR_DOWN) {
             self.unfold_or_down();
-        } else if means(action::EDITOR_CURSOR_LEFT) {
+        } else if pressed(action::EDITOR_CURSOR_LEFT) {
             self.picker.page_up();
-        } else if means(action::EDITOR_CURSOR_RIGHT) {
+        } else if pressed(action::EDITOR_CURSOR_RIGHT) {
             self.picker.page_down();
-        } else if means(keys::MESSAGE_COPY) {
+        } else if pressed(keys::MESSAGE_COPY) {
             self.copy(sink);
-        } else if means(keys::TREE_FILTER_DEFAULT) {
+        } else if pressed(keys::TREE_FILTER_DEFAULT) {
             self.show(TreeFilterMode::Default);
-        } else if means(keys::TREE_FILTER_NO_TOOLS) {
+        } else if pressed(keys::TREE_FILTER_NO_TOOLS) {
             self.toggle(TreeFilterMode::NoTools);
-        } else if means(keys::TREE_FILTER_USER_ONLY) {
+        } else if pressed(keys::TREE_FILTER_USER_ONLY) {
             self.toggle(TreeFilterMode::UserOnly);
-        } else if means(keys::TREE_FILTER_LABELED_ONLY) {
+        } else if pressed(keys::TREE_FILTER_LABELED_ONLY) {
             self.toggle(TreeFilterMode::LabeledOnly);
-        } else if means(keys::TREE_FILTER_ALL) {
+        } else if pressed(keys::TREE_FILTER_ALL) {
             self.toggle(TreeFilterMode::All);
-        } else if means(keys::TREE_FILTER_CYCLE_BACKWARD) {
+        } else if pressed(keys::TREE_FILTER_CYCLE_BACKWARD) {
             self.cycle(FILTERS.len() - 1);
-        } else if means(keys::TREE_FILTER_CYCLE_FORWARD) {
+        } else if pressed(keys::TREE_FILTER_CYCLE_FORWARD) {
             self.cycle(1);
-        } else if means(keys::TREE_EDIT_LABEL) {
+        } else if pressed(keys::TREE_EDIT_LABEL) {
             self.start_labeling();
-        } else if means(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
+        } else if pressed(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
             self.show_label_times = !self.show_label_times;
         } else {
             return false;

@@ -141,15 +141,20 @@ impl Outline {
                     (indent, self.has_multiple_roots, false, None)
                 }
                 Some((index, parent)) => {
-                    let several = parent.children > 1;
+                    let has_siblings = parent.children > 1;
                     // The first generation after a fork is indented once more, as a group.
-                    let deeper = several || (parent.branches && parent.indent > 0);
+                    let deeper = has_siblings || (parent.branches && parent.indent > 0);
                     let joint = if parent.joined {
                         Some(index)
                     } else {
                         parent.joint
                     };
-                    (parent.indent + usize::from(deeper), several, several, joint)
+                    (
+                        parent.indent + usize::from(deeper),
+                        has_siblings,
+                        has_siblings,
+                        joint,
+                    )
                 }
             };
             if let Some(row) = self.rows.get_mut(index) {
@@ -246,9 +251,9 @@ impl Outline {
         while let Some(row) = self.get(current)
             && let Some(child) = row.first_child
         {
-            let several = row.children > 1;
+            let has_siblings = row.children > 1;
             current = child;
-            if several {
+            if has_siblings {
                 break;
             }
         }

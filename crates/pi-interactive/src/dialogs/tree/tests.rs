@@ -50,7 +50,7 @@ impl TestTree {
     }
 
     fn tree(&self) -> SessionTree {
-        let place: HashMap<&str, usize> = self
+        let indices: HashMap<&str, usize> = self
             .entries
             .iter()
             .enumerate()
@@ -58,7 +58,7 @@ impl TestTree {
             .collect();
         let parent = |entry: &Entry| {
             let parent = entry.parent_id.as_ref()?;
-            place.get(parent.as_str()).copied()
+            indices.get(parent.as_str()).copied()
         };
         let mut nodes: Vec<pi_session::TreeNode> = self
             .entries
@@ -79,7 +79,7 @@ impl TestTree {
                 None => roots.push(index),
             }
             if let EntryBody::Label(label) = &entry.body {
-                let target = place[label.target_id.as_str()];
+                let target = indices[label.target_id.as_str()];
                 nodes[target].label = label.label.clone().map(|text| NodeLabel {
                     text,
                     timestamp: entry.timestamp.clone(),

@@ -41,8 +41,8 @@ impl TreeDialog {
                 "  No matching entries.",
             );
         }
-        let wanted = (canvas.height() * 3 / 5).max(5);
-        let visible = self.picker.visible_range(canvas.list_rows(wanted, 1, 2));
+        let rows = (canvas.height() * 3 / 5).max(5);
+        let visible = self.picker.visible_range(canvas.list_rows(rows, 1, 2));
         let drawn: Vec<TreeLine> = visible
             .filter_map(|index| self.draw(index, canvas))
             .collect();
