@@ -276,9 +276,7 @@ impl App {
                 }
             }
             LoopEvent::Done(Ok(callback)) | LoopEvent::Posted(callback) => callback(self),
-            LoopEvent::Done(Err(error)) => {
-                tracing::error!(%error, "UI task failed")
-            }
+            LoopEvent::Done(Err(error)) => tracing::error!(%error, "UI task failed"),
             LoopEvent::ThemeFiles => self.reread_themes(),
             LoopEvent::Images(images) => self.convert_images(images),
             LoopEvent::Extensions => self.on_extensions(),

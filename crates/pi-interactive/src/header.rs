@@ -61,7 +61,7 @@ fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
     let key = |action: &str| ctx.key(action);
     let short = vec![
         format!("{} interrupt", key(keys::INTERRUPT)),
-        format!("{} clear, twice to exit", key(keys::CLEAR)),
+        format!("{} clear/exit", key(keys::CLEAR)),
         "/ commands".to_owned(),
         "! shell".to_owned(),
         format!("{} more", key(keys::TOOLS_EXPAND)),
@@ -84,7 +84,7 @@ fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
         with_key(keys::EDITOR_EXTERNAL, "open the external editor"),
         "/ commands".to_owned(),
         "! run a shell command".to_owned(),
-        "!! run a shell command without adding it to the context".to_owned(),
+        "!! run a shell command, excluded from context".to_owned(),
         with_key(keys::MESSAGE_FOLLOW_UP, "queue a follow-up message"),
         with_key(keys::MESSAGE_DEQUEUE, "edit queued messages"),
         with_key(keys::CLIPBOARD_PASTE_IMAGE, "paste an image"),
@@ -217,7 +217,7 @@ mod tests {
             [
                 "",
                 " pi v1.2.3",
-                " escape interrupt · ctrl+c clear, twice to exit · / commands · ! shell · ctrl+o more",
+                " escape interrupt · ctrl+c clear/exit · / commands · ! shell · ctrl+o more",
                 "",
                 "[Skills]",
                 "  baking, knitting",

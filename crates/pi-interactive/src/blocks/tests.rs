@@ -245,7 +245,8 @@ fn truncated_output_names_the_full_output_once() {
             " y",
             " y",
             "",
-            " [Truncated: showing 2 of 9 lines. Full output: /tmp/full.log]",
+            " [Truncated: showing 2 of 9 lines. Full output:",
+            " /tmp/full.log]",
             "",
         ]
     );
@@ -266,7 +267,7 @@ fn arguments_are_shown_while_streaming() {
         rows.get(14).map(String::as_str),
         Some(" … 2 more lines, 12 total (ctrl+o to expand)")
     );
-    block.cancel("Stopped.");
+    block.cancel("Interrupted.");
     assert!(block.is_finished());
     assert_eq!(
         shown(&mut block).get(16).map(String::as_str),
@@ -357,8 +358,7 @@ fn searches_show_their_first_lines_and_limits() {
         [
             " line 15",
             " … 2 more lines (ctrl+o to expand)",
-            " [Not everything is shown: limit of 20 matches, long lines",
-            " are cut]",
+            " [Truncated: 20 matches limit, long lines truncated]",
             "",
         ]
     );

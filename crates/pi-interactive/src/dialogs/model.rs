@@ -234,7 +234,7 @@ fn describe(model: &Model) -> String {
     let mut parts = vec![one_line(&model.name)];
     parts.push(format!("{} context", tokens(model.context_window)));
     if model.reasoning {
-        parts.push("thinks".to_owned());
+        parts.push("reasoning".to_owned());
     }
     if model.accepts_images() {
         parts.push("image input".to_owned());

@@ -39,7 +39,7 @@ const SECTIONS: [(&str, &[&str]); 8] = [
 const TYPED: [(&str, &str); 3] = [
     ("/", "Commands"),
     ("!", "Run a shell command"),
-    ("!!", "Run a shell command without adding it to the context"),
+    ("!!", "Run a shell command, excluded from context"),
 ];
 
 #[derive(Debug)]

@@ -168,7 +168,7 @@ impl ResumeDialog {
         vec![
             Hint::key(action::SELECT_CONFIRM, "open"),
             Hint::key(action::INPUT_TAB, "this directory/all"),
-            Hint::key(keys::SESSION_TOGGLE_SORT, "order"),
+            Hint::key(keys::SESSION_TOGGLE_SORT, "sort"),
             Hint::key(keys::SESSION_TOGGLE_NAMED_FILTER, "named"),
             Hint::key(keys::SESSION_TOGGLE_PATH, paths),
             Hint::key(keys::SESSION_RENAME, "rename"),

@@ -115,7 +115,7 @@ fn custom_values_are_shown() {
     settings.editor_padding_x = Some(2);
     let ui = UiTheme::for_tests();
     let mut tester = DialogTester::new(&ui, SettingsDialog::open(ui.clone(), choices));
-    tester.type_text("silence");
+    tester.type_text("idle timeout");
     assert!(tester.screen().contains("45s"));
 }
 
