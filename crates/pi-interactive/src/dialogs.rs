@@ -1,6 +1,6 @@
 //! Selectors and dialogs: created from data, driven by keys and mouse, answered with intents.
 //!
-//! A dialog is a [`DialogBody`] in a [`DialogFrame`]. The frame implements the
+//! A dialog is a `DialogBody` in a `DialogFrame`. The frame implements the
 //! [`Dialog`](crate::dialog::Dialog) contract and caches the painted lines; the body has the content. None of
 //! them accesses a session, a file or the terminal.
 

@@ -1,7 +1,7 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
 //!
 //! [`run`] shows a live session until the user quits. Blocks and dialogs turn plain data into lines, and keys
-//! into intents; [`app`] connects them to the session, the settings and the terminal.
+//! into intents; the `app` module connects them to the session, the settings and the terminal.
 
 mod app;
 mod block;

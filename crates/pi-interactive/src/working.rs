@@ -17,7 +17,7 @@ pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴",
 /// Time per spinner frame.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
 /// Waits longer than this show the elapsed seconds.
-const COUNTED_AFTER: Duration = Duration::from_secs(3);
+const SHOW_ELAPSED_AFTER: Duration = Duration::from_secs(3);
 /// A stream is reported as stalled after this long without an event.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 
@@ -48,7 +48,7 @@ enum RunStep {
     /// The request was sent; no response yet.
     Waiting,
     Thinking,
-    Answering,
+    Responding,
     /// The model is writing the arguments of this tool.
     Calling(String),
     /// Running tools: call ID and tool name.
@@ -159,7 +159,7 @@ impl WorkingIndicator {
             AssistantMessageEvent::ThinkingStart { .. }
             | AssistantMessageEvent::ThinkingDelta { .. } => RunStep::Thinking,
             AssistantMessageEvent::TextStart { .. } | AssistantMessageEvent::TextDelta { .. } => {
-                RunStep::Answering
+                RunStep::Responding
             }
             AssistantMessageEvent::ToolCallStart { tool_name, .. } => {
                 RunStep::Calling(tool_name.clone())
@@ -239,9 +239,9 @@ impl WorkingIndicator {
         let (phase, since) = self.request?;
         let waited = self.now.saturating_duration_since(since);
         Some(match phase {
-            StreamPhase::Preparing => counted("Preparing request…", waited),
-            StreamPhase::Connecting => counted("Connecting…", waited),
-            StreamPhase::Waiting => counted("Waiting for response…", waited),
+            StreamPhase::Preparing => with_elapsed("Preparing request…", waited),
+            StreamPhase::Connecting => with_elapsed("Connecting…", waited),
+            StreamPhase::Waiting => with_elapsed("Waiting for response…", waited),
             StreamPhase::Retrying { attempt, delay } => {
                 let left = delay.saturating_sub(waited).as_secs_f64().ceil();
                 format!("Provider busy: retrying in {left:.0}s (retry {attempt})")
@@ -257,16 +257,16 @@ impl WorkingIndicator {
         let silence = self.now.saturating_duration_since(self.last_event);
         let is_streaming = matches!(
             self.step,
-            RunStep::Thinking | RunStep::Answering | RunStep::Calling(_)
+            RunStep::Thinking | RunStep::Responding | RunStep::Calling(_)
         );
         if is_streaming && silence >= STALLED_AFTER {
             return format!("No response for {}s", silence.as_secs());
         }
         match &self.step {
             RunStep::Preparing => "Working…".to_owned(),
-            RunStep::Waiting => counted("Waiting for response…", silence),
+            RunStep::Waiting => with_elapsed("Waiting for response…", silence),
             RunStep::Thinking => "Thinking…".to_owned(),
-            RunStep::Answering => "Answering…".to_owned(),
+            RunStep::Responding => "Answering…".to_owned(),
             RunStep::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
             RunStep::Running(calls) => match calls.as_slice() {
                 [(_, tool)] => format!("Running {}…", clean_line(tool)),
@@ -277,8 +277,8 @@ impl WorkingIndicator {
 }
 
 /// Appends the elapsed seconds once they are worth showing.
-fn counted(text: &str, waited: Duration) -> String {
-    if waited < COUNTED_AFTER {
+fn with_elapsed(text: &str, waited: Duration) -> String {
+    if waited < SHOW_ELAPSED_AFTER {
         return text.to_owned();
     }
     format!("{text} {}s", waited.as_secs())
@@ -293,7 +293,7 @@ impl Component for WorkingIndicator {
         let ctx = self.ui.context();
         let stop = ctx.key(keys::INTERRUPT);
         let frame = self.spinner_frame();
-        let is_own = self.overrides.indicator.is_some() && self.is_working();
+        let is_custom = self.overrides.indicator.is_some() && self.is_working();
         let token = match self.activity {
             Activity::Retrying { .. } => ColorToken::Warning,
             _ => ColorToken::Accent,
@@ -301,7 +301,7 @@ impl Component for WorkingIndicator {
         let frame = match frame {
             "" => String::new(),
             // Extensions color their own frames.
-            frame if is_own => format!("{} ", styled_line(frame)),
+            frame if is_custom => format!("{} ", styled_line(frame)),
             frame => format!("{} ", ctx.paint(token, frame)),
         };
         let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
@@ -346,7 +346,7 @@ mod tests {
             shown(&mut working),
             " ⠋ Waiting for response… 7s (escape to stop)"
         );
-        working.step = RunStep::Answering;
+        working.step = RunStep::Responding;
         working.tick(after(30));
         assert!(shown(&mut working).contains("No response for 29s"));
         for (id, tool) in [("1", "bash"), ("2", "read")] {

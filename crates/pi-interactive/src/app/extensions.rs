@@ -63,7 +63,7 @@ impl App {
                 ExtensionEvent::Connected => self.on_connected(),
                 ExtensionEvent::Notice(notice) => self.on_notice(notice),
                 ExtensionEvent::DialogRequested { id, dialog, answer } => {
-                    self.on_extension_dialog(id, dialog, answer)
+                    self.on_extension_dialog(id, dialog, answer);
                 }
                 ExtensionEvent::Withdrawn(id) => self.on_dialog_withdrawn(id),
                 ExtensionEvent::Failed(failure) => self.on_failure(failure),
@@ -75,7 +75,7 @@ impl App {
                 } => self.on_drawn(id, width, extension_rendering),
                 ExtensionEvent::ThemeSelected(name) => self.use_theme(name),
                 ExtensionEvent::Typed(event) => {
-                    self.write_terminal(|app| app.screen.runner().hand_on(event))
+                    self.write_terminal(|app| app.screen.runner().hand_on(event));
                 }
                 ExtensionEvent::TypedInstead(data) => {
                     self.write_terminal(|app| app.screen.runner().hand_on_bytes(data.as_bytes()));
@@ -109,7 +109,7 @@ impl App {
             ..ExtensionState::default()
         };
         self.screen.with_working(|working| {
-            working.update_overrides(|overrides| *overrides = WorkingOverrides::default())
+            working.update_overrides(|overrides| *overrides = WorkingOverrides::default());
         });
         if self.ui.context().thinking_label.is_some() {
             self.update_ui(|ctx| ctx.thinking_label = None);
@@ -152,10 +152,10 @@ impl App {
             ExtensionNotice::EditorText { text } => self.set_prompt(&text),
             ExtensionNotice::EditorPaste { text } => self.insert_at_prompt(&text),
             ExtensionNotice::WorkingMessage { message } => self.screen.with_working(|working| {
-                working.update_overrides(|overrides| overrides.message = message)
+                working.update_overrides(|overrides| overrides.message = message);
             }),
             ExtensionNotice::WorkingVisible { visible } => self.screen.with_working(|working| {
-                working.update_overrides(|overrides| overrides.hidden = !visible)
+                working.update_overrides(|overrides| overrides.hidden = !visible);
             }),
             ExtensionNotice::WorkingIndicator { indicator } => {
                 let indicator = indicator.as_ref().map(read_indicator);

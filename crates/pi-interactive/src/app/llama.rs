@@ -150,7 +150,7 @@ impl App {
                 client.unload(other, cancel).await?;
             }
             let progress = |progress: pi_ai::LlamaProgress| {
-                progress_handle.report(progress.message, progress.share)
+                progress_handle.report(progress.message, progress.share);
             };
             let outcome = client.load(&name, progress, cancel).await;
             if outcome.is_err() {
@@ -203,7 +203,7 @@ impl App {
         let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
             let progress = |progress: pi_ai::LlamaProgress| {
-                progress_handle.report(progress.message, progress.share)
+                progress_handle.report(progress.message, progress.share);
             };
             let outcome = client
                 .download(&name, progress, &progress_handle.cancel)

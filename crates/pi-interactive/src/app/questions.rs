@@ -46,7 +46,7 @@ impl App {
         self.pending_answer = Some(Box::new(move |app, answer| match answer {
             QuestionAnswer::Chosen(index) => then(app, Some(index)),
             QuestionAnswer::Confirmed(_) | QuestionAnswer::Text(_) | QuestionAnswer::Dismissed => {
-                then(app, None)
+                then(app, None);
             }
         }));
         self.open(dialog);

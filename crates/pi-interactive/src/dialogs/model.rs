@@ -65,11 +65,11 @@ pub(crate) struct ModelDialog {
 }
 
 impl ModelDialog {
-    pub(crate) fn open(ui: UiTheme, choices: ModelDialogOptions) -> DialogFrame<Self> {
-        let scoped: Vec<Arc<Model>> = choices.scoped.into_iter().map(|item| item.model).collect();
+    pub(crate) fn open(ui: UiTheme, options: ModelDialogOptions) -> DialogFrame<Self> {
+        let scoped: Vec<Arc<Model>> = options.scoped.into_iter().map(|item| item.model).collect();
         let mut body = Self {
-            current: choices.current,
-            default: choices.default,
+            current: options.current,
+            default: options.default,
             all: Vec::new(),
             scope: if scoped.is_empty() {
                 ModelListScope::All
@@ -79,14 +79,14 @@ impl ModelDialog {
             scoped,
             matching: Vec::new(),
             picker: Picker::new(0, EdgeBehavior::Wrap),
-            search: prefilled(&choices.search),
-            catalogs: if choices.refreshing {
+            search: prefilled(&options.search),
+            catalogs: if options.refreshing {
                 CatalogState::Refreshing
             } else {
                 CatalogState::Known
             },
         };
-        body.set_models(choices.available);
+        body.set_models(options.available);
         DialogFrame::new(ui, body)
     }
 

@@ -112,10 +112,10 @@ impl QuestionDialog {
         match &self.purpose {
             QuestionPurpose::Choose => sink.finish(Intent::Answer(QuestionAnswer::Chosen(chosen))),
             QuestionPurpose::Confirm => {
-                sink.finish(Intent::Answer(QuestionAnswer::Confirmed(chosen == 0)))
+                sink.finish(Intent::Answer(QuestionAnswer::Confirmed(chosen == 0)));
             }
             QuestionPurpose::Import(path) if chosen == 0 => {
-                sink.finish(Intent::Import(path.clone()))
+                sink.finish(Intent::Import(path.clone()));
             }
             QuestionPurpose::Import(_) => self.dismiss(sink),
         }

@@ -75,9 +75,9 @@ pub(crate) struct ResumeDialog {
     now_ms: i64,
     scope: SessionScope,
     /// The scope listed last: there is one listing at a time, and the next one cancels it.
-    searched: SessionScope,
-    here: SessionListing,
-    everywhere: SessionListing,
+    listed_scope: SessionScope,
+    project_sessions: SessionListing,
+    all_sessions: SessionListing,
     order: SessionOrder,
     named_only: bool,
     show_paths: bool,
@@ -97,9 +97,9 @@ impl ResumeDialog {
             current,
             now_ms,
             scope: SessionScope::Project,
-            searched: SessionScope::Project,
-            here: SessionListing::default(),
-            everywhere: SessionListing::default(),
+            listed_scope: SessionScope::Project,
+            project_sessions: SessionListing::default(),
+            all_sessions: SessionListing::default(),
             order: SessionOrder::Threads,
             named_only: false,
             show_paths: false,
@@ -115,15 +115,15 @@ impl ResumeDialog {
 
     fn listing(&self) -> &SessionListing {
         match self.scope {
-            SessionScope::Project => &self.here,
-            SessionScope::All => &self.everywhere,
+            SessionScope::Project => &self.project_sessions,
+            SessionScope::All => &self.all_sessions,
         }
     }
 
     fn listing_of(&mut self, scope: SessionScope) -> &mut SessionListing {
         match scope {
-            SessionScope::Project => &mut self.here,
-            SessionScope::All => &mut self.everywhere,
+            SessionScope::Project => &mut self.project_sessions,
+            SessionScope::All => &mut self.all_sessions,
         }
     }
 
@@ -199,14 +199,14 @@ impl ResumeDialog {
             SessionScope::Project => SessionScope::All,
             SessionScope::All => SessionScope::Project,
         };
-        if !self.listing().finished && self.searched != self.scope {
+        if !self.listing().finished && self.listed_scope != self.scope {
             self.apply_search(sink);
         }
         self.refresh_list();
     }
 
     fn apply_search(&mut self, sink: &mut IntentSink) {
-        self.searched = self.scope;
+        self.listed_scope = self.scope;
         sink.send(Intent::ListSessions(self.scope));
     }
 
@@ -235,7 +235,7 @@ impl ResumeDialog {
 
     /// Shows a new name at once; the file is renamed in the background.
     fn rename(&mut self, path: &Path, name: Option<&str>) {
-        for listing in [&mut self.here, &mut self.everywhere] {
+        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
             for session in &mut listing.sessions {
                 if session.path == path {
                     Arc::make_mut(session).name = name.map(str::to_owned);
@@ -246,7 +246,7 @@ impl ResumeDialog {
     }
 
     fn forget(&mut self, path: &Path) {
-        for listing in [&mut self.here, &mut self.everywhere] {
+        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
             listing.sessions.retain(|session| session.path != path);
         }
         self.refresh_list();

@@ -50,7 +50,7 @@ enum OpenMenu {
 }
 
 pub(crate) struct SettingsDialog {
-    choices: SettingsDialogOptions,
+    options: SettingsDialogOptions,
     settings: Vec<SettingItem>,
     matching: Vec<usize>,
     picker: Picker,
@@ -59,11 +59,11 @@ pub(crate) struct SettingsDialog {
 }
 
 impl SettingsDialog {
-    pub(crate) fn open(ui: UiTheme, choices: SettingsDialogOptions) -> DialogFrame<Self> {
+    pub(crate) fn open(ui: UiTheme, options: SettingsDialogOptions) -> DialogFrame<Self> {
         let ctx = ui.context();
-        let settings = settings(&choices, &ctx);
+        let settings = settings(&options, &ctx);
         let mut body = Self {
-            choices,
+            options,
             settings,
             matching: Vec::new(),
             picker: Picker::new(0, EdgeBehavior::Wrap),
@@ -101,11 +101,11 @@ impl SettingsDialog {
             }
             SettingAction::Menu(SettingMenu::Theme) => {
                 self.open = Some(OpenMenu::Theme(ThemeDialog::new(
-                    self.choices.themes.clone(),
+                    self.options.themes.clone(),
                 )));
             }
             SettingAction::Menu(SettingMenu::ModelThinking) => {
-                let mut menu = ModelThinking::new(&self.choices);
+                let mut menu = ModelThinking::new(&self.options);
                 menu.set_focused(true);
                 self.open = Some(OpenMenu::ModelThinking(menu));
             }
@@ -117,18 +117,18 @@ impl SettingsDialog {
         for intent in inner.take() {
             match &intent {
                 Intent::ChangeSetting(SettingChange::Theme(theme)) => {
-                    self.choices.themes.setting.clone_from(theme);
+                    self.options.themes.setting.clone_from(theme);
                 }
                 Intent::ChangeSetting(SettingChange::ModelThinking { model, level }) => {
                     let levels =
-                        &mut Arc::make_mut(&mut self.choices.settings).model_thinking_levels;
+                        &mut Arc::make_mut(&mut self.options.settings).model_thinking_levels;
                     match level {
                         Some(level) => levels.insert(model.clone(), *level),
                         None => levels.remove(model),
                     };
                 }
                 Intent::ChangeSetting(SettingChange::DefaultThinking(level)) => {
-                    let settings = Arc::make_mut(&mut self.choices.settings);
+                    let settings = Arc::make_mut(&mut self.options.settings);
                     settings.default_thinking_level = Some(*level);
                 }
                 _ => {}
@@ -140,7 +140,7 @@ impl SettingsDialog {
         }
         for setting in &mut self.settings {
             if let SettingAction::Menu(menu) = setting.change {
-                setting.value = menu.value(&self.choices);
+                setting.value = menu.value(&self.options);
             }
         }
     }

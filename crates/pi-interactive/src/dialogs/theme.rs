@@ -40,7 +40,7 @@ enum ThemeStep {
 
 #[derive(Debug)]
 pub(crate) struct ThemeDialog {
-    choices: ThemeDialogOptions,
+    options: ThemeDialogOptions,
     step: ThemeStep,
     one: String,
     light: String,
@@ -50,18 +50,18 @@ pub(crate) struct ThemeDialog {
 
 impl ThemeDialog {
     /// Returns the body, which the settings dialog embeds.
-    pub(super) fn new(choices: ThemeDialogOptions) -> Self {
-        let pair = choices.setting.split_once('/');
+    pub(super) fn new(options: ThemeDialogOptions) -> Self {
+        let pair = options.setting.split_once('/');
         let fallback = |name: &str| {
-            let known = choices.names.iter().find(|other| *other == name);
-            known.unwrap_or(&choices.setting).clone()
+            let known = options.names.iter().find(|other| *other == name);
+            known.unwrap_or(&options.setting).clone()
         };
-        let (light, dark) = match (pair, choices.scheme) {
+        let (light, dark) = match (pair, options.scheme) {
             (Some((light, dark)), _) => (light.to_owned(), dark.to_owned()),
-            (None, ColorScheme::Light) => (choices.setting.clone(), fallback("dark")),
-            (None, ColorScheme::Dark) => (fallback("light"), choices.setting.clone()),
+            (None, ColorScheme::Light) => (options.setting.clone(), fallback("dark")),
+            (None, ColorScheme::Dark) => (fallback("light"), options.setting.clone()),
         };
-        let one = match choices.scheme {
+        let one = match options.scheme {
             ColorScheme::Light => light.clone(),
             ColorScheme::Dark => dark.clone(),
         };
@@ -71,7 +71,7 @@ impl ThemeDialog {
             } else {
                 ThemeStep::One
             },
-            choices,
+            options,
             one,
             light,
             dark,
@@ -83,7 +83,7 @@ impl ThemeDialog {
 
     fn enter(&mut self, step: ThemeStep) {
         self.step = step;
-        let names = &self.choices.names;
+        let names = &self.options.names;
         let position = |name: &str| names.iter().position(|other| other == name);
         let (count, selected) = match step {
             ThemeStep::One => (
@@ -109,7 +109,7 @@ impl ThemeDialog {
     }
 
     fn name(&self, index: usize) -> Option<String> {
-        self.choices.names.get(index).cloned()
+        self.options.names.get(index).cloned()
     }
 
     /// Previews the selection.
@@ -198,7 +198,7 @@ impl ListBody for ThemeDialog {
             (PickerEvent::Confirmed, _) => self.confirm(sink),
             (PickerEvent::Canceled, ThemeStep::Half(half)) => self.back_to_pair(half, sink),
             (PickerEvent::Canceled, ThemeStep::One | ThemeStep::Pair) => {
-                sink.finish(Intent::EndThemePreview)
+                sink.finish(Intent::EndThemePreview);
             }
         }
     }

@@ -66,7 +66,7 @@ pub(crate) struct TreeDialogOptions {
 
 enum TreeMode {
     Choosing,
-    Naming {
+    Labeling {
         node: usize,
         field: Input,
     },
@@ -105,29 +105,29 @@ pub(crate) struct TreeDialog {
 }
 
 impl TreeDialog {
-    pub(crate) fn open(ui: UiTheme, choices: TreeDialogOptions) -> DialogFrame<Self> {
-        let position = |id: &EntryId| choices.tree.nodes.iter().position(|node| node.id == *id);
-        let leaf = choices.leaf.as_ref().and_then(position);
-        let selected = choices.selected.as_ref().and_then(position).or(leaf);
-        let (order, active) = outline::ordered(&choices.tree, leaf);
+    pub(crate) fn open(ui: UiTheme, options: TreeDialogOptions) -> DialogFrame<Self> {
+        let position = |id: &EntryId| options.tree.nodes.iter().position(|node| node.id == *id);
+        let leaf = options.leaf.as_ref().and_then(position);
+        let selected = options.selected.as_ref().and_then(position).or(leaf);
+        let (order, active) = outline::ordered(&options.tree, leaf);
         let mut body = Self {
             ui: ui.clone(),
-            summaries: vec![None; choices.tree.nodes.len()],
-            tree: choices.tree,
-            read: choices.read,
+            summaries: vec![None; options.tree.nodes.len()],
+            tree: options.tree,
+            read: options.read,
             leaf,
             order,
             active,
-            filter: choices.filter,
+            filter: options.filter,
             query: String::new(),
             folded: HashSet::new(),
             outline: Outline::default(),
             picker: Picker::new(0, EdgeBehavior::Wrap),
             selected,
             show_label_times: false,
-            summary: choices.summary,
-            now_ms: choices.now_ms,
-            zone: choices.zone,
+            summary: options.summary,
+            now_ms: options.now_ms,
+            zone: options.zone,
             mode: TreeMode::Choosing,
             message: None,
         };
@@ -207,9 +207,9 @@ impl TreeDialog {
     fn summary_of(&mut self, node: usize) -> &EntrySummary {
         let known = self.summaries.get(node).is_some_and(Option::is_some);
         if !known && let Some(entry) = self.entry(node) {
-            let made = summary_of(&entry, |id| self.call(node, id));
-            if let Some(position) = self.summaries.get_mut(node) {
-                *position = Some(Box::new(made));
+            let summary = summary_of(&entry, |id| self.call(node, id));
+            if let Some(slot) = self.summaries.get_mut(node) {
+                *slot = Some(Box::new(summary));
             }
         }
         let known = self.summaries.get(node).and_then(Option::as_deref);
@@ -301,11 +301,11 @@ impl TreeDialog {
         if let Some(node) = self.selected {
             let mut field = prefilled(self.label(node).map_or("", |label| label.text.as_str()));
             field.set_focused(true);
-            self.mode = TreeMode::Naming { node, field };
+            self.mode = TreeMode::Labeling { node, field };
         }
     }
 
-    fn name(&mut self, node: usize, name: &str, sink: &mut IntentSink) {
+    fn set_label(&mut self, node: usize, name: &str, sink: &mut IntentSink) {
         let label = one_line(name);
         let label = (!label.is_empty()).then_some(label);
         let Some(entry) = self.tree.nodes.get_mut(node) else {
@@ -392,7 +392,7 @@ impl TreeDialog {
                         question: summary_question(),
                     };
                 }
-                (TreeMode::Summary { .. } | TreeMode::Choosing | TreeMode::Naming { .. }, _) => {}
+                (TreeMode::Summary { .. } | TreeMode::Choosing | TreeMode::Labeling { .. }, _) => {}
             }
         }
     }

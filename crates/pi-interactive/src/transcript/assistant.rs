@@ -70,7 +70,7 @@ impl Transcript {
         match self.assistant.take() {
             Some(id) => {
                 self.update::<AssistantMessageBlock>(document, Some(id), |block| {
-                    block.finish(answer)
+                    block.finish(answer);
                 });
             }
             None if !complete.is_blank() => {

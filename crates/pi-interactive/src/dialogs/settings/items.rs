@@ -44,10 +44,10 @@ pub(super) enum SettingMenu {
 
 impl SettingMenu {
     /// Returns the displayed value of the item.
-    pub(super) fn value(self, choices: &SettingsDialogOptions) -> String {
+    pub(super) fn value(self, options: &SettingsDialogOptions) -> String {
         match self {
-            Self::Theme => one_line(&choices.themes.setting),
-            Self::ModelThinking => match choices.settings.model_thinking_levels.len() {
+            Self::Theme => one_line(&options.themes.setting),
+            Self::ModelThinking => match options.settings.model_thinking_levels.len() {
                 0 => "none".to_owned(),
                 1 => "1 model".to_owned(),
                 count => format!("{count} models"),
@@ -143,20 +143,20 @@ fn menu(
     id: &'static str,
     label: &'static str,
     menu: SettingMenu,
-    choices: &SettingsDialogOptions,
+    options: &SettingsDialogOptions,
 ) -> SettingItem {
     SettingItem {
         id,
         label,
         description: String::new(),
-        value: menu.value(choices),
+        value: menu.value(options),
         change: SettingAction::Menu(menu),
     }
 }
 
 /// Returns all items in order.
-pub(super) fn settings(choices: &SettingsDialogOptions, ctx: &RenderContext) -> Vec<SettingItem> {
-    let settings = &choices.settings;
+pub(super) fn settings(options: &SettingsDialogOptions, ctx: &RenderContext) -> Vec<SettingItem> {
+    let settings = &options.settings;
     let mut all = vec![
         switch(
             "autocompact",
@@ -167,7 +167,7 @@ pub(super) fn settings(choices: &SettingsDialogOptions, ctx: &RenderContext) -> 
         .description("Summarize older messages when the context window is nearly full."),
     ];
     all.extend(image_settings(settings, ctx));
-    all.extend(screen_settings(choices));
+    all.extend(screen_settings(options));
     all.extend(conversation_settings(settings, ctx));
     all.extend(startup_settings(settings));
     all.extend([
@@ -208,13 +208,13 @@ pub(super) fn settings(choices: &SettingsDialogOptions, ctx: &RenderContext) -> 
             "model-thinking",
             "Thinking level per model",
             SettingMenu::ModelThinking,
-            choices,
+            options,
         )
         .description("Default thinking levels for individual models."),
     ]);
     all.extend(fullscreen_settings(settings));
     all.push(
-        menu("theme", "Theme", SettingMenu::Theme, choices)
+        menu("theme", "Theme", SettingMenu::Theme, options)
             .description("Color theme. Can follow the terminal's light or dark mode."),
     );
     all
@@ -267,13 +267,13 @@ fn image_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> 
     all
 }
 
-fn screen_settings(choices: &SettingsDialogOptions) -> Vec<SettingItem> {
-    let settings = &choices.settings;
+fn screen_settings(options: &SettingsDialogOptions) -> Vec<SettingItem> {
+    let settings = &options.settings;
     vec![
         switch(
             "show-hardware-cursor",
             "Hardware cursor",
-            choices.hardware_cursor,
+            options.hardware_cursor,
             SettingChange::ShowHardwareCursor,
         )
         .description(
@@ -306,7 +306,7 @@ fn screen_settings(choices: &SettingsDialogOptions) -> Vec<SettingItem> {
         switch(
             "clear-on-shrink",
             "Clear on shrink",
-            choices.clear_on_shrink,
+            options.clear_on_shrink,
             SettingChange::ClearOnShrink,
         )
         .description("Clear empty rows when the content shrinks. May flicker in some terminals."),

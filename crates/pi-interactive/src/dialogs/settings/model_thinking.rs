@@ -48,17 +48,17 @@ pub(super) struct ModelThinking {
 }
 
 impl ModelThinking {
-    pub(super) fn new(choices: &SettingsDialogOptions) -> Self {
-        let mut models = choices.models.clone();
-        let current = choices.current_model.as_ref().map(|model| key(model));
+    pub(super) fn new(options: &SettingsDialogOptions) -> Self {
+        let mut models = options.models.clone();
+        let current = options.current_model.as_ref().map(|model| key(model));
         models.sort_by_cached_key(|model| {
             let key = key(model);
             (Some(&key) != current.as_ref(), model.provider.clone(), key)
         });
         let models = models.into_iter().map(ThinkingTarget::Model);
         let mut menu = Self {
-            default: choices.settings.default_thinking_level(),
-            own: choices.settings.model_thinking_levels.clone(),
+            default: options.settings.default_thinking_level(),
+            own: options.settings.model_thinking_levels.clone(),
             subjects: std::iter::once(ThinkingTarget::Others)
                 .chain(models)
                 .collect(),

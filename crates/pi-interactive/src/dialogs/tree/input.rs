@@ -26,12 +26,12 @@ impl TreeDialog {
             TreeMode::Instructions { editor, .. } => {
                 editor.handle(event, context, &mut inner);
             }
-            TreeMode::Naming { node, field } => {
+            TreeMode::Labeling { node, field } => {
                 let pressed = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
                 if pressed(action::SELECT_CONFIRM) {
                     let (node, name) = (*node, field.value().to_owned());
                     self.mode = TreeMode::Choosing;
-                    self.name(node, &name, sink);
+                    self.set_label(node, &name, sink);
                 } else if pressed(action::SELECT_CANCEL) {
                     self.mode = TreeMode::Choosing;
                 } else {

@@ -202,7 +202,7 @@ impl DialogBody for TreeDialog {
             TreeMode::Choosing => self.paint_tree(canvas),
             TreeMode::Summary { question, .. } => question.paint(canvas),
             TreeMode::Instructions { editor, .. } => editor.paint(canvas),
-            TreeMode::Naming { field, .. } => {
+            TreeMode::Labeling { field, .. } => {
                 canvas.blank();
                 canvas.title("Label entry");
                 let text = "Leave empty to remove the label.";
@@ -255,7 +255,7 @@ impl DialogBody for TreeDialog {
                 self.on_pick(picked, sink);
                 return true;
             }
-            TreeMode::Naming { field, .. } => return point_at_field(field, event, hit, context),
+            TreeMode::Labeling { field, .. } => return point_at_field(field, event, hit, context),
             TreeMode::Summary { question, .. } => question.mouse(event, hit, context, &mut inner),
             TreeMode::Instructions { editor, .. } => editor.mouse(event, hit, context, &mut inner),
         };
@@ -265,7 +265,7 @@ impl DialogBody for TreeDialog {
 
     fn set_focused(&mut self, focused: bool) {
         match &mut self.mode {
-            TreeMode::Naming { field, .. } => field.set_focused(focused),
+            TreeMode::Labeling { field, .. } => field.set_focused(focused),
             TreeMode::Instructions { editor, .. } => editor.set_focused(focused),
             TreeMode::Choosing | TreeMode::Summary { .. } => {}
         }
