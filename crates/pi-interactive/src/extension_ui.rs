@@ -55,7 +55,7 @@ struct BridgeInner {
 struct BridgeState {
     link: Option<ExtensionLink>,
     events: ExtensionEventQueue,
-    backlog: ComponentTaskQueue,
+    task_queue: ComponentTaskQueue,
     surfaces: Surfaces,
     screen: PublishedScreen,
     next_dialog: DialogId,
@@ -143,8 +143,8 @@ impl ExtensionUiBridge {
         self.state().events.take()
     }
 
-    fn emit(&self, events: ExtensionEvent) {
-        self.state().events.push(events);
+    fn emit(&self, event: ExtensionEvent) {
+        self.state().events.push(event);
         self.0.events.notify_one();
     }
 
@@ -152,7 +152,7 @@ impl ExtensionUiBridge {
     pub(crate) fn enqueue(&self, task: ComponentTask) {
         let mut state = self.state();
         if state.link.is_some() {
-            state.backlog.push(task);
+            state.task_queue.push(task);
             self.0.tasks.notify_one();
         }
     }

@@ -160,7 +160,7 @@ impl Transcript {
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&ids, session);
-        let costs = &mut self.costs.reset();
+        let costs = &mut self.costs.with_same_prices();
         let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
         history.fail_open_calls();
         let HistoryBlocks {

@@ -68,11 +68,7 @@ impl App {
                 ExtensionEvent::Withdrawn(id) => self.on_dialog_withdrawn(id),
                 ExtensionEvent::Failed(failure) => self.on_failure(failure),
                 ExtensionEvent::Changed(change) => self.on_change(change),
-                ExtensionEvent::Drawn {
-                    id,
-                    width,
-                    extension_rendering,
-                } => self.on_drawn(id, width, extension_rendering),
+                ExtensionEvent::Drawn { id, width, outcome } => self.on_drawn(id, width, outcome),
                 ExtensionEvent::ThemeSelected(name) => self.use_theme(name),
                 ExtensionEvent::Typed(event) => {
                     self.write_terminal(|app| app.screen.runner().hand_on(event));
@@ -95,7 +91,7 @@ impl App {
             return;
         }
         let has_editor = self.screen.has_extension_editor();
-        let written = has_editor.then(|| self.prompt_text());
+        let editor_text = has_editor.then(|| self.prompt_text());
         self.screen.unmount_all();
         self.dismiss_extension_dialogs();
         if let Some(listener) = self.extensions.listener.take() {
@@ -114,8 +110,8 @@ impl App {
         if self.ui.context().thinking_label.is_some() {
             self.update_ui(|ctx| ctx.thinking_label = None);
         }
-        if let Some(written) = written {
-            self.set_prompt(&written);
+        if let Some(editor_text) = editor_text {
+            self.set_prompt(&editor_text);
         }
         self.register_shortcuts();
         self.report_hidden_commands();
@@ -290,8 +286,8 @@ impl App {
         self.screen.unmount(id);
     }
 
-    fn on_drawn(&mut self, id: ComponentId, width: usize, extension_rendering: DrawOutcome) {
-        match extension_rendering {
+    fn on_drawn(&mut self, id: ComponentId, width: usize, outcome: DrawOutcome) {
+        match outcome {
             DrawOutcome::Component(Ok(drawn)) => {
                 let header = self.extensions.header.map(|(header, _)| header);
                 let too_wide = if header == Some(id) {
@@ -380,9 +376,9 @@ impl App {
         providers.sort_unstable();
         providers.dedup();
         let branch = branch.map(str::to_owned);
-        self.bridge.set_facts(|footer| {
-            footer.branch.clone_from(&branch);
-            footer.providers = providers.len();
+        self.bridge.set_facts(|facts| {
+            facts.branch.clone_from(&branch);
+            facts.providers = providers.len();
         });
         if self.extensions.branch != branch {
             self.extensions.branch = branch;
@@ -395,10 +391,10 @@ impl App {
     pub(super) fn publish_size(&mut self) {
         let tui = self.screen.peek();
         let (size, is_full) = (tui.size(), tui.mode() == ScreenMode::Full);
-        self.bridge.set_facts(|footer| {
-            footer.columns = size.columns;
-            footer.rows = size.rows;
-            footer.fullscreen = is_full;
+        self.bridge.set_facts(|facts| {
+            facts.columns = size.columns;
+            facts.rows = size.rows;
+            facts.fullscreen = is_full;
         });
         self.bridge.enqueue(ComponentTask::Resized);
     }
@@ -407,7 +403,7 @@ impl App {
     pub(super) fn publish_themes(&mut self) {
         self.bridge.set_themes(self.themes.clone());
         let scheme = scheme_name(self.themes.scheme());
-        self.bridge.set_facts(|footer| footer.scheme = scheme);
+        self.bridge.set_facts(|facts| facts.scheme = scheme);
     }
 
     /// Notifies extensions that the theme changed.

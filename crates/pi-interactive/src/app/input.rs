@@ -201,7 +201,7 @@ impl App {
     /// Expands or collapses all blocks.
     pub(super) fn show_details(&mut self, expanded: bool) {
         self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
-        self.bridge.set_facts(|footer| footer.expanded = expanded);
+        self.bridge.set_facts(|facts| facts.expanded = expanded);
         self.bridge.redraw();
     }
 

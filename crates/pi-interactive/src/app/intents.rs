@@ -40,8 +40,8 @@ impl App {
             Intent::Resume(path) => {
                 let runtime = self.runtime.clone();
                 let work = async move { runtime.switch_session(&path).await };
-                self.replace(work, |app, session_switch| {
-                    if !session_switch.cancelled {
+                self.replace(work, |app, replacement| {
+                    if !replacement.cancelled {
                         app.status("Session resumed");
                     }
                 });
@@ -101,11 +101,11 @@ impl App {
     fn fork(&mut self, entry: EntryId) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.fork(&entry, ForkPosition::Before).await };
-        self.replace(work, |app, session_switch| {
-            if let Some(text) = session_switch.selected_text {
+        self.replace(work, |app, replacement| {
+            if let Some(text) = replacement.selected_text {
                 app.set_prompt(&text);
             }
-            if !session_switch.cancelled {
+            if !replacement.cancelled {
                 app.status("Forked before the selected message");
             }
         });

@@ -147,12 +147,12 @@ impl App {
         then: impl FnOnce(&mut Self, Replacement) + Send + 'static,
     ) {
         self.spawn(work, move |app, result| match result {
-            Ok(session_switch) => {
+            Ok(replacement) => {
                 // The callback may run before the loop has noticed the new session.
                 if app.sessions.has_changed().unwrap_or(false) {
                     app.on_replaced();
                 }
-                then(app, session_switch);
+                then(app, replacement);
             }
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         });

@@ -116,8 +116,8 @@ impl App {
     pub(super) fn import_session(&mut self, path: PathBuf) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.import(&path, None).await };
-        self.replace(work, |app, session_switch| {
-            if !session_switch.cancelled {
+        self.replace(work, |app, replacement| {
+            if !replacement.cancelled {
                 app.status("Session imported");
             }
         });

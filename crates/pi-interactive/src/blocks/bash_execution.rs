@@ -27,7 +27,7 @@ pub(crate) struct BashExecutionBlock {
     beginning_dropped: bool,
     sanitizer: Sanitizer,
     outcome: Option<BashOutcome>,
-    began: Option<Instant>,
+    started: Option<Instant>,
     now: Option<Instant>,
     expanded: bool,
     generation: u64,
@@ -36,7 +36,7 @@ pub(crate) struct BashExecutionBlock {
 impl BashExecutionBlock {
     pub(crate) fn running(command: &str, excluded: bool, now: Instant) -> Self {
         Self {
-            began: Some(now),
+            started: Some(now),
             now: Some(now),
             ..Self::with(command, excluded)
         }
@@ -68,7 +68,7 @@ impl BashExecutionBlock {
             beginning_dropped: false,
             sanitizer: Sanitizer::new(),
             outcome: None,
-            began: None,
+            started: None,
             now: None,
             expanded: false,
             generation: 0,
@@ -117,17 +117,17 @@ impl BashExecutionBlock {
 
     fn draw_state(&self, canvas: &mut BlockCanvas<'_>) {
         let Some(outcome) = &self.outcome else {
-            let elapsed = match (self.began, self.now) {
-                (Some(began), Some(now)) => now.saturating_duration_since(began),
+            let elapsed = match (self.started, self.now) {
+                (Some(started), Some(now)) => now.saturating_duration_since(started),
                 _ => Duration::ZERO,
             };
             let frame = (elapsed.as_millis() / INTERVAL.as_millis()) as usize % FRAMES.len();
-            let image = FRAMES.get(frame).copied().unwrap_or_default();
+            let spinner = FRAMES.get(frame).copied().unwrap_or_default();
             let stop = canvas.ctx.key(keys::INTERRUPT);
             canvas.blank();
             canvas.styled(&format!(
                 "{} {}",
-                canvas.ctx.paint(self.color(), image),
+                canvas.ctx.paint(self.color(), spinner),
                 canvas
                     .ctx
                     .paint(ColorToken::Muted, &format!("Running… ({stop} to stop)"))

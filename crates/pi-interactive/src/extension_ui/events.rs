@@ -54,7 +54,7 @@ pub(crate) enum ExtensionEvent {
     Drawn {
         id: ComponentId,
         width: usize,
-        extension_rendering: DrawOutcome,
+        outcome: DrawOutcome,
     },
     /// An extension selected a theme.
     ThemeSelected(String),
@@ -73,9 +73,9 @@ pub(super) struct ExtensionEventQueue {
 }
 
 impl ExtensionEventQueue {
-    pub(super) fn push(&mut self, events: ExtensionEvent) {
+    pub(super) fn push(&mut self, event: ExtensionEvent) {
         let is_notice = matches!(
-            events,
+            event,
             ExtensionEvent::Notice(_)
                 | ExtensionEvent::Failed(_)
                 | ExtensionEvent::Changed(ScreenChange::Write { .. })
@@ -86,7 +86,7 @@ impl ExtensionEventQueue {
             }
             return;
         }
-        self.waiting.push_back(events);
+        self.waiting.push_back(event);
     }
 
     pub(super) fn take(&mut self) -> Vec<ExtensionEvent> {

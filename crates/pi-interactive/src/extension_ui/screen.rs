@@ -150,7 +150,7 @@ impl ExtensionScreen for ExtensionUiBridge {
             let mut state = self.state();
             state.link = link;
             state.epoch += 1;
-            state.backlog.clear();
+            state.task_queue.clear();
             state.surfaces.clear();
             state.screen.statuses.clear();
             state.screen.bounds.clear();

@@ -75,7 +75,7 @@ impl ExtensionUiBridge {
             match self.next_work() {
                 Ok(NextWork::Task(link, task)) => {
                     self.perform(&link, task).await;
-                    self.state().backlog.since = None;
+                    self.state().task_queue.since = None;
                 }
                 Ok(NextWork::Draw(link, request)) => self.draw(&link, request).await,
                 Err(Some(pause)) => {
@@ -90,15 +90,15 @@ impl ExtensionUiBridge {
 
     /// Returns since when a component has been busy with its current task.
     pub(crate) fn busy_since(&self) -> Option<Instant> {
-        self.state().backlog.since
+        self.state().task_queue.since
     }
 
     fn next_work(&self) -> Result<NextWork, Option<std::time::Duration>> {
         let now = Instant::now();
         let mut state = self.state();
         let link = state.link.clone().ok_or(None)?;
-        if let Some(task) = state.backlog.tasks.pop_front() {
-            state.backlog.since = Some(now);
+        if let Some(task) = state.task_queue.tasks.pop_front() {
+            state.task_queue.since = Some(now);
             return Ok(NextWork::Task(link, task));
         }
         state
@@ -158,7 +158,7 @@ impl ExtensionUiBridge {
     async fn draw(&self, link: &ExtensionLink, request: DrawRequest) {
         let DrawRequest { id, width, subject } = request;
         let epoch = self.state().epoch;
-        let extension_rendering = match subject {
+        let outcome = match subject {
             DrawSubject::Component => DrawOutcome::Component(link.draw(id, width).await),
             DrawSubject::Call(data) => DrawOutcome::Call(link.draw_call(id, width, data).await),
             DrawSubject::Custom(data) => {
@@ -171,7 +171,7 @@ impl ExtensionUiBridge {
         if self.state().epoch != epoch {
             return;
         }
-        match extension_rendering.error() {
+        match outcome.error() {
             None => self.state().surfaces.record_success(id),
             Some(DrawError::Gone) => {}
             Some(error) => {
@@ -180,11 +180,7 @@ impl ExtensionUiBridge {
                 }
             }
         }
-        self.emit(ExtensionEvent::Drawn {
-            id,
-            width,
-            extension_rendering,
-        });
+        self.emit(ExtensionEvent::Drawn { id, width, outcome });
     }
 }
 

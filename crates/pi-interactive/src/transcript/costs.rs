@@ -41,7 +41,7 @@ impl CostTracker {
     }
 
     /// Starts over with the same prices.
-    pub(super) fn reset(&self) -> Self {
+    pub(super) fn with_same_prices(&self) -> Self {
         Self {
             models: self.models.clone(),
             ..Self::default()

@@ -63,8 +63,7 @@ impl CompletionProvider for CompletionRelay {
             "column": utf16_length(request.before_cursor()),
             "force": request.trigger == CompletionTrigger::Path,
         }));
-        // Stale replies are kept until they time out: dropping one reports "no matches", and the drop must
-        // happen outside the lock.
+        // Older replies are kept until they are stale: dropping one earlier would report that nothing matches.
         pending.replies.retain(|_, reply| !reply.is_stale());
         pending.replies.insert(id, reply);
     }
