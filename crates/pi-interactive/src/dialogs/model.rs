@@ -242,7 +242,7 @@ fn describe(model: &Model) -> String {
     let rates = &model.cost.rates;
     if rates.input > 0.0 || rates.output > 0.0 {
         parts.push(format!(
-            "${} in / ${} out per 1M tokens",
+            "${} in / ${} out per 1M",
             rates.input, rates.output
         ));
     }
