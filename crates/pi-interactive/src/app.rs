@@ -1,33 +1,33 @@
-//! The program: one loop that joins the terminal, the live session, tasks and timers.
+//! The application: one event loop over the terminal, the live session, tasks and timers.
 //!
-//! Nothing here waits for the session: what takes time runs as a task that ends in a follow-up, a
-//! function the loop calls with the application. What single events mean is in the files below.
+//! The loop never awaits the session. Slow work runs as a task that ends in an [`AppCallback`], which the
+//! loop calls with the application. The submodules handle the individual events.
 
 mod activity;
-mod asking;
 mod bash;
 mod bug_report;
+mod dialogs;
 mod extension_dialogs;
 mod extensions;
-mod facts;
+mod footer;
+mod handle;
 mod header;
 mod input;
 mod intents;
 mod llama;
 mod login_options;
-mod mailbox;
 mod navigation;
-mod open;
-mod outside;
 mod preferences;
 mod prompts;
-mod replacement;
+mod questions;
+mod session_switch;
 mod sessions;
 mod setting_changes;
 mod share;
 mod shortcuts;
 mod sign_in;
 mod submit;
+mod system;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -41,195 +41,194 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::DropGuard;
 
 use self::extensions::ExtensionState;
-use self::header::HeaderPlace;
-pub(crate) use self::mailbox::Mailbox;
-use self::sign_in::SignIn;
+pub(crate) use self::handle::AppHandle;
+use self::header::HeaderBlocks;
+use self::sign_in::ActiveSignIn;
 use crate::dialog::Dialog;
-use crate::extension_desk::ExtensionDesk;
-use crate::intent::Answer;
-use crate::interrupts::DoublePress;
-use crate::look::Look;
-use crate::picture_desk::Conversion;
-use crate::screen::Screen;
-use crate::session_link::{Heard, SessionLink};
-use crate::theme_choice::ThemeChoice;
+use crate::double_press::DoublePress;
+use crate::extension_ui::ExtensionUiBridge;
+use crate::image_converter::ImageConversion;
+use crate::intent::QuestionAnswer;
+use crate::screen::AppScreen;
+use crate::session_events::{SessionEvents, SessionUpdate};
+use crate::theme_selector::ThemeSelector;
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::{Notice, NoticeLevel, Transcript};
-use crate::working::Working;
+use crate::ui_theme::UiTheme;
+use crate::working::WorkingIndicator;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
 
-/// What is done with the answer to a question.
-type Asked = Box<dyn FnOnce(&mut App, Answer) + Send>;
+/// Called with the answer to the open dialog.
+type AnswerHandler = Box<dyn FnOnce(&mut App, QuestionAnswer) + Send>;
 
-/// What the loop does once a task is over.
-pub(crate) type FollowUp = Box<dyn FnOnce(&mut App) + Send>;
+/// Called on the loop when a task is done, or earlier through an [`AppHandle`].
+pub(crate) type AppCallback = Box<dyn FnOnce(&mut App) + Send>;
 
-/// Session events taken in one go, so that keys are looked at in between.
-const BURST: usize = 256;
+/// Maximum number of session events handled in a row before input is polled again.
+const MAX_EVENT_BURST: usize = 256;
 
-/// A run that took this long is announced when it ends.
+/// Runs longer than this send a notification when they end.
 const LONG_RUN: Duration = Duration::from_secs(30);
 
-/// The terminal application with a live session.
 pub(crate) struct App {
     pub(crate) options: InteractiveOptions,
-    pub(crate) screen: Screen,
-    pub(crate) look: Look,
-    pub(crate) themes: ThemeChoice,
+    pub(crate) screen: AppScreen,
+    pub(crate) ui: UiTheme,
+    pub(crate) themes: ThemeSelector,
     pub(crate) runtime: SessionRuntime,
     pub(crate) session: AgentSession,
-    link: SessionLink,
+    session_events: SessionEvents,
     sessions: watch::Receiver<AgentSession>,
     pub(crate) transcript: Transcript,
-    tasks: JoinSet<FollowUp>,
-    mailbox: Mailbox,
-    mail: mpsc::Receiver<FollowUp>,
-    /// The search for sessions under way; dropping it gives it up.
+    tasks: JoinSet<AppCallback>,
+    handle: AppHandle,
+    task_rx: mpsc::Receiver<AppCallback>,
+    /// The session listing in progress; dropping it cancels the listing.
     listing: Option<DropGuard>,
-    sign_in: Option<SignIn>,
-    /// Who waits for the answer of the open dialog.
-    asked: Option<Asked>,
-    /// Who waits for what the user decides about a project.
-    trust_asked: Option<oneshot::Sender<Option<TrustChoice>>>,
+    sign_in: Option<ActiveSignIn>,
+    /// Receives the answer of the open dialog.
+    pending_answer: Option<AnswerHandler>,
+    /// Receives the trust decision for a project that is being opened.
+    pending_trust: Option<oneshot::Sender<Option<TrustChoice>>>,
     clear_key: DoublePress,
     escape_key: DoublePress,
-    /// The text at the prompt is a shell command.
+    /// Whether the text in the prompt is a shell command.
     is_bash_mode: bool,
-    /// A command of the user runs, or its end has not reached the screen yet.
+    /// Whether a user's shell command is running, or its end has not reached the screen yet.
     shell_running: bool,
-    /// A command that waits for that: what was typed, the command, whether the model does not see it.
+    /// The command to run after that one: the typed text, the command, and whether it is excluded from the
+    /// context.
     next_shell: Option<(String, String, bool)>,
-    /// What was typed during a compaction, to be said after it.
-    held_back: Vec<(String, Delivery)>,
-    /// The session's usage has been counted; the session goes on counting.
-    counted: bool,
-    /// A thread is counting.
+    /// Messages typed during a compaction, sent when it finishes.
+    queued_during_compaction: Vec<(String, Delivery)>,
+    /// Whether the usage of the session has been counted once; from then on the session keeps count.
+    usage_counted: bool,
+    /// Whether a thread is counting.
     counting: bool,
-    several_providers: bool,
+    has_multiple_providers: bool,
     subscription: bool,
-    /// The warning about extra usage has been told.
-    extra_usage_told: bool,
+    /// Whether the extra-usage warning has been shown.
+    extra_usage_warned: bool,
     theme_problem: Option<String>,
     key_problems: Vec<ConfigDiagnostic>,
     theme_watch: Option<ThemeWatch>,
-    pub(crate) desk: ExtensionDesk,
+    pub(crate) bridge: ExtensionUiBridge,
     pub(crate) extensions: ExtensionState,
-    header: HeaderPlace,
-    /// Talks to the components of extensions.
-    talk: JoinSet<()>,
-    /// When the run under way began.
-    run_began: Option<Instant>,
-    /// The full screen shows what left the main one, until the user has read it.
-    reading: bool,
-    /// A prompt that nobody could be asked; it comes back when somebody can.
-    unasked: Option<String>,
-    /// Another program has the terminal.
-    terminal_lent: bool,
+    header: HeaderBlocks,
+    /// Runs the work that extension components receive.
+    component_tasks: JoinSet<()>,
+    /// When the current run started.
+    run_started: Option<Instant>,
+    /// Whether the full screen shows scrollback because the user scrolled up.
+    in_scrollback: bool,
+    /// A prompt that could not be sent because no model is configured; restored once one is.
+    unsent_prompt: Option<String>,
+    /// Whether another program has the terminal, such as an external editor.
+    terminal_suspended: bool,
     suspending: bool,
-    leaving: Option<ExitReason>,
+    exit_reason: Option<ExitReason>,
 }
 
-/// Why the loop goes on.
-enum Woken {
+/// Why the loop woke up.
+enum LoopEvent {
     Terminal(RunnerEvent),
-    Replaced,
-    Session(Heard),
-    Done(Result<FollowUp, JoinError>),
-    Mail(FollowUp),
+    SessionReplaced,
+    Session(SessionUpdate),
+    Done(Result<AppCallback, JoinError>),
+    Posted(AppCallback),
     ThemeFiles,
-    Pictures(Vec<Conversion>),
+    Images(Vec<ImageConversion>),
     Extensions,
     Timer,
 }
 
-/// What an application is made of.
+/// Parts the application is built from.
 pub(crate) struct AppParts {
     pub(crate) options: InteractiveOptions,
-    pub(crate) screen: Screen,
-    pub(crate) look: Look,
-    pub(crate) themes: ThemeChoice,
+    pub(crate) screen: AppScreen,
+    pub(crate) ui: UiTheme,
+    pub(crate) themes: ThemeSelector,
     pub(crate) runtime: SessionRuntime,
 }
 
 impl App {
-    /// Puts the parts together.
     pub(crate) fn new(parts: AppParts) -> Self {
         let mut sessions = parts.runtime.sessions();
         let session = sessions.borrow_and_update().clone();
-        let (mailbox, mail) = Mailbox::new();
+        let (handle, task_rx) = AppHandle::new();
         Self {
-            link: SessionLink::to(&session),
-            transcript: Transcript::new(parts.look.clone(), parts.options.extensions.clone()),
-            desk: parts.options.extensions.clone(),
+            session_events: SessionEvents::subscribe(&session),
+            transcript: Transcript::new(parts.ui.clone(), parts.options.extensions.clone()),
+            bridge: parts.options.extensions.clone(),
             options: parts.options,
             screen: parts.screen,
-            look: parts.look,
+            ui: parts.ui,
             themes: parts.themes,
             runtime: parts.runtime,
             session,
             sessions,
             tasks: JoinSet::new(),
-            mailbox,
-            mail,
+            handle,
+            task_rx,
             listing: None,
             sign_in: None,
-            asked: None,
-            trust_asked: None,
+            pending_answer: None,
+            pending_trust: None,
             clear_key: DoublePress::default(),
             escape_key: DoublePress::default(),
             is_bash_mode: false,
             shell_running: false,
             next_shell: None,
-            held_back: Vec::new(),
-            counted: false,
+            queued_during_compaction: Vec::new(),
+            usage_counted: false,
             counting: false,
-            several_providers: false,
+            has_multiple_providers: false,
             subscription: false,
-            extra_usage_told: false,
+            extra_usage_warned: false,
             theme_problem: None,
             key_problems: Vec::new(),
             theme_watch: None,
             extensions: ExtensionState::default(),
-            header: HeaderPlace::default(),
-            talk: JoinSet::new(),
-            run_began: None,
-            reading: false,
-            unasked: None,
-            terminal_lent: false,
+            header: HeaderBlocks::default(),
+            component_tasks: JoinSet::new(),
+            run_started: None,
+            in_scrollback: false,
+            unsent_prompt: None,
+            terminal_suspended: false,
             suspending: false,
-            leaving: None,
+            exit_reason: None,
         }
     }
 
-    /// Serves the user until somebody wants to leave.
+    /// Runs the event loop until the user quits or the process is terminated.
     pub(crate) async fn run(mut self) -> Result<ExitReason, InteractiveError> {
         self.begin();
         let reason = loop {
-            if let Some(reason) = self.leaving.take() {
+            if let Some(reason) = self.exit_reason.take() {
                 break reason;
             }
             if std::mem::take(&mut self.suspending) {
-                self.stop_until_continued().await?;
+                self.suspend_process().await?;
             }
-            let woken = self.wait().await?;
-            self.react(woken);
+            let event = self.wait().await?;
+            self.handle_event(event);
         };
         self.end(reason).await
     }
 
     #[cfg(unix)]
-    async fn stop_until_continued(&mut self) -> Result<(), InteractiveError> {
+    async fn suspend_process(&mut self) -> Result<(), InteractiveError> {
         self.screen.runner().suspend().await?;
         self.screen.runner().tui_mut().repaint();
         Ok(())
     }
 
     #[cfg(not(unix))]
-    async fn stop_until_continued(&mut self) -> Result<(), InteractiveError> {
+    async fn suspend_process(&mut self) -> Result<(), InteractiveError> {
         Ok(())
     }
 
-    async fn wait(&mut self) -> Result<Woken, InteractiveError> {
+    async fn wait(&mut self) -> Result<LoopEvent, InteractiveError> {
         let deadline = self.next_tick();
         let timer = async {
             match deadline {
@@ -237,8 +236,8 @@ impl App {
                 None => std::future::pending().await,
             }
         };
-        let pictures = self.look.appearance().pictures.clone();
-        let desk = self.desk.clone();
+        let images = self.ui.context().image_converter.clone();
+        let bridge = self.bridge.clone();
         let theme_watch = &mut self.theme_watch;
         let theme_changed = async {
             match theme_watch {
@@ -247,102 +246,102 @@ impl App {
             }
         };
         Ok(tokio::select! {
-            // Keys first: somebody waits for them.
+            // Input first, to keep typing responsive.
             biased;
-            event = self.screen.runner().next(), if !self.terminal_lent => Woken::Terminal(event?),
-            Ok(()) = self.sessions.changed() => Woken::Replaced,
-            heard = self.link.next() => Woken::Session(heard),
-            // What a task had to say comes before its end.
-            Some(mail) = self.mail.recv() => Woken::Mail(mail),
-            Some(done) = self.tasks.join_next() => Woken::Done(done),
-            () = desk.changed() => Woken::Extensions,
-            () = theme_changed => Woken::ThemeFiles,
-            pictures = pictures.next() => Woken::Pictures(pictures),
-            () = timer => Woken::Timer,
+            event = self.screen.runner().next(), if !self.terminal_suspended => LoopEvent::Terminal(event?),
+            Ok(()) = self.sessions.changed() => LoopEvent::SessionReplaced,
+            update = self.session_events.next() => LoopEvent::Session(update),
+            // Messages a task posted come before its completion.
+            Some(callback) = self.task_rx.recv() => LoopEvent::Posted(callback),
+            Some(done) = self.tasks.join_next() => LoopEvent::Done(done),
+            () = bridge.changed() => LoopEvent::Extensions,
+            () = theme_changed => LoopEvent::ThemeFiles,
+            images = images.next_batch() => LoopEvent::Images(images),
+            () = timer => LoopEvent::Timer,
         })
     }
 
-    fn react(&mut self, woken: Woken) {
-        match woken {
-            Woken::Terminal(event) => self.on_terminal(event),
-            Woken::Replaced => self.on_replaced(),
-            Woken::Session(Heard::Phase(phase)) => self.on_request_phase(phase),
-            Woken::Session(Heard::Event(event)) => {
+    fn handle_event(&mut self, event: LoopEvent) {
+        match event {
+            LoopEvent::Terminal(event) => self.on_terminal(event),
+            LoopEvent::SessionReplaced => self.on_replaced(),
+            LoopEvent::Session(SessionUpdate::Phase(phase)) => self.on_request_phase(phase),
+            LoopEvent::Session(SessionUpdate::Event(event)) => {
                 self.on_session(&event);
-                for _ in 1..BURST {
-                    match self.link.ready() {
+                for _ in 1..MAX_EVENT_BURST {
+                    match self.session_events.try_next() {
                         Some(event) => self.on_session(&event),
                         None => break,
                     }
                 }
             }
-            Woken::Done(Ok(follow_up)) | Woken::Mail(follow_up) => follow_up(self),
-            Woken::Done(Err(error)) => tracing::error!(%error, "a task of the screen ended early"),
-            Woken::ThemeFiles => self.reread_themes(),
-            Woken::Pictures(pictures) => self.convert_pictures(pictures),
-            Woken::Extensions => self.on_extensions(),
-            Woken::Timer => self.on_timer(Instant::now()),
+            LoopEvent::Done(Ok(callback)) | LoopEvent::Posted(callback) => callback(self),
+            LoopEvent::Done(Err(error)) => tracing::error!(%error, "UI task failed"),
+            LoopEvent::ThemeFiles => self.reread_themes(),
+            LoopEvent::Images(images) => self.convert_images(images),
+            LoopEvent::Extensions => self.on_extensions(),
+            LoopEvent::Timer => self.on_timer(Instant::now()),
         }
     }
 
     async fn end(mut self, reason: ExitReason) -> Result<ExitReason, InteractiveError> {
-        self.stop_reading();
+        self.leave_scrollback();
         let Self {
             screen,
             runtime,
             session,
-            link,
+            session_events,
             tasks,
-            talk,
+            component_tasks,
             ..
         } = self;
-        let leave = facts::leave(&session);
-        // The screen is given back first: whatever ends now must not paint any more.
+        let leave = footer::leave(&session);
+        // Restore the terminal first: nothing may draw after this.
         let stopped = screen.into_runner().stop(leave);
-        drop((link, tasks, talk));
+        drop((session_events, tasks, component_tasks));
         runtime.shutdown().await;
         stopped?;
         Ok(reason)
     }
 
-    /// Leaves the loop.
+    /// Leaves the loop with this reason.
     pub(crate) fn leave(&mut self, reason: ExitReason) {
-        self.leaving.get_or_insert(reason);
+        self.exit_reason.get_or_insert(reason);
     }
 
-    /// Runs something beside the loop; its follow-up is called when it is over.
+    /// Spawns a future; `then` runs on the loop when it completes.
     pub(crate) fn spawn<T: Send + 'static>(
         &mut self,
         work: impl Future<Output = T> + Send + 'static,
         then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
-        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
-        let task: BoxFuture<'static, FollowUp> = Box::pin(async move {
+        // Boxed, so that the task machinery is compiled once and not per future type.
+        let task: BoxFuture<'static, AppCallback> = Box::pin(async move {
             let result = work.await;
-            Box::new(move |app: &mut Self| then(app, result)) as FollowUp
+            Box::new(move |app: &mut Self| then(app, result)) as AppCallback
         });
         self.tasks.spawn(task);
     }
 
-    /// Runs something that blocks on a thread of its own; its follow-up is called when it is over.
+    /// Runs blocking work on its own thread; `then` runs on the loop when it completes.
     pub(crate) fn spawn_blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
         then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
-        let task: Box<dyn FnOnce() -> FollowUp + Send> = Box::new(move || {
+        let task: Box<dyn FnOnce() -> AppCallback + Send> = Box::new(move || {
             let result = work();
-            Box::new(move |app: &mut Self| then(app, result)) as FollowUp
+            Box::new(move |app: &mut Self| then(app, result)) as AppCallback
         });
         self.tasks.spawn_blocking(task);
     }
 
-    /// Returns the mailbox, with which tasks send news before they are over.
-    pub(crate) fn mail(&self) -> Mailbox {
-        self.mailbox.clone()
+    /// Returns a handle that tasks use to call back before they complete.
+    pub(crate) fn handle(&self) -> AppHandle {
+        self.handle.clone()
     }
 
-    /// Changes the blocks of the transcript.
+    /// Runs a closure on the transcript and its document.
     pub(crate) fn with_transcript<R>(
         &mut self,
         change: impl FnOnce(&mut Transcript, &mut Document) -> R,
@@ -350,28 +349,27 @@ impl App {
         change(&mut self.transcript, self.screen.document())
     }
 
-    /// Says something in the transcript.
-    pub(crate) fn tell(&mut self, level: NoticeLevel, text: impl Into<String>) {
+    /// Adds a notice to the transcript.
+    pub(crate) fn notify(&mut self, level: NoticeLevel, text: impl Into<String>) {
         let notice = Notice {
             level,
             text: text.into(),
         };
-        self.with_transcript(|transcript, document| transcript.tell(document, &notice));
+        self.with_transcript(|transcript, document| transcript.add_notice(document, &notice));
     }
 
-    /// Says what was done.
+    /// Shows a status line; the next one replaces it.
     pub(crate) fn status(&mut self, text: impl Into<String>) {
-        self.tell(NoticeLevel::Status, text);
+        self.notify(NoticeLevel::Status, text);
     }
 
-    /// Says what could not be done.
     pub(crate) fn error(&mut self, text: impl Into<String>) {
-        self.tell(NoticeLevel::Error, text);
+        self.notify(NoticeLevel::Error, text);
     }
 
     fn next_tick(&self) -> Option<Instant> {
         let editor = self.screen.editor().and_then(|it| it.peek().next_tick());
-        let working = self.screen.working().and_then(Working::next_tick);
+        let working = self.screen.working().and_then(WorkingIndicator::next_tick);
         let dialog = self.screen.dialog().and_then(Dialog::next_tick);
         [editor, working, dialog, self.transcript.next_tick()]
             .into_iter()
@@ -384,12 +382,12 @@ impl App {
         if is_due(self.screen.editor().and_then(|it| it.peek().next_tick())) {
             self.screen.with_editor(|editor| editor.editor().tick(now));
         }
-        if is_due(self.screen.working().and_then(Working::next_tick)) {
+        if is_due(self.screen.working().and_then(WorkingIndicator::next_tick)) {
             self.screen.with_working(|working| working.tick(now));
         }
         if is_due(self.screen.dialog().and_then(Dialog::next_tick)) {
             self.screen.with_dialog(|dialog| dialog.tick(now));
-            self.settle_dialog();
+            self.handle_dialog_intents();
         }
         if is_due(self.transcript.next_tick()) {
             self.with_transcript(|transcript, document| transcript.tick(document, now));

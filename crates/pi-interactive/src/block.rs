@@ -1,43 +1,43 @@
-//! A block of the transcript: one message, tool call or notice.
+//! Transcript blocks: one message, tool call or notice each.
 //!
-//! A block holds plain data and lays it out on demand; [`BlockView`] turns it into a component that
-//! keeps its lines until the width, the appearance or the block itself changes.
+//! A block holds plain data and lays it out on demand. [`BlockView`] makes it a component that caches its
+//! lines until the width, the render context or the block changes.
 
 use std::time::Instant;
 
 use pi_runtime::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
 
-use crate::look::{Appearance, Look};
+use crate::ui_theme::{RenderContext, UiTheme};
 
-/// One block.
+/// A transcript block.
 ///
-/// It is built from a message or an event and updated through methods of its own; every update
-/// gives it another [`generation`](Self::generation).
-pub(crate) trait Block: Send + 'static {
+/// Created from a message or an event and updated through its own methods; every update changes its
+/// [`generation`](Self::generation).
+pub(crate) trait TranscriptBlock: Send + 'static {
     /// Lays the block out; called only when something it depends on has changed.
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines;
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines;
 
-    /// Returns a number that changes with what the block would show.
+    /// Returns a number that changes whenever the rendered content changes.
     fn generation(&self) -> u64;
 
-    /// Shows everything, or the short form. Changes the generation if that makes a difference.
+    /// Expands or collapses the block. Changes the generation if that makes a difference.
     fn set_expanded(&mut self, _expanded: bool) {}
 
-    /// Returns whether nothing changes any more except through the appearance or expansion.
+    /// Whether only the render context or expansion can still change the block.
     fn is_finished(&self) -> bool {
         true
     }
 
-    /// Returns when the block changes by itself next, such as with a running time.
+    /// Returns when the block next changes without an event, such as a running timer.
     fn next_tick(&self) -> Option<Instant> {
         None
     }
 
-    /// Tells that a moment asked for with [`next_tick`](Self::next_tick) has come.
+    /// Called when the time returned by [`next_tick`](Self::next_tick) has come.
     fn tick(&mut self, _now: Instant) {}
 
-    /// Returns the number under which an extension draws the block, if one does.
+    /// Returns the component ID under which an extension draws the block, if one does.
     fn row(&self) -> Option<ComponentId> {
         None
     }
@@ -48,71 +48,68 @@ pub(crate) trait Block: Send + 'static {
     }
 }
 
-/// What lines belong to: width, generation of the appearance, generation of the block.
+/// Cache key of a layout: width, generation of the render context, generation of the block.
 type LayoutKey = (usize, u64, u64);
 
-/// A block as a component that keeps its lines.
+/// A component that shows a block and caches its lines.
 #[derive(Debug)]
 pub(crate) struct BlockView<B> {
     block: B,
-    look: Look,
-    /// What was last said about details; a block that was clicked differs until that changes.
+    ui: UiTheme,
+    /// The global expansion state last applied; a clicked block differs until it changes.
     expanded: bool,
-    laid_out: Option<(LayoutKey, Lines)>,
+    layout: Option<(LayoutKey, Lines)>,
     #[cfg(test)]
     layouts: usize,
 }
 
-impl<B: Block> BlockView<B> {
-    /// Makes a component of a block.
-    pub(crate) fn new(block: B, look: Look) -> Self {
+impl<B: TranscriptBlock> BlockView<B> {
+    pub(crate) fn new(block: B, ui: UiTheme) -> Self {
         Self {
             block,
-            look,
+            ui,
             expanded: false,
-            laid_out: None,
+            layout: None,
             #[cfg(test)]
             layouts: 0,
         }
     }
 
-    /// Returns the block.
     pub(crate) fn block(&self) -> &B {
         &self.block
     }
 
-    /// Returns the block, to update it.
     pub(crate) fn block_mut(&mut self) -> &mut B {
         &mut self.block
     }
 
-    /// Returns how often the block was laid out.
+    /// Number of layouts so far, for tests.
     #[cfg(test)]
     pub(crate) fn layouts(&self) -> usize {
         self.layouts
     }
 }
 
-impl<B: Block> Component for BlockView<B> {
+impl<B: TranscriptBlock> Component for BlockView<B> {
     fn render(&mut self, width: usize) -> Lines {
-        let expanded = self.look.is_expanded();
+        let expanded = self.ui.is_expanded();
         if self.expanded != expanded {
             self.expanded = expanded;
             self.block.set_expanded(expanded);
         }
-        let (look, appearance) = self.look.now();
-        let key = (width, look, self.block.generation());
-        if let Some((laid_out, lines)) = &self.laid_out
-            && *laid_out == key
+        let (ui, ctx) = self.ui.current();
+        let key = (width, ui, self.block.generation());
+        if let Some((layout, lines)) = &self.layout
+            && *layout == key
         {
             return lines.clone();
         }
-        let lines = self.block.lines(width, &appearance);
+        let lines = self.block.lines(width, &ctx);
         #[cfg(test)]
         {
             self.layouts += 1;
         }
-        self.laid_out = Some((key, lines.clone()));
+        self.layout = Some((key, lines.clone()));
         lines
     }
 
@@ -120,6 +117,6 @@ impl<B: Block> Component for BlockView<B> {
         self.block.mouse(event)
     }
 
-    /// The key of the kept lines holds everything they depend on, so that there is nothing to drop.
+    /// The cache key covers everything the lines depend on, so there is nothing to drop.
     fn invalidate(&mut self) {}
 }

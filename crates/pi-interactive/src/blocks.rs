@@ -1,20 +1,20 @@
-//! The blocks of the transcript, one file each.
+//! The transcript blocks, one file each.
 //!
-//! They turn messages and events into lines. When they are made and updated is the business of
-//! [`Transcript`](crate::transcript::Transcript).
+//! They turn messages and events into lines. [`Transcript`](crate::transcript::Transcript) creates and
+//! updates them.
 
 mod assistant;
 mod bash_execution;
+mod canvas;
 mod cost;
 mod custom;
-mod drawer;
 mod earlier;
-mod growing_code;
+mod extension_renderer;
+mod image;
 mod links;
 mod notice;
-mod page;
-mod picture;
 mod skill;
+mod streaming_code;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -22,15 +22,15 @@ mod tool_call;
 mod tools;
 mod user;
 
-pub(crate) use assistant::AnswerBlock;
+pub(crate) use assistant::AssistantMessageBlock;
 pub(crate) use bash_execution::BashExecutionBlock;
+pub(crate) use canvas::{BlockCanvas, clean, clean_line};
 pub(crate) use cost::{CostBlock, CostNotice};
 pub(crate) use custom::CustomBlock;
-pub(crate) use drawer::{CallDrawer, CustomDrawer, Wording};
 pub(crate) use earlier::EarlierBlock;
+pub(crate) use extension_renderer::{CallRenderer, CustomRenderer, TextTransform};
 pub(crate) use links::LinksBlock;
 pub(crate) use notice::NoticeBlock;
-pub(crate) use page::{Page, clean, clean_line};
 pub(crate) use skill::{SkillBlock, SkillCall};
 pub(crate) use summary::{Summarized, SummaryBlock};
 pub(crate) use tool_call::ToolCallBlock;

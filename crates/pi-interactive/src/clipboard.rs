@@ -1,59 +1,55 @@
-//! The system's clipboard: text in and out, images as files.
+//! The system clipboard: text in and out, images as files.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What was on the clipboard.
+/// Contents of the clipboard.
 #[derive(Debug)]
-pub(crate) enum Pasted {
-    /// An image, now in this file.
+pub(crate) enum ClipboardContents {
+    /// Path of the temporary file the image was written to.
     Image(PathBuf),
     Text(String),
     Nothing,
 }
 
-/// Why the clipboard is out of reach.
+/// Errors of clipboard access.
 #[derive(Debug, Error)]
 pub(crate) enum ClipboardError {
-    /// The system says no.
     #[error(transparent)]
     System(#[from] arboard::Error),
-    /// The image cannot be encoded.
-    #[error("the image cannot be turned into a PNG file")]
+    #[error("cannot encode the image as PNG")]
     Image(#[from] image::ImageError),
-    /// The image cannot be stored.
-    #[error("the image cannot be stored")]
+    #[error("cannot save the image")]
     File(#[from] std::io::Error),
 }
 
-/// Puts text on the clipboard.
 pub(crate) fn write(text: String) -> Result<(), ClipboardError> {
     arboard::Clipboard::new()?.set_text(text)?;
     Ok(())
 }
 
-/// Reads the clipboard; an image becomes a file in the temporary folder.
-pub(crate) fn read() -> Result<Pasted, ClipboardError> {
+/// Reads the clipboard; an image is written to the temporary directory.
+pub(crate) fn read() -> Result<ClipboardContents, ClipboardError> {
     let mut clipboard = arboard::Clipboard::new()?;
-    if let Ok(picture) = clipboard.get_image() {
-        return store(&picture).map(Pasted::Image);
+    if let Ok(image_data) = clipboard.get_image() {
+        return store(&image_data).map(ClipboardContents::Image);
     }
     match clipboard.get_text() {
-        Ok(text) if text.is_empty() => Ok(Pasted::Nothing),
-        Ok(text) => Ok(Pasted::Text(text)),
-        Err(arboard::Error::ContentNotAvailable) => Ok(Pasted::Nothing),
+        Ok(text) if text.is_empty() => Ok(ClipboardContents::Nothing),
+        Ok(text) => Ok(ClipboardContents::Text(text)),
+        Err(arboard::Error::ContentNotAvailable) => Ok(ClipboardContents::Nothing),
         Err(error) => Err(error.into()),
     }
 }
 
-fn store(picture: &arboard::ImageData<'_>) -> Result<PathBuf, ClipboardError> {
-    let width = u32::try_from(picture.width).unwrap_or(u32::MAX);
-    let height = u32::try_from(picture.height).unwrap_or(u32::MAX);
+fn store(image_data: &arboard::ImageData<'_>) -> Result<PathBuf, ClipboardError> {
+    let width = u32::try_from(image_data.width).unwrap_or(u32::MAX);
+    let height = u32::try_from(image_data.height).unwrap_or(u32::MAX);
     let mut png = std::io::Cursor::new(Vec::new());
     image::write_buffer_with_format(
         &mut png,
-        &picture.bytes,
+        &image_data.bytes,
         width,
         height,
         image::ExtendedColorType::Rgba8,
@@ -61,6 +57,6 @@ fn store(picture: &arboard::ImageData<'_>) -> Result<PathBuf, ClipboardError> {
     )?;
     let name = format!("pi-clipboard-{}.png", uuid::Uuid::new_v4());
     let path = std::env::temp_dir().join(name);
-    crate::scratch::write_private(&path, png.get_ref())?;
+    crate::temp_files::write_private(&path, png.get_ref())?;
     Ok(path)
 }

@@ -1,7 +1,7 @@
 //! The contract between the application and its dialogs.
 //!
-//! A dialog is made from data, reads keys by their action and says what it wants through intents. It
-//! stands in the place of the editor (or over the screen) until it is done. It does no I/O and knows no session.
+//! A dialog is created from data, matches keys by action, and requests work through intents. It replaces the
+//! editor (or covers the screen) until it is done. It does no I/O and has no access to the session.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,65 +12,60 @@ use pi_tui::Component;
 
 use crate::intent::{Intent, SessionScope};
 
-/// A dialog on the screen.
 pub(crate) trait Dialog: Component {
-    /// Returns what the dialog wants done since it was last asked.
+    /// Takes the intents since the last call.
     fn take_intents(&mut self) -> Vec<Intent>;
 
-    /// Returns whether the dialog is over and can be taken off the screen.
+    /// Whether the dialog is finished and can be removed from the screen.
     fn is_done(&self) -> bool;
 
-    /// Tells how many rows the terminal has, when the dialog opens and whenever it changes.
+    /// Sets the number of terminal rows, when the dialog opens and whenever it changes.
     ///
-    /// A dialog that does not fit leaves out what matters least.
+    /// A dialog that does not fit drops its least important rows.
     fn set_rows(&mut self, _rows: usize) {}
 
-    /// Returns when the dialog changes by itself next, such as with a countdown.
+    /// Returns when the dialog next changes without input, such as a countdown.
     fn next_tick(&self) -> Option<Instant> {
         None
     }
 
-    /// Tells that a moment asked for with [`next_tick`](Self::next_tick) has come.
+    /// Called when the time returned by [`next_tick`](Self::next_tick) has come.
     fn tick(&mut self, _now: Instant) {}
 
-    /// Tells the dialog something that became known after it was opened.
-    fn feed(&mut self, _news: DialogNews) {}
+    /// Delivers something that became known after the dialog was opened.
+    fn on_update(&mut self, _news: DialogUpdate) {}
 }
 
 /// Something that becomes known while a dialog is open.
 #[derive(Clone, Debug)]
-pub(crate) enum DialogNews {
-    /// Sessions that were found; each time all that are known so far, newest first.
+pub(crate) enum DialogUpdate {
+    /// Sessions found so far, newest first.
     Sessions {
-        /// Which were looked for.
         scope: SessionScope,
-        /// What was found; `None` if only the numbers changed.
+        /// `None` if only the numbers changed.
         sessions: Option<Vec<Arc<SessionInfo>>>,
-        /// How many files have been read.
+        /// Number of files read.
         loaded: usize,
-        /// How many there are.
+        /// Number of files in total.
         total: usize,
-        /// Whether the search is over.
+        /// Whether the listing is complete.
         finished: bool,
     },
-    /// A session's file has the name that was asked for.
+    /// The session file has been renamed as requested.
     SessionRenamed,
-    /// A session's file is gone.
+    /// The session file has been deleted.
     SessionDeleted(std::path::PathBuf),
-    /// A sign-in has something to show.
     SignIn(LoginEvent),
-    /// A sign-in asks; the answer is [`Intent::AnswerSignIn`].
+    /// The sign-in prompts; answer with [`Intent::AnswerSignIn`].
     SignInPrompt(LoginPrompt),
-    /// A sign-in withdrew its question, because the answer came another way.
+    /// The sign-in withdrew its prompt, because the answer arrived another way.
     SignInPromptWithdrawn,
-    /// A sign-in is over.
     SignInEnded(Result<(), String>),
-    /// The models that can be chosen are now these.
+    /// The available models changed.
     Models(Vec<Arc<pi_ai::Model>>),
-    /// Work under way is this far.
-    Progress(crate::dialogs::Progress),
+    Progress(crate::dialogs::ProgressUpdate),
     /// The external editor was closed with this text.
     Edited(String),
-    /// What was asked for could not be done.
+    /// A requested operation failed.
     Failed(String),
 }

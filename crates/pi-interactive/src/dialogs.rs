@@ -1,20 +1,23 @@
-//! Every selector and dialog: made from data, moved by keys and mouse, answered with intents.
+//! Selectors and dialogs: created from data, driven by keys and mouse, answered with intents.
 //!
-//! A dialog is a pane in a window. The window keeps the contract of dialogs and what was painted;
-//! the pane knows what it asks. None of them touches a session, a file or the terminal.
+//! A dialog is a `DialogBody` in a `DialogFrame`. The frame implements the
+//! [`Dialog`](crate::dialog::Dialog) contract and caches the painted lines; the body has the content. None of
+//! them accesses a session, a file or the terminal.
 
+mod canvas;
 mod countdown;
+mod event_queue;
 mod field;
 mod first_start;
 mod fork;
+mod frame;
 mod hint;
-mod list_pane;
+mod intent_sink;
+mod list_body;
 mod login;
-mod mailbox;
 mod model;
-mod outbox;
 mod picker;
-mod plain;
+mod plain_text;
 mod progress;
 mod prompt;
 mod question;
@@ -24,7 +27,6 @@ mod resume;
 mod scoped_models;
 mod secret_field;
 mod settings;
-mod sheet;
 #[cfg(test)]
 mod testing;
 mod text_editor;
@@ -32,22 +34,23 @@ mod theme;
 mod thinking;
 mod tree;
 mod trust;
-mod window;
 
 pub(crate) use first_start::FirstStartDialog;
 pub(crate) use fork::{ForkDialog, ForkPoint};
 pub(crate) use login::{LoginDialog, LoginOption, LogoutDialog};
-pub(crate) use model::{ModelChoices, ModelDialog};
-pub(crate) use progress::{Progress, ProgressDialog};
+pub(crate) use model::{ModelDialog, ModelDialogOptions};
+pub(crate) use progress::{ProgressDialog, ProgressUpdate};
 pub(crate) use prompt::PromptDialog;
-pub(crate) use question::{Question, QuestionDialog};
+pub(crate) use question::{QuestionDialog, QuestionOptions};
 pub(crate) use reader::ReaderDialog;
-pub(crate) use resources::{BoardEntry, BoardSide, Mark, ResourceBoard, ResourcesDialog};
+pub(crate) use resources::{
+    ResourceEntry, ResourceScope, ResourceToggles, ResourcesDialog, ToggleState,
+};
 pub(crate) use resume::ResumeDialog;
 pub(crate) use scoped_models::{EnabledModel, ScopedModelsDialog};
-pub(crate) use settings::{SettingChoices, SettingsDialog};
+pub(crate) use settings::{SettingsDialog, SettingsDialogOptions};
 pub(crate) use text_editor::EditorDialog;
-pub(crate) use theme::ThemeChoices;
+pub(crate) use theme::ThemeDialogOptions;
 pub(crate) use thinking::ThinkingDialog;
-pub(crate) use tree::{SummaryQuestion, TreeChoices, TreeDialog};
+pub(crate) use tree::{SummaryQuestion, TreeDialog, TreeDialogOptions};
 pub(crate) use trust::TrustDialog;

@@ -1,31 +1,29 @@
-//! Changes of a text in color, with marks on the words that differ.
+//! Colored diffs with the differing words highlighted.
 //!
-//! Two sources: the numbered diff an edit reports, and the old and new text of an edit that has not
-//! been made yet.
+//! Two sources: the numbered diff an edit reports, and the old and new text of a pending edit.
 
 use pi_tui::{ColorToken, Style, wrap_text};
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 
 use crate::blocks::clean;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
-/// Longer lines get no marks: finding them would take its time, and nobody would see them.
-const LONGEST_MARKED: usize = 2_000;
-/// Lines less alike than this are different lines, not changed ones.
-const LEAST_LIKENESS: f32 = 0.3;
-/// Lines that are compared in a preview; the rest is shown as removed and added.
-const LONGEST_COMPARED: usize = 2_000;
+/// Longer lines get no word highlights; computing them would be slow.
+const MAX_HIGHLIGHTED_LENGTH: usize = 2_000;
+/// Lines less similar than this are treated as different lines, not as changed ones.
+const MIN_SIMILARITY: f32 = 0.3;
+/// Previews longer than this are shown as fully removed and added, without comparing lines.
+const MAX_COMPARED_LINES: usize = 2_000;
 
-/// What happened to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum LineChange {
     Kept,
     Removed,
     Added,
 }
 
-impl Change {
+impl LineChange {
     fn token(self) -> ColorToken {
         match self {
             Self::Kept => ColorToken::ToolDiffContext,
@@ -43,44 +41,39 @@ impl Change {
     }
 }
 
-/// A line of a diff.
 #[derive(Debug, PartialEq, Eq)]
-struct Row<'text> {
-    change: Change,
-    /// The line's number, right-aligned; empty if it has none.
+struct DiffRow<'text> {
+    change: LineChange,
+    /// The line number, right-aligned; empty if there is none.
     number: &'text str,
     text: &'text str,
 }
 
-/// Returns the styles that rows of a diff depend on.
-pub(crate) fn diff_styles(appearance: &Appearance) -> [Style; 3] {
-    [Change::Kept, Change::Removed, Change::Added].map(|change| appearance.style(change.token()))
+/// Returns the styles that diff rows depend on, for use as a cache key.
+pub(crate) fn diff_styles(ctx: &RenderContext) -> [Style; 3] {
+    [LineChange::Kept, LineChange::Removed, LineChange::Added]
+        .map(|change| ctx.style(change.token()))
 }
 
 /// Returns the rows of a numbered diff, such as `+12 text`.
-pub(crate) fn diff_rows(diff: &str, width: usize, appearance: &Appearance) -> Vec<String> {
+pub(crate) fn diff_rows(diff: &str, width: usize, ctx: &RenderContext) -> Vec<String> {
     let diff = clean(diff);
-    let rows: Vec<Row<'_>> = diff.trim_end_matches('\n').split('\n').map(read).collect();
-    paint(&rows, width, appearance)
+    let rows: Vec<DiffRow<'_>> = diff.trim_end_matches('\n').split('\n').map(read).collect();
+    paint(&rows, width, ctx)
 }
 
-/// Returns the rows of a change that is yet to be made.
-pub(crate) fn preview_rows(
-    old: &str,
-    new: &str,
-    width: usize,
-    appearance: &Appearance,
-) -> Vec<String> {
+/// Returns the rows of a pending change.
+pub(crate) fn preview_rows(old: &str, new: &str, width: usize, ctx: &RenderContext) -> Vec<String> {
     let (old, new) = (clean(old), clean(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(&old), lines(&new));
-    let row = |change, text| Row {
+    let row = |change, text| DiffRow {
         change,
         number: "",
         text,
     };
-    let rows: Vec<Row<'_>> = if old.len().max(new.len()) > LONGEST_COMPARED {
-        let removed = old.into_iter().map(|line| row(Change::Removed, line));
-        let added = new.into_iter().map(|line| row(Change::Added, line));
+    let rows: Vec<DiffRow<'_>> = if old.len().max(new.len()) > MAX_COMPARED_LINES {
+        let removed = old.into_iter().map(|line| row(LineChange::Removed, line));
+        let added = new.into_iter().map(|line| row(LineChange::Added, line));
         removed.chain(added).collect()
     } else {
         let mut rows = Vec::new();
@@ -88,15 +81,15 @@ pub(crate) fn preview_rows(
             let old = old.get(operation.old_range()).unwrap_or_default();
             let new = new.get(operation.new_range()).unwrap_or_default();
             if is_equal(&operation) {
-                rows.extend(old.iter().map(|line| row(Change::Kept, *line)));
+                rows.extend(old.iter().map(|line| row(LineChange::Kept, *line)));
             } else {
-                rows.extend(old.iter().map(|line| row(Change::Removed, *line)));
-                rows.extend(new.iter().map(|line| row(Change::Added, *line)));
+                rows.extend(old.iter().map(|line| row(LineChange::Removed, *line)));
+                rows.extend(new.iter().map(|line| row(LineChange::Added, *line)));
             }
         }
         rows
     };
-    paint(&rows, width, appearance)
+    paint(&rows, width, ctx)
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -107,18 +100,18 @@ fn lines(text: &str) -> Vec<&str> {
     text.split('\n').collect()
 }
 
-/// Reads a line of a numbered diff; one of another shape is text.
-fn read(line: &str) -> Row<'_> {
-    let plain = Row {
-        change: Change::Kept,
+/// Parses a line of a numbered diff; lines in another format are plain text.
+fn read(line: &str) -> DiffRow<'_> {
+    let plain = DiffRow {
+        change: LineChange::Kept,
         number: "",
-        // The gutter takes the place of the first columns.
+        // The gutter replaces the first columns.
         text: line.strip_prefix("  ").unwrap_or(line),
     };
     let change = match line.chars().next() {
-        Some('+') => Change::Added,
-        Some('-') => Change::Removed,
-        Some(' ') => Change::Kept,
+        Some('+') => LineChange::Added,
+        Some('-') => LineChange::Removed,
+        Some(' ') => LineChange::Kept,
         _ => return plain,
     };
     let rest = line.get(1..).unwrap_or_default();
@@ -126,12 +119,12 @@ fn read(line: &str) -> Row<'_> {
     let text = digits.trim_start_matches(|character: char| character.is_ascii_digit());
     let number = rest.strip_suffix(text).unwrap_or_default();
     match text.strip_prefix(' ') {
-        Some(text) if !number.trim().is_empty() => Row {
+        Some(text) if !number.trim().is_empty() => DiffRow {
             change,
             number,
             text,
         },
-        None if text.is_empty() && !number.trim().is_empty() => Row {
+        None if text.is_empty() && !number.trim().is_empty() => DiffRow {
             change,
             number,
             text,
@@ -140,31 +133,31 @@ fn read(line: &str) -> Row<'_> {
     }
 }
 
-fn paint(rows: &[Row<'_>], width: usize, appearance: &Appearance) -> Vec<String> {
+fn paint(rows: &[DiffRow<'_>], width: usize, ctx: &RenderContext) -> Vec<String> {
     let mut painted = Vec::with_capacity(rows.len());
     let mut rest = rows;
     while let Some(first) = rest.first() {
-        if first.change != Change::Removed {
-            push(&mut painted, first, first.text, width, appearance);
+        if first.change != LineChange::Removed {
+            push(&mut painted, first, first.text, width, ctx);
             rest = rest.get(1..).unwrap_or_default();
             continue;
         }
-        let (removed, following) = split_run(rest, Change::Removed);
-        let (added, following) = split_run(following, Change::Added);
+        let (removed, following) = split_run(rest, LineChange::Removed);
+        let (added, following) = split_run(following, LineChange::Added);
         rest = following;
-        let marked = mark_runs(removed, added);
-        for (row, text) in removed.iter().chain(added).zip(&marked) {
-            push(&mut painted, row, text, width, appearance);
+        let highlighted = highlight_runs(removed, added);
+        for (row, text) in removed.iter().chain(added).zip(&highlighted) {
+            push(&mut painted, row, text, width, ctx);
         }
     }
     painted
 }
 
-/// Splits the rows at the front that changed in one way from what follows.
+/// Splits off the leading rows with the same kind of change.
 fn split_run<'rows, 'text>(
-    rows: &'rows [Row<'text>],
-    change: Change,
-) -> (&'rows [Row<'text>], &'rows [Row<'text>]) {
+    rows: &'rows [DiffRow<'text>],
+    change: LineChange,
+) -> (&'rows [DiffRow<'text>], &'rows [DiffRow<'text>]) {
     let end = rows
         .iter()
         .position(|row| row.change != change)
@@ -172,14 +165,14 @@ fn split_run<'rows, 'text>(
     rows.split_at(end)
 }
 
-/// Returns the texts of both runs, with marks where as many lines were removed as added.
-fn mark_runs(removed: &[Row<'_>], added: &[Row<'_>]) -> Vec<String> {
+/// Returns the texts of both runs, with highlights if as many lines were removed as added.
+fn highlight_runs(removed: &[DiffRow<'_>], added: &[DiffRow<'_>]) -> Vec<String> {
     let mut old: Vec<String> = removed.iter().map(|row| row.text.to_owned()).collect();
     let mut new: Vec<String> = added.iter().map(|row| row.text.to_owned()).collect();
     if removed.len() == added.len() {
         for (old, new) in old.iter_mut().zip(&mut new) {
-            if let Some(marked) = mark_words(old, new) {
-                (*old, *new) = marked;
+            if let Some(highlighted) = highlight_words(old, new) {
+                (*old, *new) = highlighted;
             }
         }
     }
@@ -187,37 +180,37 @@ fn mark_runs(removed: &[Row<'_>], added: &[Row<'_>]) -> Vec<String> {
     old
 }
 
-/// Returns both texts with the words that differ inverted; none if they have too little in common.
-fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
-    if old.len().max(new.len()) > LONGEST_MARKED {
+/// Returns both texts with the differing words inverted; `None` if they have too little in common.
+fn highlight_words(old: &str, new: &str) -> Option<(String, String)> {
+    if old.len().max(new.len()) > MAX_HIGHLIGHTED_LENGTH {
         return None;
     }
     let (old_words, new_words) = (words(old), words(new));
     let operations = compare(&old_words, &new_words);
-    if likeness(&operations, old_words.len() + new_words.len()) < LEAST_LIKENESS {
+    if similarity(&operations, old_words.len() + new_words.len()) < MIN_SIMILARITY {
         return None;
     }
-    let mut marked = (Marker::default(), Marker::default());
+    let mut highlighted = (HighlightBuilder::default(), HighlightBuilder::default());
     for operation in &operations {
         let old = old_words.get(operation.old_range()).unwrap_or_default();
         let new = new_words.get(operation.new_range()).unwrap_or_default();
         let add = if is_equal(operation) {
-            Marker::plain
+            HighlightBuilder::plain
         } else {
-            Marker::mark
+            HighlightBuilder::highlight
         };
         for word in old {
-            add(&mut marked.0, word);
+            add(&mut highlighted.0, word);
         }
         for word in new {
-            add(&mut marked.1, word);
+            add(&mut highlighted.1, word);
         }
     }
-    Some((marked.0.finish(), marked.1.finish()))
+    Some((highlighted.0.finish(), highlighted.1.finish()))
 }
 
-/// Returns what stayed and what changed. The algorithm is called by name: a choice of `similar` at run time
-/// would bring all of its algorithms along.
+/// Returns the diff operations. Calls the algorithm directly: selecting one at run time would link all
+/// algorithms of `similar`.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut operations = Compact::new(Replace::new(Capture::new()), old, new);
     let Ok(()) = myers::diff(&mut operations, old, 0..old.len(), new, 0..new.len());
@@ -228,31 +221,31 @@ fn is_equal(operation: &DiffOp) -> bool {
     matches!(operation, DiffOp::Equal { .. })
 }
 
-/// Returns the share of words that both texts have, of all words of both.
+/// Returns the share of words that both texts have in common.
 #[expect(
     clippy::cast_precision_loss,
     reason = "lines that are compared are short"
 )]
-fn likeness(operations: &[DiffOp], words: usize) -> f32 {
-    let kept = operations.iter().filter(|operation| is_equal(operation));
-    let shared: usize = kept.map(|operation| operation.old_range().len()).sum();
+fn similarity(operations: &[DiffOp], words: usize) -> f32 {
+    let equal = operations.iter().filter(|operation| is_equal(operation));
+    let shared: usize = equal.map(|operation| operation.old_range().len()).sum();
     2.0 * shared as f32 / words.max(1) as f32
 }
 
-/// Builds a line with marked parts; indentation is never marked.
+/// Builds a line with highlighted parts; leading whitespace is never highlighted.
 #[derive(Default)]
-struct Marker {
+struct HighlightBuilder {
     text: String,
     open: String,
 }
 
-impl Marker {
+impl HighlightBuilder {
     fn plain(&mut self, word: &str) {
         self.close();
         self.text.push_str(word);
     }
 
-    fn mark(&mut self, word: &str) {
+    fn highlight(&mut self, word: &str) {
         if self.open.is_empty() && self.text.trim().is_empty() && word.trim().is_empty() {
             self.text.push_str(word);
         } else {
@@ -262,8 +255,8 @@ impl Marker {
 
     fn close(&mut self) {
         if !self.open.is_empty() {
-            let marked = Style::plain().inverse().apply(&self.open);
-            self.text.push_str(&marked);
+            let highlighted = Style::plain().inverse().apply(&self.open);
+            self.text.push_str(&highlighted);
             self.open.clear();
         }
     }
@@ -274,28 +267,28 @@ impl Marker {
     }
 }
 
-/// Splits a line into words, gaps and single signs.
+/// Splits a line into words, whitespace runs and single characters.
 fn words(line: &str) -> Vec<&str> {
     #[derive(PartialEq)]
-    enum Class {
+    enum CharClass {
         Word,
         Gap,
         Single,
     }
     let class = |character: char| match character {
-        // Scripts without spaces between words are compared sign by sign.
-        '\u{2e80}'.. => Class::Single,
-        _ if character.is_alphanumeric() || character == '_' => Class::Word,
-        _ if character.is_whitespace() => Class::Gap,
-        _ => Class::Single,
+        // Scripts without spaces between words are compared character by character.
+        '\u{2e80}'.. => CharClass::Single,
+        _ if character.is_alphanumeric() || character == '_' => CharClass::Word,
+        _ if character.is_whitespace() => CharClass::Gap,
+        _ => CharClass::Single,
     };
     let mut words = Vec::new();
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
         let kind = class(first);
         let end = match kind {
-            Class::Single => first.len_utf8(),
-            Class::Word | Class::Gap => rest
+            CharClass::Single => first.len_utf8(),
+            CharClass::Word | CharClass::Gap => rest
                 .find(|character| class(character) != kind)
                 .unwrap_or(rest.len()),
         };
@@ -306,15 +299,15 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Adds a row; what does not fit goes on below the text, not below the number.
+/// Adds a row; continuation rows are aligned with the text, not with the number.
 fn push(
     painted: &mut Vec<String>,
-    row: &Row<'_>,
+    row: &DiffRow<'_>,
     text: &str,
     width: usize,
-    appearance: &Appearance,
+    ctx: &RenderContext,
 ) {
-    let style = appearance.style(row.change.token());
+    let style = ctx.style(row.change.token());
     let gutter = format!("{}{} ", row.change.sign(), row.number);
     let room = width.saturating_sub(gutter.len());
     if room < width / 2 {
@@ -336,7 +329,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    /// Returns rows with marks as brackets and without colors.
+    /// Returns rows with highlights as brackets and without colors.
     fn plain(rows: &[String]) -> Vec<String> {
         rows.iter()
             .map(|row| {
@@ -347,11 +340,11 @@ mod tests {
     }
 
     #[test]
-    fn words_that_differ_are_marked_in_pairs_of_lines() {
-        let look = Appearance::for_tests();
+    fn differing_words_of_line_pairs_are_highlighted() {
+        let ctx = RenderContext::for_tests();
         let diff = "  1 fn one() {\n- 2    let b = 2;\n+ 2    let b = 22;\n  3 }\n    ...\n-10 // 日本語の行\n+10 // 新しい日本語の行";
         assert_eq!(
-            plain(&diff_rows(diff, 60, &look)),
+            plain(&diff_rows(diff, 60, &ctx)),
             [
                 "  1 fn one() {",
                 "- 2    let b = [2];",
@@ -365,33 +358,33 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_have_nothing_in_common_are_not_marked() {
-        let look = Appearance::for_tests();
-        let rows = diff_rows("-1 abc def\n+1 xyz uvw qrs", 60, &look);
+    fn unrelated_lines_have_no_highlights() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("-1 abc def\n+1 xyz uvw qrs", 60, &ctx);
         assert_eq!(plain(&rows), ["-1 abc def", "+1 xyz uvw qrs"]);
-        let rows = diff_rows("-1 a b c\n+1 a b d\n+2 new", 60, &look);
+        let rows = diff_rows("-1 a b c\n+1 a b d\n+2 new", 60, &ctx);
         assert_eq!(plain(&rows), ["-1 a b c", "+1 a b d", "+2 new"]);
     }
 
     #[test]
-    fn long_lines_go_on_below_their_text() {
-        let look = Appearance::for_tests();
-        let rows = diff_rows("+ 7 one two three", 12, &look);
+    fn long_lines_wrap_below_their_text() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("+ 7 one two three", 12, &ctx);
         assert_eq!(plain(&rows), ["+ 7 one two", "    three"]);
     }
 
     #[test]
     fn a_preview_compares_line_by_line() {
-        let look = Appearance::for_tests();
-        let rows = preview_rows("a\nb c\n", "a\nb d\nnew\n", 20, &look);
+        let ctx = RenderContext::for_tests();
+        let rows = preview_rows("a\nb c\n", "a\nb d\nnew\n", 20, &ctx);
         assert_eq!(plain(&rows), ["  a", "- b c", "+ b d", "+ new"]);
-        assert_eq!(plain(&preview_rows("", "x", 20, &look)), ["+ x"]);
+        assert_eq!(plain(&preview_rows("", "x", 20, &ctx)), ["+ x"]);
     }
 
     #[test]
-    fn foreign_sequences_do_not_pass() {
-        let look = Appearance::for_tests();
-        let rows = diff_rows("+1 a\x1b]0;title\x07b\x1b[2Jc", 40, &look);
+    fn control_sequences_are_removed() {
+        let ctx = RenderContext::for_tests();
+        let rows = diff_rows("+1 a\x1b]0;title\x07b\x1b[2Jc", 40, &ctx);
         assert_eq!(plain(&rows), ["+1 abc"]);
         assert!(!rows.concat().contains("\x1b]0"));
     }

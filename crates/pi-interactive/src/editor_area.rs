@@ -1,6 +1,6 @@
-//! The prompt and the keys that mean something to the application before they mean something to it.
+//! The prompt, and the application keys that take precedence over its own.
 //!
-//! The component only notes what happened; the application asks for it after every event.
+//! The component only records events; the application takes them after every input.
 
 use std::sync::mpsc::{self, Receiver};
 
@@ -11,9 +11,9 @@ use pi_tui::{
 };
 
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// Actions that work wherever the cursor is, in the order in which they are tried.
+/// Actions available wherever the cursor is, in matching order.
 pub(crate) const ACTIONS: [&str; 18] = [
     keys::CLIPBOARD_PASTE_IMAGE,
     keys::CLEAR,
@@ -35,73 +35,67 @@ pub(crate) const ACTIONS: [&str; 18] = [
     keys::INTERRUPT,
 ];
 
-/// Something that happened at the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptEvent {
-    /// The user sent a text.
+    /// The user submitted text.
     Submitted(String),
-    /// The text is another one.
     Changed,
-    /// The user pressed a key of the application; the action's id.
+    /// An application key was pressed; the action's ID.
     Action(&'static str),
-    /// The user pressed a key of an extension.
+    /// An extension's key was pressed.
     Shortcut(KeyId),
 }
 
-/// The prompt.
+/// The prompt component.
 #[derive(Debug)]
 pub(crate) struct EditorArea {
     editor: Editor,
     events: Receiver<EditorEvent>,
-    noted: Vec<PromptEvent>,
-    /// Keys of extensions, which come before those of the application.
+    recorded: Vec<PromptEvent>,
+    /// Extension keys, which take precedence over application keys.
     shortcuts: Vec<KeyId>,
-    /// A dialog stands in its place.
+    /// A dialog is shown instead.
     hidden: bool,
 }
 
 impl EditorArea {
-    /// Makes an empty prompt.
-    pub(crate) fn new(look: &Look, options: EditorOptions) -> Self {
+    pub(crate) fn new(ui: &UiTheme, options: EditorOptions) -> Self {
         let (sender, events) = mpsc::channel();
-        let mut editor = Editor::new(theme(look), options);
+        let mut editor = Editor::new(theme(ui), options);
         editor.on_event(move |event| {
             if sender.send(event).is_err() {
-                tracing::debug!("nobody listens to the prompt any more");
+                tracing::debug!("prompt events are no longer received");
             }
         });
         Self {
             editor,
             events,
-            noted: Vec::new(),
+            recorded: Vec::new(),
             shortcuts: Vec::new(),
             hidden: false,
         }
     }
 
-    /// Returns the text field.
     pub(crate) fn editor(&mut self) -> &mut Editor {
         &mut self.editor
     }
 
-    /// Returns the text field, to look at it.
     pub(crate) fn peek(&self) -> &Editor {
         &self.editor
     }
 
-    /// Takes the keys of extensions.
     pub(crate) fn set_shortcuts(&mut self, shortcuts: Vec<KeyId>) {
         self.shortcuts = shortcuts;
     }
 
-    /// Makes room for a dialog, or comes back.
+    /// Hides the prompt while a dialog is shown.
     pub(crate) fn set_hidden(&mut self, hidden: bool) {
         self.hidden = hidden;
     }
 
-    /// Returns what happened since it was last asked.
+    /// Takes the events since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<PromptEvent> {
-        let mut events = std::mem::take(&mut self.noted);
+        let mut events = std::mem::take(&mut self.recorded);
         events.extend(self.events.try_iter().map(|event| match event {
             EditorEvent::Submitted(text) => PromptEvent::Submitted(text),
             EditorEvent::Changed => PromptEvent::Changed,
@@ -109,17 +103,17 @@ impl EditorArea {
         events
     }
 
-    /// Returns the action of the application that a key means here.
+    /// Returns the application action bound to a key, if it applies in the current state.
     fn action_of(&self, key: &KeyEvent, context: &InputContext<'_>) -> Option<&'static str> {
         let matches = |action: &str| context.keybindings.matches(key, action);
         if matches(keys::EXIT) && self.editor.is_empty() {
             return Some(keys::EXIT);
         }
-        // There is no page to turn in an empty prompt.
+        // Paging has no effect in an empty prompt.
         if matches(action::EDITOR_PAGE_UP) && self.editor.is_empty() {
             return Some(action::EDITOR_PAGE_UP);
         }
-        // Escape closes the popup first.
+        // Escape closes the completion popup first.
         let completing = self.editor.is_completing();
         let mut usable = ACTIONS
             .iter()
@@ -141,14 +135,14 @@ impl Component for EditorArea {
             && !key.is_release()
             && let Some(shortcut) = self.shortcuts.iter().find(|id| key.is(**id))
         {
-            self.noted.push(PromptEvent::Shortcut(*shortcut));
+            self.recorded.push(PromptEvent::Shortcut(*shortcut));
             return InputOutcome::Consumed;
         }
         if let InputEvent::Key(key) = event
             && !key.is_release()
             && let Some(action) = self.action_of(key, context)
         {
-            self.noted.push(PromptEvent::Action(action));
+            self.recorded.push(PromptEvent::Action(action));
             return InputOutcome::Consumed;
         }
         self.editor.handle_input(event, context)
@@ -167,14 +161,14 @@ impl Component for EditorArea {
     }
 }
 
-fn theme(look: &Look) -> EditorTheme {
+fn theme(ui: &UiTheme) -> EditorTheme {
     EditorTheme {
-        border: look.painter(ColorToken::BorderMuted),
+        border: ui.painter(ColorToken::BorderMuted),
         popup: SelectTheme {
-            selected: look.painter(ColorToken::Accent),
-            description: look.painter(ColorToken::Muted),
-            position: look.painter(ColorToken::Dim),
-            empty: look.painter(ColorToken::Dim),
+            selected: ui.painter(ColorToken::Accent),
+            description: ui.painter(ColorToken::Muted),
+            position: ui.painter(ColorToken::Dim),
+            empty: ui.painter(ColorToken::Dim),
         },
     }
 }

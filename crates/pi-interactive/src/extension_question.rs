@@ -1,54 +1,54 @@
-//! What extensions ask, as dialogs of ours, and the answers in the extensions' terms.
+//! Dialogs for extension questions, and their answers in the extensions' terms.
 
 use std::time::Instant;
 
 use pi_runtime::{DialogAnswer, DialogQuestion, ExtensionDialog};
 
 use crate::dialog::Dialog;
-use crate::dialogs::{EditorDialog, PromptDialog, Question, QuestionDialog};
-use crate::intent::Answer;
-use crate::look::Look;
+use crate::dialogs::{EditorDialog, PromptDialog, QuestionDialog, QuestionOptions};
+use crate::intent::QuestionAnswer;
+use crate::ui_theme::UiTheme;
 
-/// Makes the dialog of a question that was asked at this time.
-pub(crate) fn dialog(asked: &ExtensionDialog, look: Look, since: Instant) -> Box<dyn Dialog> {
-    let question = |title: &str, details: Option<&str>| Question {
+/// Creates the dialog for a question; `since` is when it was asked.
+pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> Box<dyn Dialog> {
+    let question = |title: &str, details: Option<&str>| QuestionOptions {
         title: title.to_owned(),
         details: details
             .filter(|details| !details.is_empty())
             .map(str::to_owned),
-        timeout: asked.timeout,
+        timeout: request.timeout,
     };
-    match &asked.question {
+    match &request.question {
         DialogQuestion::Select { title, options } => Box::new(QuestionDialog::choose(
-            look,
+            ui,
             question(title, None),
             options,
             since,
         )),
         DialogQuestion::Confirm { title, message } => {
             let question = question(title, Some(message));
-            Box::new(QuestionDialog::confirm(look, question, since))
+            Box::new(QuestionDialog::confirm(ui, question, since))
         }
         DialogQuestion::Input { title, placeholder } => {
             let (question, example) = (question(title, None), placeholder.as_deref());
-            Box::new(PromptDialog::open(look, question, example, since))
+            Box::new(PromptDialog::open(ui, question, example, since))
         }
         DialogQuestion::Editor { title, prefill } => {
             let text = prefill.as_deref().unwrap_or_default();
-            Box::new(EditorDialog::open(look, question(title, None), text))
+            Box::new(EditorDialog::open(ui, question(title, None), text))
         }
     }
 }
 
-/// Returns what an answer means to the extension: its options are known by their text.
-pub(crate) fn given(question: &DialogQuestion, answer: Answer) -> DialogAnswer {
+/// Converts an answer for the extension, which identifies options by their text.
+pub(crate) fn to_dialog_answer(question: &DialogQuestion, answer: QuestionAnswer) -> DialogAnswer {
     match (answer, question) {
-        (Answer::Text(text), _) => DialogAnswer::Text(text),
-        (Answer::Confirmed(yes), _) => DialogAnswer::Confirmed(yes),
-        (Answer::Chosen(place), DialogQuestion::Select { options, .. }) => options
-            .get(place)
+        (QuestionAnswer::Text(text), _) => DialogAnswer::Text(text),
+        (QuestionAnswer::Confirmed(yes), _) => DialogAnswer::Confirmed(yes),
+        (QuestionAnswer::Chosen(index), DialogQuestion::Select { options, .. }) => options
+            .get(index)
             .map_or(DialogAnswer::Cancelled, |it| DialogAnswer::Text(it.clone())),
-        (Answer::Chosen(_) | Answer::Dismissed, _) => DialogAnswer::Cancelled,
+        (QuestionAnswer::Chosen(_) | QuestionAnswer::Dismissed, _) => DialogAnswer::Cancelled,
     }
 }
 
@@ -64,9 +64,13 @@ mod tests {
             title: String::new(),
             options: vec!["a".to_owned(), "b".to_owned()],
         };
-        let answers = [Answer::Chosen(1), Answer::Chosen(2), Answer::Dismissed];
+        let answers = [
+            QuestionAnswer::Chosen(1),
+            QuestionAnswer::Chosen(2),
+            QuestionAnswer::Dismissed,
+        ];
         assert_eq!(
-            answers.map(|answer| given(&question, answer)),
+            answers.map(|answer| to_dialog_answer(&question, answer)),
             [
                 DialogAnswer::Text("b".to_owned()),
                 DialogAnswer::Cancelled,

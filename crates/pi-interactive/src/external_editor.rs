@@ -1,4 +1,4 @@
-//! The user's own editor on a temporary file.
+//! Edits text in the user's external editor, through a temporary file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,27 @@ use std::process::Stdio;
 use thiserror::Error;
 use tokio::process::Command;
 
-/// Why a text was not edited.
+/// Errors of external editing.
 #[derive(Debug, Error)]
 pub(crate) enum EditorError {
-    /// The temporary file cannot be used.
-    #[error("the temporary file for the editor cannot be used")]
+    #[error("cannot access the temporary file for the editor")]
     File(#[source] io::Error),
-    /// The editor does not start.
-    #[error("the editor \"{command}\" does not start; set externalEditor, VISUAL or EDITOR")]
+    #[error("cannot start editor \"{command}\"; set externalEditor, VISUAL or EDITOR")]
     Start {
         command: String,
         #[source]
         source: io::Error,
     },
-    #[error("the editor \"{command}\" ended with {status}; the text stays as it was")]
+    #[error("editor \"{command}\" failed with {status}; the text is unchanged")]
     Failed {
         command: String,
         status: std::process::ExitStatus,
     },
 }
 
-/// Edits a text; none if the editor left it as it was.
+/// Edits a text; returns `None` if it is unchanged.
 pub(crate) async fn edit(command: String, text: String) -> Result<Option<String>, EditorError> {
-    let file = ScratchFile::create(&text).map_err(EditorError::File)?;
+    let file = TempFile::create(&text).map_err(EditorError::File)?;
     let status = shell(&command, &file.0)
         .stdin(Stdio::inherit())
         .stdout(Stdio::inherit())
@@ -48,7 +46,7 @@ pub(crate) async fn edit(command: String, text: String) -> Result<Option<String>
     Ok((edited != text).then(|| edited.to_owned()))
 }
 
-/// The command is a line for the shell, since people set `code --wait` and the like.
+/// Runs the command through the shell, since users set `code --wait` and the like.
 #[cfg(unix)]
 fn shell(command: &str, file: &Path) -> Command {
     let mut shell = Command::new("sh");
@@ -68,22 +66,22 @@ fn shell(command: &str, file: &Path) -> Command {
     program
 }
 
-/// A file that is gone when this is.
-struct ScratchFile(PathBuf);
+/// Deletes the file on drop.
+struct TempFile(PathBuf);
 
-impl ScratchFile {
+impl TempFile {
     fn create(text: &str) -> io::Result<Self> {
         let name = format!("pi-editor-{}.md", uuid::Uuid::new_v4());
         let path = std::env::temp_dir().join(name);
-        crate::scratch::write_private(&path, text.as_bytes())?;
+        crate::temp_files::write_private(&path, text.as_bytes())?;
         Ok(Self(path))
     }
 }
 
-impl Drop for ScratchFile {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.0) {
-            tracing::debug!(%error, "the editor's file is gone already");
+            tracing::debug!(%error, "cannot remove the editor's temporary file");
         }
     }
 }
@@ -93,13 +91,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_the_editor_wrote_comes_back() {
+    async fn edited_text_is_returned() {
         let edited = edit("printf 'changed\\n' >".to_owned(), "before".to_owned()).await;
         assert_eq!(edited.unwrap().as_deref(), Some("changed"));
     }
 
     #[tokio::test]
-    async fn an_editor_that_changes_nothing_or_fails_changes_nothing() {
+    async fn unchanged_text_and_failures_return_nothing() {
         assert_eq!(
             edit("true".to_owned(), "same".to_owned()).await.unwrap(),
             None

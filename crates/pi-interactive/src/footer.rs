@@ -1,127 +1,122 @@
-//! The lines below the editor: where we are, what it cost, which model answers.
+//! The footer: working directory, usage, cost and model.
 
 use pi_session::{ContextUsage, TokenTotals};
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
 
 use crate::blocks::clean_line;
-use crate::foreign_text::styled_line;
-use crate::look::{Appearance, Look};
+use crate::ui_theme::{RenderContext, UiTheme};
+use crate::untrusted_text::styled_line;
 
-/// Columns between what was used and the model at least.
-const LEAST_GAP: usize = 2;
-/// Columns of the model's name that stay as long as there is something else to leave out.
-const LEAST_MODEL: usize = 12;
-/// Percent of the context above which it is nearly full.
+/// Minimum columns between the usage numbers and the model.
+const MIN_GAP: usize = 2;
+/// The model name is not cut below this width while other details can be dropped.
+const MIN_MODEL_WIDTH: usize = 12;
+/// Context usage in percent shown as a warning.
 const NEARLY_FULL: f64 = 70.0;
-/// Percent of the context above which it is as good as full.
+/// Context usage in percent shown as an error.
 const FULL: f64 = 90.0;
 const ELLIPSIS: TruncateOptions<'static> = TruncateOptions { ellipsis: "..." };
 
-/// What the footer says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FooterFacts {
-    /// The working directory, with the home as `~`.
-    pub(crate) place: String,
-    /// The branch that is checked out.
+pub(crate) struct FooterData {
+    /// The working directory, with the home directory as `~`.
+    pub(crate) directory: String,
     pub(crate) branch: Option<String>,
     pub(crate) name: Option<String>,
-    /// Tokens used so far.
     pub(crate) tokens: TokenTotals,
-    /// The share of the last prompt that came from the cache, in percent.
+    /// Share of the last prompt read from the cache, in percent.
     pub(crate) cache_hits: Option<f64>,
-    /// What it cost in US dollars.
+    /// In US dollars.
     pub(crate) cost: f64,
-    /// Whether a subscription pays for it.
+    /// Whether a subscription covers the cost.
     pub(crate) subscription: bool,
-    /// How full the context is.
     pub(crate) context: Option<ContextUsage>,
-    /// The model's context window.
+    /// The model's context window in tokens.
     pub(crate) window: u64,
-    /// Whether the session compacts itself.
     pub(crate) auto_compaction: bool,
-    /// The provider, where there are several.
+    /// `None` if only one provider is configured.
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
-    /// The thinking level, if the model thinks.
+    /// `None` if the model has no thinking levels.
     pub(crate) thinking: Option<String>,
-    /// What extensions say, by their key.
+    /// Status texts of extensions, ordered by key.
     pub(crate) statuses: Vec<String>,
 }
 
-/// The footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
-    look: Look,
-    facts: FooterFacts,
-    /// An extension shows something in its place.
+    ui: UiTheme,
+    data: FooterData,
+    /// An extension's footer is shown instead.
     hidden: bool,
 }
 
 impl Footer {
-    /// Starts with nothing to say.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
-            look,
-            facts: FooterFacts::default(),
+            ui,
+            data: FooterData::default(),
             hidden: false,
         }
     }
 
-    /// Makes room for what an extension shows, or comes back.
+    /// Hides the footer while an extension shows its own.
     pub(crate) fn set_hidden(&mut self, hidden: bool) {
         self.hidden = hidden;
     }
 
-    /// Says something else.
-    pub(crate) fn set_facts(&mut self, facts: FooterFacts) {
-        self.facts = facts;
+    pub(crate) fn set_data(&mut self, data: FooterData) {
+        self.data = data;
     }
 }
 
-impl FooterFacts {
-    fn place_line(&self) -> String {
+impl FooterData {
+    fn directory_line(&self) -> String {
         let branch = self.branch.as_deref();
         let branch = branch.map(|branch| format!(" ({})", clean_line(branch)));
         let name = self.name.as_deref();
         let name = name.map(|name| format!(" • {}", clean_line(name)));
-        let place = clean_line(&self.place);
-        [Some(place), branch, name].into_iter().flatten().collect()
+        let directory = clean_line(&self.directory);
+        [Some(directory), branch, name]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
-    /// Returns what was used, without how full the context is.
-    fn usage(&self, detail: Detail) -> String {
+    /// Returns tokens and cost, without context usage.
+    fn usage(&self, detail: FooterDetail) -> String {
         let tokens = [("↑", self.tokens.input), ("↓", self.tokens.output)];
         let cache = [
             ("R", self.tokens.cache_read),
             ("W", self.tokens.cache_write),
         ];
         let mut counts = Vec::new();
-        if detail >= Detail::Tokens {
+        if detail >= FooterDetail::Tokens {
             counts.extend(tokens);
         }
-        if detail >= Detail::Cache {
+        if detail >= FooterDetail::Cache {
             counts.extend(cache);
         }
         let counts = counts.into_iter().filter(|(_, count)| *count > 0);
         let mut parts: Vec<String> = counts
             .map(|(mark, count)| format!("{mark}{}", short_count(count)))
             .collect();
-        if detail >= Detail::Cache
+        if detail >= FooterDetail::Cache
             && self.tokens.cache_read + self.tokens.cache_write > 0
             && let Some(share) = self.cache_hits
         {
             parts.push(format!("CH{share:.1}%"));
         }
-        if detail >= Detail::Cost && (self.cost > 0.0 || self.subscription) {
+        if detail >= FooterDetail::Cost && (self.cost > 0.0 || self.subscription) {
             let paid = if self.subscription { " (sub)" } else { "" };
             parts.push(format!("${:.3}{paid}", self.cost));
         }
         parts.join(" ")
     }
 
-    /// Returns how full the context is, and the color that says how bad that is.
-    fn fill(&self, detail: Detail) -> (String, ColorToken) {
-        let automatic = if self.auto_compaction && detail >= Detail::Compaction {
+    /// Returns the context usage and its color.
+    fn context_usage(&self, detail: FooterDetail) -> (String, ColorToken) {
+        let automatic = if self.auto_compaction && detail >= FooterDetail::Compaction {
             " (auto)"
         } else {
             ""
@@ -143,52 +138,52 @@ impl FooterFacts {
         (format!("{share}/{}{automatic}", short_count(window)), token)
     }
 
-    fn numbers(&self, detail: Detail, appearance: &Appearance) -> String {
+    fn numbers(&self, detail: FooterDetail, ctx: &RenderContext) -> String {
         let usage = self.usage(detail);
-        let (fill, token) = self.fill(detail);
+        let (usage_text, token) = self.context_usage(detail);
         let gap = if usage.is_empty() { "" } else { " " };
         format!(
             "{}{}",
-            appearance.paint(ColorToken::Dim, &format!("{usage}{gap}")),
-            appearance.paint(token, &fill)
+            ctx.paint(ColorToken::Dim, &format!("{usage}{gap}")),
+            ctx.paint(token, &usage_text)
         )
     }
 
-    fn numbers_line(&self, width: usize, appearance: &Appearance) -> String {
-        let model = ModelText::new(self);
-        let fits = |left: &String| visible_width(left) + LEAST_GAP + model.least_width() <= width;
-        let mut numbers = Detail::ALL
-            .map(|detail| self.numbers(detail, appearance))
+    fn numbers_line(&self, width: usize, ctx: &RenderContext) -> String {
+        let model = ModelLabel::new(self);
+        let fits = |left: &String| visible_width(left) + MIN_GAP + model.min_width() <= width;
+        let mut numbers = FooterDetail::ALL
+            .map(|detail| self.numbers(detail, ctx))
             .into_iter();
-        let briefest = self.numbers(Detail::Context, appearance);
-        let left = numbers.find(fits).unwrap_or(briefest);
+        let shortest = self.numbers(FooterDetail::Context, ctx);
+        let left = numbers.find(fits).unwrap_or(shortest);
         let left = truncate_to_width(&left, width, ELLIPSIS);
-        let right = model.within(width.saturating_sub(visible_width(&left) + LEAST_GAP));
+        let right = model.within(width.saturating_sub(visible_width(&left) + MIN_GAP));
         if right.is_empty() {
             return left.into_owned();
         }
         let gap = width.saturating_sub(visible_width(&left) + visible_width(&right));
         let right = format!("{}{right}", " ".repeat(gap));
-        format!("{left}{}", appearance.paint(ColorToken::Dim, &right))
+        format!("{left}{}", ctx.paint(ColorToken::Dim, &right))
     }
 }
 
-/// How much the numbers tell; each tells what those before it do.
+/// How much detail the numbers show; each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    /// How full the context is.
+enum FooterDetail {
+    /// Context usage.
     Context,
-    /// Whether the session compacts itself.
+    /// Whether auto-compaction is on.
     Compaction,
     Cost,
-    /// What went to the model and came back.
+    /// Input and output tokens.
     Tokens,
-    /// What the cache held.
+    /// Cache reads and writes.
     Cache,
 }
 
-impl Detail {
-    /// From the most to the least.
+impl FooterDetail {
+    /// From most to least detail.
     const ALL: [Self; 5] = [
         Self::Cache,
         Self::Tokens,
@@ -198,21 +193,21 @@ impl Detail {
     ];
 }
 
-/// The model and how it thinks, as far as there is room.
-struct ModelText {
+/// The model with its thinking level, shortened to the available width.
+struct ModelLabel {
     provider: Option<String>,
     model: String,
-    /// With what separates it from the model; empty if the model does not think.
+    /// Includes the separator; empty without thinking levels.
     level: String,
 }
 
-impl ModelText {
-    fn new(facts: &FooterFacts) -> Self {
-        let provider = facts.provider.as_deref();
+impl ModelLabel {
+    fn new(data: &FooterData) -> Self {
+        let provider = data.provider.as_deref();
         Self {
             provider: provider.map(|provider| format!("({}) ", clean_line(provider))),
-            model: clean_line(facts.model.as_deref().unwrap_or("no model")),
-            level: match facts.thinking.as_deref() {
+            model: clean_line(data.model.as_deref().unwrap_or("no model")),
+            level: match data.thinking.as_deref() {
                 Some("off") => " • thinking off".to_owned(),
                 Some(level) => format!(" • {level}"),
                 None => String::new(),
@@ -220,12 +215,12 @@ impl ModelText {
         }
     }
 
-    /// Returns the columns in which the model can be told from others and its level is whole.
-    fn least_width(&self) -> usize {
-        visible_width(&self.model).min(LEAST_MODEL) + visible_width(&self.level)
+    /// Returns the width at which the model is still recognizable and its level complete.
+    fn min_width(&self) -> usize {
+        visible_width(&self.model).min(MIN_MODEL_WIDTH) + visible_width(&self.level)
     }
 
-    /// Returns what fits into `room` columns: the provider goes first, then the end of the model's name.
+    /// Returns what fits into `room` columns: the provider is dropped first, then the end of the model name.
     fn within(&self, room: usize) -> String {
         let Self {
             provider,
@@ -238,7 +233,7 @@ impl ModelText {
         {
             return format!("{provider}{unnamed}");
         }
-        if visible_width(&unnamed) > room && room >= self.least_width() {
+        if visible_width(&unnamed) > room && room >= self.min_width() {
             let model = truncate_to_width(model, room - visible_width(level), ELLIPSIS);
             return format!("{model}{level}");
         }
@@ -251,27 +246,24 @@ impl Component for Footer {
         if self.hidden {
             return Lines::empty();
         }
-        let appearance = self.look.appearance();
-        let facts = &self.facts;
+        let ctx = self.ui.context();
+        let data = &self.data;
         let dim = |text: &str| {
             let text = truncate_to_width(text, width, ELLIPSIS);
-            appearance.paint(ColorToken::Dim, &text)
+            ctx.paint(ColorToken::Dim, &text)
         };
-        let statuses = facts.statuses.join(" ");
+        let statuses = data.statuses.join(" ");
         let statuses = styled_line(&statuses);
-        let mut lines = vec![
-            dim(&facts.place_line()),
-            facts.numbers_line(width, &appearance),
-        ];
+        let mut lines = vec![dim(&data.directory_line()), data.numbers_line(width, &ctx)];
         if !statuses.is_empty() {
-            // Extensions color what they say themselves.
+            // Extensions color their own status texts.
             lines.push(truncate_to_width(&statuses, width, ELLIPSIS).into_owned());
         }
         lines.into()
     }
 }
 
-/// Returns a count in few characters, such as `1.2k`.
+/// Formats a count in few characters, such as `1.2k`.
 pub(crate) fn short_count(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let number = count as f64;
@@ -289,9 +281,9 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn shown(facts: &FooterFacts, width: usize) -> Vec<String> {
-        let mut footer = Footer::new(Look::for_tests());
-        footer.set_facts(facts.clone());
+    fn shown(data: &FooterData, width: usize) -> Vec<String> {
+        let mut footer = Footer::new(UiTheme::for_tests());
+        footer.set_data(data.clone());
         let lines = footer.render(width);
         assert!(lines.iter().all(|line| visible_width(line) <= width));
         lines
@@ -300,9 +292,9 @@ mod tests {
             .collect()
     }
 
-    fn facts() -> FooterFacts {
-        FooterFacts {
-            place: "~/project".to_owned(),
+    fn data() -> FooterData {
+        FooterData {
+            directory: "~/project".to_owned(),
             branch: Some("main".to_owned()),
             name: Some("Corn\x1b[2Jflower\nFiles".to_owned()),
             tokens: TokenTotals {
@@ -324,14 +316,14 @@ mod tests {
             provider: Some("mock".to_owned()),
             model: Some("alpha".to_owned()),
             thinking: Some("medium".to_owned()),
-            ..FooterFacts::default()
+            ..FooterData::default()
         }
     }
 
     #[test]
-    fn everything_has_its_place_and_foreign_names_are_inert() {
+    fn all_details_are_shown_and_control_sequences_removed() {
         assert_eq!(
-            shown(&facts(), 90),
+            shown(&data(), 90),
             [
                 "~/project (main) • Cornflower Files",
                 "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)                 (mock) alpha • medium",
@@ -340,33 +332,33 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_least_goes_first_when_it_is_narrow() {
-        let numbers = |facts: &FooterFacts, width| shown(facts, width).pop().unwrap();
-        let long = FooterFacts {
+    fn least_important_details_are_dropped_first() {
+        let numbers = |data: &FooterData, width| shown(data, width).pop().unwrap();
+        let long = FooterData {
             model: Some("alpha-with-a-long-name".to_owned()),
-            ..facts()
+            ..data()
         };
-        for (facts, width, expected) in [
+        for (data, width, expected) in [
             (
-                facts(),
+                data(),
                 72,
                 "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)      alpha • medium",
             ),
             (
-                facts(),
+                data(),
                 67,
                 "↑1.2k ↓56 $0.008 4.8%/200k (auto)             (mock) alpha • medium",
             ),
             (
-                facts(),
+                data(),
                 48,
                 "$0.008 4.8%/200k (auto)    (mock) alpha • medium",
             ),
-            (facts(), 40, "$0.008 4.8%/200k (auto)   alpha • medium"),
-            (facts(), 36, "4.8%/200k (auto)      alpha • medium"),
-            (facts(), 25, "4.8%/200k  alpha • medium"),
-            (facts(), 20, "4.8%/200k  alpha • m"),
-            (facts(), 6, "4.8..."),
+            (data(), 40, "$0.008 4.8%/200k (auto)   alpha • medium"),
+            (data(), 36, "4.8%/200k (auto)      alpha • medium"),
+            (data(), 25, "4.8%/200k  alpha • medium"),
+            (data(), 20, "4.8%/200k  alpha • m"),
+            (data(), 6, "4.8..."),
             (
                 long.clone(),
                 80,
@@ -374,27 +366,27 @@ mod tests {
             ),
             (long, 40, "4.8%/200k (auto)  alpha-with... • medium"),
         ] {
-            assert_eq!(numbers(&facts, width), expected, "{width}");
+            assert_eq!(numbers(&data, width), expected, "{width}");
         }
-        assert_eq!(shown(&facts(), 20)[0], "~/project (main) ...");
+        assert_eq!(shown(&data(), 20)[0], "~/project (main) ...");
         for width in 0..20 {
-            shown(&facts(), width);
+            shown(&data(), width);
         }
     }
 
     #[test]
-    fn a_full_context_is_loud_and_an_unknown_one_says_so() {
+    fn context_usage_is_colored_by_level() {
         let token = |percent| {
             let context = ContextUsage {
                 tokens: None,
                 context_window: 200_000,
                 percent,
             };
-            let facts = FooterFacts {
+            let data = FooterData {
                 context: Some(context),
-                ..FooterFacts::default()
+                ..FooterData::default()
             };
-            facts.fill(Detail::Cache)
+            data.context_usage(FooterDetail::Cache)
         };
         assert_eq!(
             token(Some(91.0)),
@@ -405,13 +397,13 @@ mod tests {
     }
 
     #[test]
-    fn statuses_of_extensions_have_a_line_of_their_own() {
-        let facts = FooterFacts {
+    fn extension_statuses_have_their_own_line() {
+        let data = FooterData {
             statuses: vec!["one\ntwo".to_owned(), "three".to_owned()],
             thinking: Some("off".to_owned()),
-            ..facts()
+            ..data()
         };
-        let lines = shown(&facts, 90);
+        let lines = shown(&data, 90);
         assert_eq!(lines.get(2).map(String::as_str), Some("one two three"));
         assert!(lines.concat().contains("alpha • thinking off"));
     }

@@ -1,13 +1,12 @@
-//! Which branch is checked out where, read from the repository's files.
+//! Finds the checked-out branch by reading the repository's files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More than any reference or link file holds.
-const MOST_BYTES: u64 = 4096;
+/// Larger than any ref or gitdir file.
+const MAX_BYTES: u64 = 4096;
 
-/// Returns the branch checked out at a directory, or `detached` where it is a commit; none outside
-/// of repositories.
+/// Returns the branch checked out at a directory, `detached` for a commit, `None` outside a repository.
 pub(crate) fn current_branch(directory: &Path) -> Option<String> {
     let head = read_small(&git_directory(directory)?.join("HEAD"))?;
     let head = head.trim();
@@ -20,10 +19,10 @@ pub(crate) fn current_branch(directory: &Path) -> Option<String> {
     }
 }
 
-/// Finds the directory that holds `HEAD`: in a work tree `.git` is a file that names it.
+/// Finds the directory with `HEAD`; in a linked worktree, `.git` is a file that names it.
 fn git_directory(directory: &Path) -> Option<PathBuf> {
-    for folder in directory.ancestors() {
-        let git = folder.join(".git");
+    for ancestor in directory.ancestors() {
+        let git = ancestor.join(".git");
         let Ok(metadata) = fs::metadata(&git) else {
             continue;
         };
@@ -32,14 +31,14 @@ fn git_directory(directory: &Path) -> Option<PathBuf> {
         }
         let link = read_small(&git)?;
         let target = link.trim().strip_prefix("gitdir: ")?;
-        return Some(folder.join(target));
+        return Some(ancestor.join(target));
     }
     None
 }
 
 fn read_small(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return None;
     }
     fs::read_to_string(path).ok()
@@ -57,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_found_from_a_folder_below() {
+    fn a_branch_is_found_from_a_subdirectory() {
         let root = tempfile::tempdir().unwrap();
         put(
             &root.path().join(".git/HEAD"),
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_names_its_repository() {
+    fn a_worktree_names_its_repository() {
         let root = tempfile::tempdir().unwrap();
         put(
             &root.path().join("main/.git/worktrees/w/HEAD"),

@@ -1,100 +1,95 @@
-//! What stands at the top of the transcript: the program's name, the most useful keys, and what was
-//! loaded.
+//! The header at the top of the transcript: program name, key hints, loaded resources.
 
 use pi_tui::{ColorToken, Lines, wrap_text};
 
-use crate::block::Block;
-use crate::blocks::{Page, clean, clean_line};
+use crate::block::TranscriptBlock;
+use crate::blocks::{BlockCanvas, clean, clean_line};
 use crate::keys;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
-/// What stands before the lines of a list.
 const INDENT: &str = "  ";
 
-/// What the header says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeaderFacts {
-    /// The version, as `--version` prints it.
+pub(crate) struct HeaderData {
+    /// As printed by `--version`.
     pub(crate) version: String,
-    /// Whether the name and the keys are left out.
+    /// Whether the name and the key hints are omitted.
     pub(crate) quiet: bool,
-    /// Lists of what was loaded, such as skills: a title, the short list, and the full one.
+    /// Loaded resources, such as skills.
     pub(crate) sections: Vec<HeaderSection>,
 }
 
-/// A list in the header.
+/// A list in the header; `names` is the short form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderSection {
     pub(crate) title: String,
     pub(crate) names: Vec<String>,
     /// The long form, one line each.
     pub(crate) details: Vec<String>,
-    /// Whether it tells of problems.
+    /// Whether it lists problems.
     pub(crate) is_problem: bool,
 }
 
-/// The header.
 #[derive(Debug)]
-pub(crate) struct Header {
-    facts: HeaderFacts,
-    /// An extension shows something in the place of the name and the keys.
-    is_nameless: bool,
+pub(crate) struct HeaderBlock {
+    data: HeaderData,
+    /// An extension shows a component instead of the name and key hints.
+    title_hidden: bool,
     expanded: bool,
     generation: u64,
 }
 
-impl Header {
-    /// Makes room for what an extension shows, or shows the name and the keys again.
-    pub(crate) fn set_nameless(&mut self, is_nameless: bool) {
-        self.is_nameless = is_nameless;
+impl HeaderBlock {
+    /// Hides or shows the name and key hints.
+    pub(crate) fn set_title_hidden(&mut self, title_hidden: bool) {
+        self.title_hidden = title_hidden;
         self.generation += 1;
     }
 
-    /// Makes a header.
-    pub(crate) fn new(facts: HeaderFacts) -> Self {
+    pub(crate) fn new(data: HeaderData) -> Self {
         Self {
-            facts,
-            is_nameless: false,
+            data,
+            title_hidden: false,
             expanded: false,
             generation: 0,
         }
     }
 }
 
-/// What the header says about keys, most useful first: the short form, and the long one.
-fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
-    let key = |action: &str| appearance.key(action);
+/// Returns the key hints, most useful first, as short and long forms.
+fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
+    let key = |action: &str| ctx.key(action);
     let short = vec![
-        format!("{} stop", key(keys::INTERRUPT)),
-        format!("{} clear, twice exit", key(keys::CLEAR)),
+        format!("{} interrupt", key(keys::INTERRUPT)),
+        format!("{} clear/exit", key(keys::CLEAR)),
         "/ commands".to_owned(),
         "! shell".to_owned(),
         format!("{} more", key(keys::TOOLS_EXPAND)),
     ];
-    let with_key = |action: &str, what: &str| format!("{} {what}", appearance.keys(action));
+    let with_key = |action: &str, what: &str| format!("{} {what}", ctx.keys(action));
     let long = vec![
-        with_key(keys::INTERRUPT, "stops what is going on"),
-        with_key(keys::CLEAR, "clears the prompt, twice exits"),
-        with_key(keys::EXIT, "exits when the prompt is empty"),
-        with_key(keys::SUSPEND, "suspends to the shell"),
-        with_key(keys::THINKING_CYCLE, "changes how much the model thinks"),
+        with_key(keys::INTERRUPT, "interrupt"),
+        with_key(keys::CLEAR, "clear the prompt, twice to exit"),
+        with_key(keys::EXIT, "exit if the prompt is empty"),
+        with_key(keys::SUSPEND, "suspend to the shell"),
+        with_key(keys::THINKING_CYCLE, "cycle the thinking level"),
         format!(
-            "{}/{} changes the model",
+            "{}/{} cycle models",
             key(keys::MODEL_CYCLE_FORWARD),
             key(keys::MODEL_CYCLE_BACKWARD)
         ),
-        with_key(keys::MODEL_SELECT, "chooses a model from a list"),
-        with_key(keys::TOOLS_EXPAND, "shows or hides details"),
-        with_key(keys::THINKING_TOGGLE, "shows or hides thinking"),
-        with_key(keys::EDITOR_EXTERNAL, "edits the prompt in your editor"),
+        with_key(keys::MODEL_SELECT, "select a model"),
+        with_key(keys::TOOLS_EXPAND, "expand or collapse details"),
+        with_key(keys::THINKING_TOGGLE, "show or hide thinking"),
+        with_key(keys::EDITOR_EXTERNAL, "open the external editor"),
         "/ commands".to_owned(),
-        "! runs a shell command that the model sees".to_owned(),
-        "!! runs one that it does not see".to_owned(),
-        with_key(keys::MESSAGE_FOLLOW_UP, "queues a message for later"),
-        with_key(keys::MESSAGE_DEQUEUE, "takes queued messages back"),
-        with_key(keys::CLIPBOARD_PASTE_IMAGE, "pastes an image"),
+        "! run a shell command".to_owned(),
+        "!! run a shell command, excluded from context".to_owned(),
+        with_key(keys::MESSAGE_FOLLOW_UP, "queue a follow-up message"),
+        with_key(keys::MESSAGE_DEQUEUE, "edit queued messages"),
+        with_key(keys::CLIPBOARD_PASTE_IMAGE, "paste an image"),
     ];
-    // A hint whose key the user took away begins with a space.
+    // Without a key bound, a hint starts with a space.
     let usable = |hints: Vec<String>| -> Vec<String> {
         hints
             .into_iter()
@@ -104,38 +99,35 @@ fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
     (usable(short), usable(long))
 }
 
-impl Header {
-    fn draw_name(&self, page: &mut Page<'_>) {
-        let appearance = page.appearance;
-        let name = appearance.style(ColorToken::Accent).bold().apply("pi");
-        let version = clean_line(&format!(" v{}", self.facts.version));
-        page.styled(&format!(
-            "{name}{}",
-            appearance.paint(ColorToken::Dim, &version)
-        ));
-        let (short, long) = hints(appearance);
+impl HeaderBlock {
+    fn draw_title(&self, canvas: &mut BlockCanvas<'_>) {
+        let ctx = canvas.ctx;
+        let name = ctx.style(ColorToken::Accent).bold().apply("pi");
+        let version = clean_line(&format!(" v{}", self.data.version));
+        canvas.styled(&format!("{name}{}", ctx.paint(ColorToken::Dim, &version)));
+        let (short, long) = hints(ctx);
         if self.expanded {
             for hint in long {
                 let (key, what) = hint.split_once(' ').unwrap_or((&hint, ""));
-                page.styled(&format!(
+                canvas.styled(&format!(
                     "{} {}",
-                    appearance.paint(ColorToken::Dim, key),
-                    appearance.paint(ColorToken::Muted, what)
+                    ctx.paint(ColorToken::Dim, key),
+                    ctx.paint(ColorToken::Muted, what)
                 ));
             }
         } else {
-            page.text(ColorToken::Muted, &short.join(" · "));
+            canvas.text(ColorToken::Muted, &short.join(" · "));
         }
     }
 
-    fn draw_section(&self, section: &HeaderSection, page: &mut Page<'_>) {
-        let appearance = page.appearance;
+    fn draw_section(&self, section: &HeaderSection, canvas: &mut BlockCanvas<'_>) {
+        let ctx = canvas.ctx;
         let token = if section.is_problem {
             ColorToken::Warning
         } else {
             ColorToken::MdHeading
         };
-        page.text(token, &format!("[{}]", clean_line(&section.title)));
+        canvas.text(token, &format!("[{}]", clean_line(&section.title)));
         let shown: Vec<String> = if self.expanded || section.names.is_empty() {
             section
                 .details
@@ -145,32 +137,32 @@ impl Header {
         } else {
             vec![clean_line(&section.names.join(", "))]
         };
-        let indent = if page.width() > INDENT.len() {
+        let indent = if canvas.width() > INDENT.len() {
             INDENT
         } else {
             ""
         };
-        let room = page.width() - indent.len();
+        let room = canvas.width() - indent.len();
         for line in shown {
-            let line = appearance.paint(ColorToken::Dim, &line);
+            let line = ctx.paint(ColorToken::Dim, &line);
             let rows = wrap_text(&line, room);
-            page.rows(rows.into_iter().map(|row| format!("{indent}{row}")));
+            canvas.rows(rows.into_iter().map(|row| format!("{indent}{row}")));
         }
     }
 }
 
-impl Block for Header {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+impl TranscriptBlock for HeaderBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let mut lines = Vec::new();
-        if !self.facts.quiet && !self.is_nameless {
-            let mut page = Page::new(width, 1, appearance);
-            self.draw_name(&mut page);
-            lines.extend(page.plain());
+        if !self.data.quiet && !self.title_hidden {
+            let mut canvas = BlockCanvas::new(width, 1, ctx);
+            self.draw_title(&mut canvas);
+            lines.extend(canvas.plain());
         }
-        for section in &self.facts.sections {
-            let mut page = Page::new(width, 0, appearance);
-            self.draw_section(section, &mut page);
-            lines.extend(page.plain());
+        for section in &self.data.sections {
+            let mut canvas = BlockCanvas::new(width, 0, ctx);
+            self.draw_section(section, &mut canvas);
+            lines.extend(canvas.plain());
         }
         lines.into()
     }
@@ -192,8 +184,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn shown(header: &mut Header, width: usize) -> Vec<String> {
-        let lines = header.lines(width, &Appearance::for_tests());
+    fn shown(header: &mut HeaderBlock, width: usize) -> Vec<String> {
+        let lines = header.lines(width, &RenderContext::for_tests());
         assert!(
             lines
                 .iter()
@@ -205,8 +197,8 @@ mod tests {
             .collect()
     }
 
-    fn header(quiet: bool) -> Header {
-        Header::new(HeaderFacts {
+    fn header(quiet: bool) -> HeaderBlock {
+        HeaderBlock::new(HeaderData {
             version: "1.2.3".to_owned(),
             quiet,
             sections: vec![HeaderSection {
@@ -219,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form_names_the_keys_and_what_was_loaded() {
+    fn the_short_form_lists_keys_and_resources() {
         assert_eq!(
             shown(&mut header(false), 80),
             [
                 "",
                 " pi v1.2.3",
-                " escape stop · ctrl+c clear, twice exit · / commands · ! shell · ctrl+o more",
+                " escape interrupt · ctrl+c clear/exit · / commands · ! shell · ctrl+o more",
                 "",
                 "[Skills]",
                 "  baking, knitting",
@@ -234,16 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn expanded_it_tells_every_key_and_where_things_are() {
+    fn the_long_form_lists_all_keys_and_paths() {
         let mut header = header(false);
         header.set_expanded(true);
         let lines = shown(&mut header, 80);
-        assert!(lines.contains(&" ctrl+p/shift+ctrl+p changes the model".to_owned()));
+        assert!(lines.contains(&" ctrl+p/shift+ctrl+p cycle models".to_owned()));
         assert!(lines.contains(&"  baking  ~/skills/baking".to_owned()));
     }
 
     #[test]
-    fn quiet_it_lists_only_what_was_loaded_and_nothing_breaks_when_it_is_narrow() {
+    fn the_quiet_form_lists_only_resources_at_any_width() {
         assert_eq!(shown(&mut header(true), 80).len(), 3);
         for width in 1..20 {
             shown(&mut header(false), width);

@@ -1,7 +1,7 @@
-//! What a dialog wants done.
+//! Actions requested by dialogs.
 //!
-//! Dialogs perform nothing themselves: they hand over intents, and the application performs them on
-//! the session, the settings or the screen.
+//! Dialogs have no side effects: they return intents, and the application applies them to the session, the
+//! settings or the screen.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,125 +13,120 @@ use pi_config::{
 };
 use pi_session::EntryId;
 
-/// Something a dialog asks the application to do.
+/// An action a dialog requests from the application.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Intent {
-    /// Use a model in this session.
     SetModel(Arc<Model>),
-    /// Use a model in this session and in new ones.
+    /// Use a model in this session and as the default.
     SaveDefaultModel(Arc<Model>),
-    /// Use a thinking level in this session.
     SetThinking(ThinkingLevel),
-    /// Use a thinking level in this session and in new ones.
+    /// Use a thinking level in this session and as the default.
     SaveDefaultThinking(ThinkingLevel),
-    /// Cycle through these models in this session; none means all.
+    /// Set the models to cycle through in this session; `None` means all.
     SetScope(Option<Vec<ScopedModel>>),
-    /// Keep what to cycle through, as `enabledModels` spells it; none means all.
+    /// Save the models to cycle through as `enabledModels` patterns; `None` means all.
     ///
-    /// Models that are not available at the moment stay in the list.
+    /// Models that are currently unavailable stay in the list.
     SaveScope(Option<Vec<String>>),
-    /// Change a setting of the user and let it take effect.
+    /// Change a user setting and apply it.
     ChangeSetting(SettingChange),
-    /// Show a theme without keeping it; the setting's text, so `light/dark` pairs work too.
+    /// Preview a theme without saving it; takes the value of the setting, so `light/dark` pairs work, too.
     PreviewTheme(String),
-    /// Show the theme of the settings again.
+    /// Restore the theme of the settings.
     EndThemePreview,
-    /// Move to another place of the session tree.
+    /// Navigate to another entry of the session tree.
     NavigateTree {
         target: EntryId,
-        /// Whether the branch that is left is summarized.
         summarize: Summarize,
     },
-    /// Name an entry, or take its name away.
+    /// Set or clear the label of an entry.
     SetLabel {
         entry: EntryId,
         label: Option<String>,
     },
-    /// Start a session that ends before a message of the user.
-    Fork { entry: EntryId },
-    /// Go on with another session.
+    /// Start a session from the entries before a user message.
+    Fork {
+        entry: EntryId,
+    },
     Resume(PathBuf),
-    /// Name another session, or take its name away.
-    RenameSession { path: PathBuf, name: Option<String> },
-    /// Delete a session's file.
+    /// Set or clear the name of another session.
+    RenameSession {
+        path: PathBuf,
+        name: Option<String>,
+    },
     DeleteSession(PathBuf),
-    /// List the sessions of this project or of all, as [`DialogNews::Sessions`](crate::dialog::DialogNews).
+    /// List the sessions of this project or of all, delivered as
+    /// [`DialogUpdate::Sessions`](crate::dialog::DialogUpdate).
     ListSessions(SessionScope),
-    /// Copy a session file into this project and go on with it.
+    /// Import a copy of a session file and open it.
     Import(PathBuf),
-    /// Keep what the user decided about the project.
     Trust(TrustChoice),
-    /// Sign in to a provider: in the browser, with a code, or with a key and what goes with it.
+    /// Sign in to a provider: in the browser, with a device code, or with an API key and further details.
     SignIn {
         provider: String,
-        /// Whether it is an account or a key.
         kind: AuthKind,
     },
-    /// Answer a question of the sign-in under way.
+    /// Answer a prompt of the current sign-in.
     AnswerSignIn(String),
-    /// Give the sign-in under way up.
     CancelSignIn,
-    /// Keep an API key.
-    StoreKey { provider: String, key: Secret },
-    /// Delete a stored credential.
-    SignOut { provider: String },
-    /// The first start is over.
+    StoreKey {
+        provider: String,
+        key: SecretText,
+    },
+    SignOut {
+        provider: String,
+    },
     FinishFirstStart,
-    /// Open the sign-in dialog.
     OpenLogin,
-    /// A question got its answer: confirmations, and the questions of extensions.
-    Answer(Answer),
-    /// Put text into the clipboard.
+    /// Answer to a question of the application or of an extension.
+    Answer(QuestionAnswer),
     CopyText(String),
-    /// Open an address in the browser.
     OpenUrl(String),
-    /// Open a text in the user's editor; it comes back as [`DialogNews::Edited`](crate::dialog::DialogNews).
+    /// Open a text in the external editor; the result arrives as
+    /// [`DialogUpdate::Edited`](crate::dialog::DialogUpdate).
     EditExternally(String),
 }
 
-/// Text that is not shown, printed or logged.
+/// Text that must not be shown, printed or logged.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(pub(crate) String);
+pub(crate) struct SecretText(pub(crate) String);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SecretText {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Secret(…)")
     }
 }
 
-/// Whether a branch that is left is summarized.
+/// Whether the branch being left is summarized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Summarize {
     #[default]
     No,
-    /// With the usual instructions.
+    /// With the default instructions.
     Plain,
-    /// With the user's own words in addition.
+    /// With additional instructions of the user.
     With(String),
 }
 
-/// Which sessions are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SessionScope {
-    /// Those of the working directory.
+    /// Sessions of the working directory.
     #[default]
     Project,
-    /// Those of every directory.
     All,
 }
 
-/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum QuestionAnswer {
     Confirmed(bool),
-    /// One of the choices, by its place in the list.
+    /// Index of the chosen option.
     Chosen(usize),
     Text(String),
-    /// No answer: the dialog was closed, or its time was over.
+    /// The dialog was closed, or timed out.
     Dismissed,
 }
 
-/// A setting with its new value, one variant for each line of the settings dialog.
+/// A setting with its new value, one variant per line of the settings dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SettingChange {
     /// `autocompact`
@@ -142,7 +137,7 @@ pub(crate) enum SettingChange {
     FollowUpMode(DeliveryMode),
     /// `transport`
     Transport(TransportPreference),
-    /// `http-idle-timeout`, in milliseconds; 0 is for ever.
+    /// `http-idle-timeout`, in milliseconds; 0 disables the timeout.
     HttpIdleTimeout(u64),
     /// `cache-warming-mode`
     CacheWarming(CacheWarming),
@@ -166,7 +161,7 @@ pub(crate) enum SettingChange {
     TreeFilterMode(TreeFilterMode),
     /// `warnings`: the warning about extra usage of a subscription.
     WarnExtraUsage(bool),
-    /// `model-thinking`: the level of one model; none means the default.
+    /// `model-thinking`: the level of one model; `None` uses the default.
     ModelThinking {
         /// `provider/id`
         model: String,

@@ -1,99 +1,61 @@
-//! The application's own actions, with their default keys, beside those of the terminal library.
+//! The application's actions and default keys, in addition to those of `pi-tui`.
 //!
-//! Some share a key on purpose: a dialog's actions count only while it is open.
+//! Some share a key intentionally: the actions of a dialog apply only while it is open.
 
 use pi_tui::{ActionDefinition, Keybindings, Platform, TUI_ACTIONS, UserKeybindings};
 
-/// Interrupt the work under way.
 pub(crate) const INTERRUPT: &str = "app.interrupt";
-/// Clear the editor, twice to exit.
 pub(crate) const CLEAR: &str = "app.clear";
-/// Exit when the editor is empty.
 pub(crate) const EXIT: &str = "app.exit";
-/// Suspend to the shell.
 pub(crate) const SUSPEND: &str = "app.suspend";
-/// Next thinking level.
 pub(crate) const THINKING_CYCLE: &str = "app.thinking.cycle";
-/// Keep the thinking level for new sessions.
 pub(crate) const THINKING_SAVE: &str = "app.thinking.save";
-/// Show or hide thinking.
 pub(crate) const THINKING_TOGGLE: &str = "app.thinking.toggle";
-/// Next model.
 pub(crate) const MODEL_CYCLE_FORWARD: &str = "app.model.cycleForward";
-/// Previous model.
 pub(crate) const MODEL_CYCLE_BACKWARD: &str = "app.model.cycleBackward";
-/// Choose a model.
 pub(crate) const MODEL_SELECT: &str = "app.model.select";
-/// Expand or collapse details.
 pub(crate) const TOOLS_EXPAND: &str = "app.tools.expand";
-/// Edit in the external editor.
 pub(crate) const EDITOR_EXTERNAL: &str = "app.editor.external";
-/// Copy the last answer.
 pub(crate) const MESSAGE_COPY: &str = "app.message.copy";
-/// Queue a message for when the work is done.
 pub(crate) const MESSAGE_FOLLOW_UP: &str = "app.message.followUp";
-/// Bring queued messages back into the editor.
 pub(crate) const MESSAGE_DEQUEUE: &str = "app.message.dequeue";
-/// Paste an image from the clipboard.
 pub(crate) const CLIPBOARD_PASTE_IMAGE: &str = "app.clipboard.pasteImage";
-/// Start a new session.
 pub(crate) const SESSION_NEW: &str = "app.session.new";
-/// Open the session tree.
 pub(crate) const SESSION_TREE: &str = "app.session.tree";
-/// Fork from an earlier message.
 pub(crate) const SESSION_FORK: &str = "app.session.fork";
-/// Resume another session.
 pub(crate) const SESSION_RESUME: &str = "app.session.resume";
-/// Show or hide paths of sessions.
 pub(crate) const SESSION_TOGGLE_PATH: &str = "app.session.togglePath";
-/// Change the order of sessions.
 pub(crate) const SESSION_TOGGLE_SORT: &str = "app.session.toggleSort";
-/// Show named sessions only.
 pub(crate) const SESSION_TOGGLE_NAMED_FILTER: &str = "app.session.toggleNamedFilter";
-/// Rename the session.
 pub(crate) const SESSION_RENAME: &str = "app.session.rename";
-/// Delete the session.
 pub(crate) const SESSION_DELETE: &str = "app.session.delete";
-/// Delete the session when nothing is searched for.
 pub(crate) const SESSION_DELETE_NONINVASIVE: &str = "app.session.deleteNoninvasive";
-/// Keep the choice of models.
 pub(crate) const MODELS_SAVE: &str = "app.models.save";
-/// Enable all models.
 pub(crate) const MODELS_ENABLE_ALL: &str = "app.models.enableAll";
-/// Disable all models.
 pub(crate) const MODELS_CLEAR_ALL: &str = "app.models.clearAll";
-/// Enable or disable a provider.
 pub(crate) const MODELS_TOGGLE_PROVIDER: &str = "app.models.toggleProvider";
-/// Move the model up.
 pub(crate) const MODELS_REORDER_UP: &str = "app.models.reorderUp";
-/// Move the model down.
 pub(crate) const MODELS_REORDER_DOWN: &str = "app.models.reorderDown";
-/// Fold, or go to the branch above.
 pub(crate) const TREE_FOLD_OR_UP: &str = "app.tree.foldOrUp";
-/// Unfold, or go to the branch below.
 pub(crate) const TREE_UNFOLD_OR_DOWN: &str = "app.tree.unfoldOrDown";
-/// Edit the label.
 pub(crate) const TREE_EDIT_LABEL: &str = "app.tree.editLabel";
-/// Show or hide when labels were set.
 pub(crate) const TREE_TOGGLE_LABEL_TIMESTAMP: &str = "app.tree.toggleLabelTimestamp";
-/// Usual entries.
 pub(crate) const TREE_FILTER_DEFAULT: &str = "app.tree.filter.default";
-/// Entries without tools.
 pub(crate) const TREE_FILTER_NO_TOOLS: &str = "app.tree.filter.noTools";
-/// The user's messages only.
 pub(crate) const TREE_FILTER_USER_ONLY: &str = "app.tree.filter.userOnly";
-/// Labeled entries only.
 pub(crate) const TREE_FILTER_LABELED_ONLY: &str = "app.tree.filter.labeledOnly";
-/// All entries.
 pub(crate) const TREE_FILTER_ALL: &str = "app.tree.filter.all";
-/// Next filter.
 pub(crate) const TREE_FILTER_CYCLE_FORWARD: &str = "app.tree.filter.cycleForward";
-/// Previous filter.
 pub(crate) const TREE_FILTER_CYCLE_BACKWARD: &str = "app.tree.filter.cycleBackward";
 
-/// Every action of the application, in the order of its documentation.
+/// All application actions, in the order of the documentation.
 pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
-    define(INTERRUPT, "Interrupt the work under way", &["escape"], &[]),
+    define(
+        INTERRUPT,
+        "Interrupt the current operation",
+        &["escape"],
+        &[],
+    ),
     define(CLEAR, "Clear the editor, twice to exit", &["ctrl+c"], &[]),
     define(EXIT, "Exit when the editor is empty", &["ctrl+d"], &[]),
     define(
@@ -105,7 +67,7 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     define(THINKING_CYCLE, "Next thinking level", &["shift+tab"], &[]),
     define(
         THINKING_SAVE,
-        "Keep the thinking level for new sessions",
+        "Save the thinking level as default",
         &["ctrl+s"],
         &[],
     ),
@@ -117,18 +79,18 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
         &["shift+ctrl+p"],
         &[(Platform::Windows, &["alt+p"]), (Platform::Wsl, &["alt+p"])],
     ),
-    define(MODEL_SELECT, "Choose a model", &["ctrl+l"], &[]),
+    define(MODEL_SELECT, "Select a model", &["ctrl+l"], &[]),
     define(TOOLS_EXPAND, "Expand or collapse details", &["ctrl+o"], &[]),
     define(
         EDITOR_EXTERNAL,
-        "Edit in the external editor",
+        "Open the external editor",
         &["ctrl+g"],
         &[],
     ),
-    define(MESSAGE_COPY, "Copy the last answer", &["ctrl+x"], &[]),
+    define(MESSAGE_COPY, "Copy the last response", &["ctrl+x"], &[]),
     define(
         MESSAGE_FOLLOW_UP,
-        "Queue a message for when the work is done",
+        "Queue a follow-up message",
         &["alt+enter"],
         &[
             (Platform::Windows, &["ctrl+q"]),
@@ -137,7 +99,7 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     ),
     define(
         MESSAGE_DEQUEUE,
-        "Bring queued messages back into the editor",
+        "Edit queued messages",
         &["alt+up"],
         &[(Platform::Windows, &["alt+q"]), (Platform::Wsl, &["alt+q"])],
     ),
@@ -153,19 +115,19 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     define(SESSION_RESUME, "Resume another session", &[], &[]),
     define(
         SESSION_TOGGLE_PATH,
-        "Show or hide paths of sessions",
+        "Show or hide session paths",
         &["ctrl+p"],
         &[],
     ),
     define(
         SESSION_TOGGLE_SORT,
-        "Change the order of sessions",
+        "Change the sort order",
         &["ctrl+s"],
         &[],
     ),
     define(
         SESSION_TOGGLE_NAMED_FILTER,
-        "Show named sessions only",
+        "Show only named sessions",
         &["ctrl+n"],
         &[],
     ),
@@ -173,11 +135,11 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     define(SESSION_DELETE, "Delete the session", &["ctrl+d"], &[]),
     define(
         SESSION_DELETE_NONINVASIVE,
-        "Delete the session when nothing is searched for",
+        "Delete the session if the search is empty",
         &["ctrl+backspace"],
         &[],
     ),
-    define(MODELS_SAVE, "Keep the choice of models", &["ctrl+s"], &[]),
+    define(MODELS_SAVE, "Save the model selection", &["ctrl+s"], &[]),
     define(MODELS_ENABLE_ALL, "Enable all models", &["ctrl+a"], &[]),
     define(MODELS_CLEAR_ALL, "Disable all models", &["ctrl+x"], &[]),
     define(
@@ -208,26 +170,21 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     define(TREE_EDIT_LABEL, "Edit the label", &["shift+l"], &[]),
     define(
         TREE_TOGGLE_LABEL_TIMESTAMP,
-        "Show or hide when labels were set",
+        "Show or hide label times",
         &["shift+t"],
         &[],
     ),
-    define(TREE_FILTER_DEFAULT, "Usual entries", &["ctrl+d"], &[]),
-    define(
-        TREE_FILTER_NO_TOOLS,
-        "Entries without tools",
-        &["ctrl+t"],
-        &[],
-    ),
+    define(TREE_FILTER_DEFAULT, "Default entries", &["ctrl+d"], &[]),
+    define(TREE_FILTER_NO_TOOLS, "Hide tool calls", &["ctrl+t"], &[]),
     define(
         TREE_FILTER_USER_ONLY,
-        "The user's messages only",
+        "Only user messages",
         &["ctrl+u"],
         &[],
     ),
     define(
         TREE_FILTER_LABELED_ONLY,
-        "Labeled entries only",
+        "Only labeled entries",
         &["ctrl+l"],
         &[],
     ),
@@ -255,7 +212,7 @@ const fn define(
     }
 }
 
-/// Resolves the keys of every action, the library's and the application's.
+/// Resolves the keys of all actions, those of `pi-tui` and of the application.
 pub(crate) fn keybindings(platform: Platform, user: &UserKeybindings) -> Keybindings {
     let definitions: Vec<ActionDefinition> =
         TUI_ACTIONS.iter().chain(APP_ACTIONS).copied().collect();
@@ -268,10 +225,10 @@ mod tests {
 
     use super::*;
     use crate::editor_area::{EditorArea, PromptEvent};
-    use crate::look::Look;
+    use crate::ui_theme::UiTheme;
 
     #[test]
-    fn every_default_key_is_a_key() {
+    fn every_default_key_is_valid() {
         for definition in APP_ACTIONS {
             let keys = definition.default_keys(Platform::Linux);
             assert_eq!(keys.len(), definition.keys.len(), "{}", definition.id);
@@ -279,13 +236,13 @@ mod tests {
         assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 90);
     }
 
-    /// What a prompt with history, kills and several lines shows.
+    /// A prompt with history, kill-ring contents and several lines.
     fn prompt() -> EditorArea {
         let options = EditorOptions {
             padding: 0,
             max_completions: 5,
         };
-        let mut area = EditorArea::new(&Look::for_tests(), options);
+        let mut area = EditorArea::new(&UiTheme::for_tests(), options);
         area.set_focused(true);
         let editor = area.editor();
         editor.add_to_history("an earlier prompt");
@@ -293,7 +250,7 @@ mod tests {
         area
     }
 
-    /// Presses keys by their names, with the keys of an action replaced by F9.
+    /// Presses keys by name, with an action's keys replaced by F9.
     fn press(area: &mut EditorArea, action: &str, keys: &[&str]) {
         let mut user = UserKeybindings::default();
         user.bind(action, ["f9"]);
@@ -313,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn every_action_of_the_prompt_changes_it() {
-        // What is pressed before, so that there is something to do.
+    fn every_prompt_action_has_an_effect() {
+        // Keys pressed first, so that the action has an effect.
         let before: &[(&str, &[&str])] = &[
             ("tui.editor.cursorRight", &["ctrl+a"]),
             ("tui.editor.cursorWordRight", &["ctrl+a"]),
@@ -346,7 +303,7 @@ mod tests {
             let shown = area.render(40);
             press(&mut area, action.id, &["f9"]);
             if action.id.contains(".jump") {
-                // The next key says where to.
+                // The next key is the jump target.
                 press(&mut area, "none", &["e"]);
             }
             assert_ne!(area.render(40), shown, "{}", action.id);
@@ -354,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_of_the_application_is_heard_at_the_prompt_or_in_a_dialog() {
+    fn every_application_action_is_handled_by_the_prompt_or_a_dialog() {
         let in_dialogs = ["app.thinking.save", "app.models.", "app.tree."];
         let in_sessions = ["toggle", "rename", "delete"];
         for action in APP_ACTIONS {
@@ -362,13 +319,13 @@ mod tests {
             area.editor().set_text("");
             area.take_events();
             press(&mut area, action.id, &["f9"]);
-            let heard = area.take_events() == [PromptEvent::Action(action.id)];
+            let handled = area.take_events() == [PromptEvent::Action(action.id)];
             let elsewhere = in_dialogs
                 .iter()
                 .any(|prefix| action.id.starts_with(prefix))
                 || (action.id.starts_with("app.session.")
                     && in_sessions.iter().any(|word| action.id.contains(word)));
-            assert_ne!(heard, elsewhere, "{}", action.id);
+            assert_ne!(handled, elsewhere, "{}", action.id);
         }
     }
 }

@@ -1,52 +1,51 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
 //!
-//! [`run`] shows a live session until the user leaves. The layers: blocks and dialogs turn plain data
-//! into lines and keys into intents; the application joins them with the session, the settings and the
-//! terminal.
+//! [`run`] shows a live session until the user quits. Blocks and dialogs turn plain data into lines, and keys
+//! into intents; the `app` module connects them to the session, the settings and the terminal.
 
 mod app;
 mod block;
 mod blocks;
+mod byte_size;
 mod clipboard;
 mod crash;
 mod dialog;
 mod dialogs;
 mod diff_view;
+mod double_press;
 mod editor_area;
-mod extension_desk;
-mod extension_kit;
+mod extension_completion;
 mod extension_question;
+mod extension_ui;
+mod extension_view;
 mod external_editor;
 mod footer;
-mod foreign_completion;
-mod foreign_text;
-mod foreign_view;
 mod git_branch;
-mod grouped;
 mod header;
+mod image_converter;
 mod intent;
-mod interrupts;
 mod keys;
-mod lone_dialog;
-mod look;
 mod paths;
-mod picture_desk;
 mod queue_view;
 mod reference;
 mod resource_config;
-mod scratch;
 mod screen;
-mod session_link;
+mod session_events;
 mod session_report;
-mod size_text;
 mod slash;
+mod standalone_dialog;
 mod startup;
+mod temp_files;
 mod terminal_setup;
-mod theme_choice;
+mod theme_selector;
 mod theme_watch;
+mod thousands;
 mod title;
 mod transcript;
-mod trust_desk;
+mod trust_prompter;
+mod tui_toolkit;
+mod ui_theme;
+mod untrusted_text;
 mod web_address;
 mod widgets;
 mod working;
@@ -56,54 +55,53 @@ use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
-pub use extension_desk::ExtensionDesk;
-pub use extension_kit::ExtensionKit;
+pub use extension_ui::ExtensionUiBridge;
 pub use reference::{CommandReference, actions, commands};
 pub use resource_config::configure_resources;
-pub use trust_desk::TrustDesk;
+pub use trust_prompter::TrustPrompter;
+pub use tui_toolkit::PiTuiToolkit;
 
 use app::{App, AppParts};
 use editor_area::EditorArea;
-use look::Look;
-use screen::{Dock, Screen};
-use theme_choice::ThemeChoice;
+use screen::{AppScreen, Dock};
+use theme_selector::ThemeSelector;
+use ui_theme::UiTheme;
 
-/// What the application starts with beside the session.
+/// Startup options besides the session itself.
 #[derive(Debug, Default)]
 pub struct InteractiveOptions {
-    /// The version to show.
     pub version: String,
-    /// What is said to the model at once.
+    /// Prompts sent as soon as the session is on screen.
     pub prompts: Vec<Prompt>,
-    /// Whether everything is listed at the start, whatever the settings say.
+    /// Show the full startup listing regardless of the settings.
     pub verbose: bool,
-    /// Whether the user chooses a session first.
+    /// Open the session picker first.
     pub pick_session: bool,
-    /// Whether services are asked for newer models.
+    /// Fetch current model catalogs from the providers.
     pub refresh_catalogs: bool,
-    /// Tells what is new, as Markdown.
+    /// Returns the changelog as Markdown, for `/changelog`.
     pub changelog: Option<fn() -> String>,
-    /// Whom the runtime asks about projects.
-    pub trust: Option<TrustDesk>,
-    /// Where extensions meet the screen; the one the runtime was given.
-    pub extensions: ExtensionDesk,
-    /// Whether this is the very first start.
+    /// The prompter that the runtime asks about project trust.
+    pub trust: Option<TrustPrompter>,
+    /// The bridge that was passed to the runtime.
+    pub extensions: ExtensionUiBridge,
+    /// Whether pi has never been started before; shows the setup dialog.
     pub first_start: bool,
-    /// What becomes known once something is on the screen, such as newer releases.
-    pub news: Option<StartupNews>,
+    /// Notices gathered after the first frame, such as newer releases.
+    pub startup_notices: Option<StartupNotices>,
 }
 
-/// Work that begins after the first frame; its lines are shown when it is over.
-pub struct StartupNews(BoxFuture<'static, Vec<String>>);
+/// Work that starts after the first frame; the lines it returns are shown as notices.
+pub struct StartupNotices(BoxFuture<'static, Vec<String>>);
 
-impl StartupNews {
-    /// Shows the lines this work ends with. Nothing of it runs before the first frame.
+impl StartupNotices {
+    /// Wraps a future. It is not polled before the first frame.
     pub fn new(work: impl Future<Output = Vec<String>> + Send + 'static) -> Self {
         Self(Box::pin(work))
     }
 }
 
-impl std::fmt::Debug for StartupNews {
+impl std::fmt::Debug for StartupNotices {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("StartupNews")
@@ -111,39 +109,38 @@ impl std::fmt::Debug for StartupNews {
     }
 }
 
-/// Why the application ended.
+/// Why [`run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
     Quit,
-    /// The process was asked to end, or its terminal is gone.
+    /// SIGTERM or SIGHUP was received, or the terminal is gone.
     Terminated,
 }
 
-/// Why the application cannot go on.
+/// Errors that end the application.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InteractiveError {
-    /// The terminal cannot be used.
     #[error(transparent)]
     Terminal(#[from] RunnerError),
 }
 
-/// Shows a live session until the user leaves, then ends it.
+/// Runs the terminal application until the user quits, then shuts the session down.
 pub async fn run(
     runtime: SessionRuntime,
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
     let services = runtime.services();
-    crash::keep_records(services.agent_dir.path(), &options.version);
+    crash::install_panic_hook(services.agent_dir.path(), &options.version);
     let settings = services.settings.settings();
     let env = &services.env;
     let capabilities = terminal_setup::capabilities(&settings, env);
     let mode = terminal_setup::color_mode(capabilities, env);
-    let mut themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
+    let mut themes = ThemeSelector::new(mode, terminal_setup::color_scheme(env), &settings);
     themes.load(&settings, &services.resources.themes);
     let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);
     let chosen = themes.choose();
-    let look = Look::new(terminal_setup::appearance(
+    let ui = UiTheme::new(terminal_setup::render_context(
         &settings,
         chosen.theme,
         keys.clone(),
@@ -153,13 +150,13 @@ pub async fn run(
     ));
     let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
     let editor = EditorArea::new(
-        &look,
+        &ui,
         EditorOptions {
             padding: settings.editor_padding_x().into(),
             max_completions: settings.autocomplete_max_visible().into(),
         },
     );
-    let dock = Dock::build(&mut tui, &look, editor);
+    let dock = Dock::build(&mut tui, &ui, editor);
     let runner = Runner::start(
         tui,
         RunnerOptions {
@@ -169,15 +166,15 @@ pub async fn run(
     )?;
     let mut app = App::new(AppParts {
         options,
-        screen: Screen::new(runner, &dock),
-        look,
+        screen: AppScreen::new(runner, &dock),
+        ui,
         themes,
         runtime,
     });
-    app.note_problems(chosen.problem, problems);
-    app.options.extensions.use_application();
+    app.store_problems(chosen.problem, problems);
+    app.options.extensions.attach_application();
     if let Some(trust) = &app.options.trust {
-        trust.use_application(Some(app.mail()));
+        trust.attach_application(Some(app.handle()));
     }
     app.run().await
 }

@@ -1,8 +1,8 @@
-//! Paths as people read them.
+//! Path formatting.
 
 use std::path::Path;
 
-/// Returns a path with the home directory as `~`.
+/// Returns a path with the home directory shown as `~`.
 pub(crate) fn with_tilde(path: &Path, home: Option<&Path>) -> String {
     let below = home
         .filter(|home| !home.as_os_str().is_empty())
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_is_a_tilde_and_its_neighbors_are_not() {
+    fn only_paths_below_home_are_shortened() {
         let home = Some(Path::new("/home/user"));
         assert_eq!(with_tilde(Path::new("/home/user"), home), "~");
         assert_eq!(with_tilde(Path::new("/home/user/x"), home), "~/x");

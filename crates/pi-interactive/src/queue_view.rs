@@ -1,29 +1,26 @@
-//! What waits to be said: steering and follow-ups, above the editor.
+//! Queued steering and follow-up messages, shown above the editor.
 
 use pi_runtime::QueuedTexts;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 
 use crate::blocks::clean_line;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// The list of waiting messages.
 #[derive(Debug)]
 pub(crate) struct QueueView {
-    look: Look,
+    ui: UiTheme,
     waiting: QueuedTexts,
 }
 
 impl QueueView {
-    /// Starts empty.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
-            look,
+            ui,
             waiting: QueuedTexts::default(),
         }
     }
 
-    /// Shows what waits now.
     pub(crate) fn set(&mut self, waiting: QueuedTexts) {
         self.waiting = waiting;
     }
@@ -44,17 +41,17 @@ impl Component for QueueView {
         if lines.is_empty() {
             return Lines::empty();
         }
-        let appearance = self.look.appearance();
+        let ctx = self.ui.context();
         lines.push(format!(
-            " ↳ {} takes them back into the prompt",
-            appearance.key(keys::MESSAGE_DEQUEUE)
+            " ↳ {} to edit queued messages",
+            ctx.key(keys::MESSAGE_DEQUEUE)
         ));
         lines.insert(0, String::new());
         lines
             .into_iter()
             .map(|line| {
                 let line = truncate_to_width(&line, width, TruncateOptions::default());
-                appearance.paint(ColorToken::Dim, &line)
+                ctx.paint(ColorToken::Dim, &line)
             })
             .collect()
     }
@@ -66,8 +63,8 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_waits_is_listed_in_order_and_nothing_else_is() {
-        let mut view = QueueView::new(Look::for_tests());
+    fn queued_messages_are_listed_in_order() {
+        let mut view = QueueView::new(UiTheme::for_tests());
         assert!(view.render(40).is_empty());
         view.set(QueuedTexts {
             steering: vec!["turn\nleft".to_owned()],
@@ -81,7 +78,7 @@ mod tests {
                 "",
                 " Steering: turn left",
                 " Follow-up: afterwards",
-                " ↳ alt+up takes them back into the pr...",
+                " ↳ alt+up to edit queued messages",
             ]
         );
     }

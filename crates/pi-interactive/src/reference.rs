@@ -1,4 +1,4 @@
-//! What the manual says of the application: its commands and its keys, from the tables that serve them.
+//! Command and key reference for the manual, generated from the tables the application uses.
 
 use pi_tui::{ActionDefinition, TUI_ACTIONS};
 
@@ -9,15 +9,13 @@ use crate::slash::COMMANDS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandReference {
-    /// What follows the slash.
+    /// Without the slash.
     pub name: &'static str,
-    /// What it takes, if it takes something.
     pub argument: Option<&'static str>,
-    /// What it does.
-    pub about: &'static str,
+    pub description: &'static str,
 }
 
-/// Returns the commands of the menu, in its order.
+/// Returns the commands in menu order.
 pub fn commands() -> impl Iterator<Item = CommandReference> {
     COMMANDS
         .iter()
@@ -25,11 +23,11 @@ pub fn commands() -> impl Iterator<Item = CommandReference> {
         .map(|command| CommandReference {
             name: command.name,
             argument: command.argument,
-            about: command.description,
+            description: command.description,
         })
 }
 
-/// Returns everything a key can be bound to: in the application first, then in editor, lists and screen.
+/// Returns all bindable actions: the application's first, then those of editor, lists and screen.
 pub fn actions() -> impl Iterator<Item = &'static ActionDefinition> {
     APP_ACTIONS.iter().chain(TUI_ACTIONS)
 }

@@ -1,4 +1,4 @@
-//! `pi config`: the dialog that switches resources, with the terminal for itself.
+//! `pi config`: the standalone dialog that enables and disables resources.
 
 use std::path::{Path, PathBuf};
 
@@ -8,55 +8,55 @@ use pi_config::{
 };
 
 use crate::InteractiveError;
-use crate::dialogs::{BoardEntry, BoardSide, Mark, ResourceBoard, ResourcesDialog};
-use crate::lone_dialog::{self, Surroundings};
+use crate::dialogs::{ResourceEntry, ResourceScope, ResourceToggles, ResourcesDialog, ToggleState};
 use crate::paths::with_tilde;
+use crate::standalone_dialog::{self, StandaloneOptions};
 
-/// Shows all resources and switches them until the user leaves. It begins with the settings of `scope`.
+/// Lists all resources and toggles them until the user leaves, starting with the settings of `scope`.
 pub async fn configure_resources(
     request: ResourceRequest,
     scope: Scope,
 ) -> Result<(), InteractiveError> {
     let (agent_dir, env) = (request.agent_dir.clone(), request.env.clone());
     let (cwd, settings) = (request.cwd.clone(), request.settings.settings());
-    let surroundings = Surroundings {
+    let options = StandaloneOptions {
         agent_dir: &agent_dir,
         env: &env,
         cwd: &cwd,
         settings: &settings,
     };
-    let side = match scope {
-        Scope::User => BoardSide::User,
-        Scope::Project => BoardSide::Project,
+    let scope = match scope {
+        Scope::User => ResourceScope::User,
+        Scope::Project => ResourceScope::Project,
     };
-    let board = SettingsBoard::new(request);
-    let make = |look| Box::new(ResourcesDialog::open(look, Box::new(board), side)) as _;
-    // It switches by itself; there is nothing to answer.
-    let _no_answer: Option<()> = lone_dialog::show(&surroundings, make, |_intent| None).await?;
+    let toggles = SettingsToggles::new(request);
+    let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), scope)) as _;
+    // The dialog applies changes itself; there is no answer.
+    let _no_answer: Option<()> = standalone_dialog::show(&options, make, |_intent| None).await?;
     Ok(())
 }
 
-/// The settings behind the dialog.
-struct SettingsBoard {
-    board: Switchboard,
+/// Applies the toggles to the settings files.
+struct SettingsToggles {
+    toggles: Switchboard,
     home: Option<PathBuf>,
     agent_dir: PathBuf,
 }
 
-impl SettingsBoard {
+impl SettingsToggles {
     fn new(request: ResourceRequest) -> Self {
         Self {
             home: request.env.home_dir(),
             agent_dir: request.agent_dir.path().to_owned(),
-            board: Switchboard::load(request),
+            toggles: Switchboard::load(request),
         }
     }
 
-    /// The resources in the order of the list, each with its number on the board.
-    fn sorted(&self, side: BoardSide) -> Vec<(usize, &ListedResource)> {
+    /// Resources in list order, each with its index in the settings.
+    fn sorted(&self, scope: ResourceScope) -> Vec<(usize, &ListedResource)> {
         let mut items: Vec<(usize, &ListedResource)> = self
-            .board
-            .resources(scope_of(side))
+            .toggles
+            .resources(settings_scope(scope))
             .iter()
             .enumerate()
             .collect();
@@ -76,67 +76,67 @@ impl SettingsBoard {
 
     fn group_of(&self, item: &ListedResource) -> String {
         let info = &item.source_info;
-        let whose = match info.scope {
+        let scope = match info.scope {
             SourceScope::Project => "project",
             SourceScope::User | SourceScope::Temporary => "user",
         };
         if info.origin == SourceOrigin::Package {
-            return format!("{} ({whose})", info.source);
+            return format!("{} ({scope})", info.source);
         }
         if info.source != "auto" {
-            return format!("Settings of the {whose}");
+            return format!("Settings ({scope})");
         }
-        let folder = info.base_dir.as_deref().unwrap_or(&self.agent_dir);
-        format!("{} ({whose})", with_tilde(folder, self.home.as_deref()))
+        let directory = info.base_dir.as_deref().unwrap_or(&self.agent_dir);
+        format!("{} ({scope})", with_tilde(directory, self.home.as_deref()))
     }
 }
 
-impl ResourceBoard for SettingsBoard {
-    fn entries(&self, side: BoardSide) -> Vec<BoardEntry> {
-        let items = self.sorted(side).into_iter();
+impl ResourceToggles for SettingsToggles {
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
+        let items = self.sorted(scope).into_iter();
         items
             .map(|(_, item)| {
-                let said = match side {
-                    BoardSide::User => ProjectOverride::Inherit,
-                    BoardSide::Project => self.board.project_override(item),
+                let setting = match scope {
+                    ResourceScope::User => ProjectOverride::Inherit,
+                    ResourceScope::Project => self.toggles.project_override(item),
                 };
-                let mark = match (said, item.enabled) {
-                    (ProjectOverride::Load, _) => Mark::Loaded,
-                    (ProjectOverride::Unload, _) => Mark::Unloaded,
-                    (ProjectOverride::Inherit, true) => Mark::On,
-                    (ProjectOverride::Inherit, false) => Mark::Off,
+                let mark = match (setting, item.enabled) {
+                    (ProjectOverride::Load, _) => ToggleState::Loaded,
+                    (ProjectOverride::Unload, _) => ToggleState::Unloaded,
+                    (ProjectOverride::Inherit, true) => ToggleState::On,
+                    (ProjectOverride::Inherit, false) => ToggleState::Off,
                 };
-                BoardEntry {
+                ResourceEntry {
                     group: self.group_of(item),
                     kind: kind_label(item.kind),
                     name: name_of(item),
                     path: item.source_info.path.to_string_lossy().into_owned(),
                     mark,
-                    is_dim: side == BoardSide::Project
-                        && said == ProjectOverride::Inherit
-                        && self.board.is_inherited(item),
+                    is_inherited: scope == ResourceScope::Project
+                        && setting == ProjectOverride::Inherit
+                        && self.toggles.is_inherited(item),
                 }
             })
             .collect()
     }
 
-    fn switch(&mut self, side: BoardSide, place: usize) -> Result<(), String> {
-        let Some(number) = self.sorted(side).get(place).map(|(number, _)| *number) else {
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String> {
+        let Some(number) = self.sorted(scope).get(index).map(|(number, _)| *number) else {
             return Ok(());
         };
-        let switched = self.board.switch(scope_of(side), number);
+        let switched = self.toggles.switch(settings_scope(scope), number);
         switched.map_err(|error| error.to_string())
     }
 
     fn has_project(&self) -> bool {
-        self.board.has_project()
+        self.toggles.has_project()
     }
 }
 
-fn scope_of(side: BoardSide) -> Scope {
-    match side {
-        BoardSide::User => Scope::User,
-        BoardSide::Project => Scope::Project,
+fn settings_scope(scope: ResourceScope) -> Scope {
+    match scope {
+        ResourceScope::User => Scope::User,
+        ResourceScope::Project => Scope::Project,
     }
 }
 
@@ -158,17 +158,17 @@ fn kind_label(kind: ResourceKind) -> &'static str {
     }
 }
 
-/// What a resource is called in the list: with its folder where the file's own name says little.
+/// Returns the list name of a resource; includes the directory where the file name is generic.
 fn name_of(item: &ListedResource) -> String {
     let path = &item.source_info.path;
     let name = |path: Option<&Path>| {
         let name = path.and_then(Path::file_name).unwrap_or_default();
         name.to_string_lossy().into_owned()
     };
-    let (file, folder) = (name(Some(path)), name(path.parent()));
+    let (file, directory) = (name(Some(path)), name(path.parent()));
     match item.kind {
-        ResourceKind::Extensions if folder != "extensions" => format!("{folder}/{file}"),
-        ResourceKind::Skills if file == "SKILL.md" => folder,
+        ResourceKind::Extensions if directory != "extensions" => format!("{directory}/{file}"),
+        ResourceKind::Skills if file == "SKILL.md" => directory,
         ResourceKind::Extensions
         | ResourceKind::Skills
         | ResourceKind::Prompts

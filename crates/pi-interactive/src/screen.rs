@@ -1,9 +1,9 @@
-//! The parts of the screen below the transcript, and the dialog that may stand among them.
+//! The screen below the transcript: queue, working indicator, widgets, prompt or dialog, footer.
 //!
-//! From top to bottom: what waits to be said, what is going on, widgets, a dialog or the prompt, more
-//! widgets, the footer.
+//! From top to bottom: queued messages, working indicator, widgets, a dialog or the prompt, more widgets, the
+//! footer.
 
-mod foreign;
+mod extensions;
 
 use std::any::Any;
 use std::time::Instant;
@@ -16,17 +16,17 @@ use pi_tui::{
 use crate::dialog::Dialog;
 use crate::editor_area::EditorArea;
 use crate::footer::Footer;
-use crate::look::Look;
 use crate::queue_view::QueueView;
+use crate::ui_theme::UiTheme;
 use crate::widgets::Widgets;
-use crate::working::Working;
-use foreign::ForeignPlaces;
+use crate::working::WorkingIndicator;
+use extensions::ExtensionSlots;
 
-pub(crate) use foreign::Side;
+pub(crate) use extensions::WidgetSide;
 
-/// Where the parts of the dock are.
+/// Blocks of the dock.
 #[derive(Clone, Copy, Debug)]
-struct Places {
+struct DockSlots {
     queue: BlockId,
     working: BlockId,
     above: BlockId,
@@ -35,116 +35,106 @@ struct Places {
     footer: BlockId,
 }
 
-/// The screen with its parts.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct AppScreen {
     runner: Runner,
-    places: Places,
+    slots: DockSlots,
     dialog: Option<BlockId>,
-    foreign: ForeignPlaces,
+    extensions: ExtensionSlots,
 }
 
-/// Puts the parts into an empty UI.
+/// The dock of a new UI.
 #[derive(Debug)]
-pub(crate) struct Dock(Places);
+pub(crate) struct Dock(DockSlots);
 
 impl Dock {
-    /// Builds the dock of a UI.
-    pub(crate) fn build(tui: &mut Tui, look: &Look, editor: EditorArea) -> Self {
+    pub(crate) fn build(tui: &mut Tui, ui: &UiTheme, editor: EditorArea) -> Self {
         let dock = tui.dock_mut();
-        let places = Places {
-            queue: dock.push(QueueView::new(look.clone())),
-            working: dock.push(Working::new(look.clone(), Instant::now())),
-            above: dock.push(Widgets::new(look.clone())),
+        let slots = DockSlots {
+            queue: dock.push(QueueView::new(ui.clone())),
+            working: dock.push(WorkingIndicator::new(ui.clone(), Instant::now())),
+            above: dock.push(Widgets::new(ui.clone())),
             editor: dock.push(editor),
-            below: dock.push(Widgets::new(look.clone())),
-            footer: dock.push(Footer::new(look.clone())),
+            below: dock.push(Widgets::new(ui.clone())),
+            footer: dock.push(Footer::new(ui.clone())),
         };
-        tui.set_focus(Some(FocusTarget::Dock(places.editor)));
-        Self(places)
+        tui.set_focus(Some(FocusTarget::Dock(slots.editor)));
+        Self(slots)
     }
 }
 
-impl Screen {
-    /// Joins a running UI with its dock.
+impl AppScreen {
     pub(crate) fn new(runner: Runner, dock: &Dock) -> Self {
         Self {
             runner,
-            places: dock.0,
+            slots: dock.0,
             dialog: None,
-            foreign: ForeignPlaces::default(),
+            extensions: ExtensionSlots::default(),
         }
     }
 
-    /// Returns the loop around the UI.
     pub(crate) fn runner(&mut self) -> &mut Runner {
         &mut self.runner
     }
 
-    /// Returns the loop around the UI, to give the terminal back.
+    /// Consumes the screen, to restore the terminal.
     pub(crate) fn into_runner(self) -> Runner {
         self.runner
     }
 
-    /// Returns the UI, to look at it.
     pub(crate) fn peek(&self) -> &Tui {
         self.runner.tui()
     }
 
-    /// Returns the transcript's blocks; a frame follows.
+    /// Returns the transcript's document; a frame follows.
     pub(crate) fn document(&mut self) -> &mut Document {
         self.runner.tui_mut().transcript_mut()
     }
 
-    /// Changes the prompt.
+    /// Runs a closure on the prompt.
     pub(crate) fn with_editor<R: Default>(
         &mut self,
         change: impl FnOnce(&mut EditorArea) -> R,
     ) -> R {
-        let id = self.places.editor;
+        let id = self.slots.editor;
         self.with(id, change)
     }
 
-    /// Looks at the prompt.
     pub(crate) fn editor(&self) -> Option<&EditorArea> {
-        let component = self.peek().dock().get(self.places.editor)?;
+        let component = self.peek().dock().get(self.slots.editor)?;
         (component as &dyn Any).downcast_ref()
     }
 
-    /// Changes the footer.
     pub(crate) fn with_footer(&mut self, change: impl FnOnce(&mut Footer)) {
-        let id = self.places.footer;
+        let id = self.slots.footer;
         self.with(id, change);
     }
 
-    /// Changes the line that says what is going on.
-    pub(crate) fn with_working(&mut self, change: impl FnOnce(&mut Working)) {
-        let id = self.places.working;
+    pub(crate) fn with_working(&mut self, change: impl FnOnce(&mut WorkingIndicator)) {
+        let id = self.slots.working;
         self.with(id, change);
     }
 
-    /// Looks at the line that says what is going on.
-    pub(crate) fn working(&self) -> Option<&Working> {
-        let component = self.peek().dock().get(self.places.working)?;
+    pub(crate) fn working(&self) -> Option<&WorkingIndicator> {
+        let component = self.peek().dock().get(self.slots.working)?;
         (component as &dyn Any).downcast_ref()
     }
 
-    /// Changes the widgets of one side of the prompt.
+    /// Runs a closure on the widgets on one side of the prompt.
     pub(crate) fn with_widgets<R: Default>(
         &mut self,
-        side: Side,
+        side: WidgetSide,
         change: impl FnOnce(&mut Widgets) -> R,
     ) -> R {
         let id = match side {
-            Side::Above => self.places.above,
-            Side::Below => self.places.below,
+            WidgetSide::Above => self.slots.above,
+            WidgetSide::Below => self.slots.below,
         };
         self.with(id, change)
     }
 
-    /// Changes the list of what waits.
     pub(crate) fn with_queue(&mut self, change: impl FnOnce(&mut QueueView)) {
-        let id = self.places.queue;
+        let id = self.slots.queue;
         self.with(id, change);
     }
 
@@ -158,42 +148,39 @@ impl Screen {
         part.map(change).unwrap_or_default()
     }
 
-    /// Shows a dialog in the place of the prompt; one that was open is closed.
+    /// Shows a dialog in place of the prompt; closes an open one.
     pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
         self.close_dialog();
         dialog.set_rows(self.peek().size().rows);
         let tui = self.runner.tui_mut();
-        let before = self.places.editor;
-        let frame = Box::new(DialogFrame(dialog));
+        let before = self.slots.editor;
+        let frame = Box::new(DialogSlot(dialog));
         let id = tui
             .dock_mut()
             .insert_before(before, frame, Liveness::Settled);
         self.dialog = Some(id);
-        self.settle_front();
+        self.update_front();
     }
 
-    /// Takes the dialog away and gives the place and the keyboard back.
+    /// Closes the dialog and restores the prompt and the focus.
     pub(crate) fn close_dialog(&mut self) {
         let Some(id) = self.dialog.take() else {
             return;
         };
         self.runner.tui_mut().dock_mut().remove(id);
-        self.settle_front();
+        self.update_front();
     }
 
-    /// Returns whether a dialog is open.
     pub(crate) fn has_dialog(&self) -> bool {
         self.dialog.is_some()
     }
 
-    /// Looks at the dialog.
     pub(crate) fn dialog(&self) -> Option<&dyn Dialog> {
         let component = self.peek().dock().get(self.dialog?)?;
-        let frame = (component as &dyn Any).downcast_ref::<DialogFrame>()?;
+        let frame = (component as &dyn Any).downcast_ref::<DialogSlot>()?;
         Some(frame.0.as_ref())
     }
 
-    /// Changes the dialog.
     pub(crate) fn with_dialog<R: Default>(
         &mut self,
         change: impl FnOnce(&mut dyn Dialog) -> R,
@@ -201,20 +188,20 @@ impl Screen {
         let Some(id) = self.dialog else {
             return R::default();
         };
-        self.with(id, |frame: &mut DialogFrame| change(frame.0.as_mut()))
+        self.with(id, |frame: &mut DialogSlot| change(frame.0.as_mut()))
     }
 }
 
 /// A dialog as a component of the dock.
-pub(crate) struct DialogFrame(pub(crate) Box<dyn Dialog>);
+pub(crate) struct DialogSlot(pub(crate) Box<dyn Dialog>);
 
-impl Component for DialogFrame {
+impl Component for DialogSlot {
     fn render(&mut self, width: usize) -> Lines {
         self.0.render(width)
     }
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
-        // Keys without a meaning in the dialog must not reach anything behind it.
+        // Keys the dialog does not use must not reach anything behind it.
         self.0.handle_input(event, context);
         InputOutcome::Consumed
     }

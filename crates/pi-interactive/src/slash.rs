@@ -1,7 +1,7 @@
-//! The built-in commands: what they are called, what they take, what they do.
+//! The built-in slash commands.
 //!
-//! A command is the whole text that was sent. One that takes an argument has it after a space; text that matches
-//! no command goes on to extensions, skills, templates and the model.
+//! A command is the entire submitted text. An argument follows after a space; text that matches no command is
+//! passed on to extensions, skills, templates and the model.
 
 mod conversation;
 mod dialogs;
@@ -14,88 +14,77 @@ use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 
 use crate::app::App;
 
-/// A built-in command.
 pub(crate) struct SlashCommand {
-    /// What follows the slash.
+    /// Without the slash.
     pub(crate) name: &'static str,
-    /// What its argument is, for the menu; none if it takes no argument.
+    /// Argument hint for the menu; `None` if it takes no argument.
     pub(crate) argument: Option<&'static str>,
-    /// What it does, for the menu; empty keeps it out of the menu.
+    /// Description for the menu; an empty one hides the command.
     pub(crate) description: &'static str,
-    /// Does it.
     pub(crate) run: fn(&mut App, &str),
 }
 
-/// Every built-in command, in the order of the menu.
+/// All built-in commands, in menu order.
 pub(crate) const COMMANDS: &[SlashCommand] = &[
-    plain("settings", "Look at and change settings", dialogs::settings),
-    with("model", "[model]", "Choose the model", dialogs::model),
+    plain("settings", "Open settings", dialogs::settings),
+    with("model", "[model]", "Select a model", dialogs::model),
     with(
         "thinking",
         "[level]",
-        "Choose how much the model thinks",
+        "Set the thinking level",
         dialogs::thinking,
     ),
     plain(
         "scoped-models",
-        "Choose the models to cycle through",
+        "Select models for cycling",
         dialogs::scoped_models,
     ),
     with(
         "export",
         "[file]",
-        "Write the session to a web page or JSONL file",
+        "Export the session to an HTML or JSONL file",
         program::export,
     ),
     with(
         "import",
         "<file>",
-        "Copy a session file and go on with it",
+        "Import and resume a session file",
         program::import,
     ),
     plain(
         "share",
-        "Share the session as a secret gist",
+        "Share the session as a secret GitHub gist",
         program::share,
     ),
-    with(
-        "bug",
-        "[what happened]",
-        "Write a report about a problem",
-        program::bug,
-    ),
-    plain("copy", "Copy the last answer", program::copy),
-    with("name", "[name]", "Name the session", information::name),
+    with("bug", "[what happened]", "Write a bug report", program::bug),
+    plain("copy", "Copy the last response", program::copy),
+    with("name", "[name]", "Set the session name", information::name),
     plain(
         "session",
-        "Show facts about the session",
+        "Show session info and stats",
         information::session,
     ),
-    plain("changelog", "Show what is new", information::changelog),
-    plain("hotkeys", "Show the keys", information::hotkeys),
+    plain("changelog", "Show the changelog", information::changelog),
+    plain("hotkeys", "Show keyboard shortcuts", information::hotkeys),
     plain(
         "fork",
-        "Start a session from an earlier message",
+        "Fork the session from an earlier message",
         dialogs::fork,
     ),
     plain(
         "clone",
-        "Go on with a copy of the session",
+        "Duplicate the session and continue in the copy",
         conversation::clone,
     ),
-    plain("tree", "Move in the session's tree", dialogs::tree),
-    plain(
-        "trust",
-        "Decide about the files of this project",
-        dialogs::trust,
-    ),
+    plain("tree", "Navigate the session tree", dialogs::tree),
+    plain("trust", "Change trust for this project", dialogs::trust),
     with(
         "login",
         "[provider]",
         "Sign in, or store an API key",
         dialogs::login,
     ),
-    plain("logout", "Delete a stored sign-in or key", dialogs::logout),
+    plain("logout", "Remove stored credentials", dialogs::logout),
     plain(
         "llama",
         "Load and unload models of a llama.cpp server",
@@ -105,16 +94,16 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     with(
         "compact",
         "[instructions]",
-        "Summarize the conversation so far",
+        "Compact the conversation",
         conversation::compact,
     ),
-    plain("resume", "Go on with another session", dialogs::resume),
+    plain("resume", "Resume another session", dialogs::resume),
     plain(
         "reload",
-        "Read keys, resources and settings again",
+        "Reload keys, resources and settings",
         conversation::reload,
     ),
-    plain("quit", "Leave", program::quit),
+    plain("quit", "Quit pi", program::quit),
     with("debug", "", "", program::debug),
 ];
 
@@ -145,7 +134,7 @@ const fn with(
     }
 }
 
-/// Returns the command a text is, and its argument.
+/// Parses a command and its argument.
 pub(crate) fn find(text: &str) -> Option<(&'static SlashCommand, &str)> {
     let typed = text.strip_prefix('/')?;
     let (name, argument) = match typed.split_once(' ') {
@@ -159,7 +148,6 @@ pub(crate) fn find(text: &str) -> Option<(&'static SlashCommand, &str)> {
     }
 }
 
-/// Returns the commands for the menu.
 pub(crate) fn completions(session: &AgentSession) -> Vec<CommandCompletion> {
     COMMANDS
         .iter()
@@ -229,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_the_whole_text() {
+    fn a_command_is_the_entire_text() {
         assert_eq!(found("/model"), Some(("model", "")));
         assert_eq!(found("/model a b "), Some(("model", "a b")));
         assert_eq!(found("/new"), Some(("new", "")));
@@ -240,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_there_once() {
+    fn names_are_unique() {
         let mut names: Vec<_> = COMMANDS.iter().map(|command| command.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,4 +1,4 @@
-//! What the user sees first: the header, what was loaded, what is wrong.
+//! Startup: the header, loaded resources, problems.
 
 use std::path::Path;
 
@@ -7,25 +7,24 @@ use pi_runtime::Prompt;
 
 use crate::app::App;
 use crate::block::BlockView;
-use crate::header::{Header, HeaderFacts, HeaderSection};
+use crate::header::{HeaderBlock, HeaderData, HeaderSection};
 use crate::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
-/// How many problems are told before the rest is counted.
-const MOST_PROBLEMS: usize = 20;
+/// Maximum number of problems listed before the rest is only counted.
+const MAX_PROBLEMS: usize = 20;
 
-/// What somebody without any credential can do, seen from inside the application.
-const NO_MODEL: &str = "No model can be asked yet. /login signs in or stores a key.\n\
-    Keys of the environment count, too: ANTHROPIC_API_KEY, OPENAI_API_KEY, …\n\
-    A server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
+/// Shown when no provider is configured.
+const NO_MODEL: &str = "No model configured. Run /login, or set ANTHROPIC_API_KEY, OPENAI_API_KEY, …\n\
+    For a local llama.cpp server: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
 
-/// Shows the header and what there is to say about how the session was made.
-pub(crate) fn greet(app: &mut App) {
+/// Shows the header and the problems found while loading.
+pub(crate) fn show_startup(app: &mut App) {
     let services = app.runtime.services();
     let settings = services.settings.settings();
-    let home = app.look.appearance().home.clone();
+    let home = app.ui.context().home.clone();
     let display = |path: &Path| with_tilde(path, home.as_deref());
-    let facts = HeaderFacts {
+    let data = HeaderData {
         version: app.options.version.clone(),
         quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !app.options.verbose,
         sections: if settings.quiet_startup() && !app.options.verbose {
@@ -36,23 +35,23 @@ pub(crate) fn greet(app: &mut App) {
             sections
         },
     };
-    let header = BlockView::new(Header::new(facts), app.look.clone());
+    let header = BlockView::new(HeaderBlock::new(data), app.ui.clone());
     let header = app.with_transcript(|transcript, document| transcript.append(document, header));
     app.show_header(header);
     let mut diagnostics = app.runtime.diagnostics();
     diagnostics.extend(services.settings.take_diagnostics());
     for diagnostic in diagnostics {
-        app.tell_diagnostic(&diagnostic);
+        app.report_diagnostic(&diagnostic);
     }
     if let Some(fallback) = app.runtime.model_fallback() {
-        app.tell(NoticeLevel::Warning, fallback);
+        app.notify(NoticeLevel::Warning, fallback);
     }
     if app.session.model().is_none() {
-        app.tell(NoticeLevel::Warning, NO_MODEL);
+        app.notify(NoticeLevel::Warning, NO_MODEL);
     }
     app.warn_about_extra_usage();
-    app.tell_theme_problem();
-    app.tell_key_problems();
+    app.report_theme_problem();
+    app.report_key_problems();
 }
 
 fn sections(
@@ -90,7 +89,7 @@ fn sections(
     .collect()
 }
 
-/// Makes a section of names and their long forms.
+/// Builds a section from names and their long forms.
 fn section(title: &str, entries: impl Iterator<Item = (String, String)>) -> HeaderSection {
     let (names, details) = entries.unzip();
     HeaderSection {
@@ -101,16 +100,16 @@ fn section(title: &str, entries: impl Iterator<Item = (String, String)>) -> Head
     }
 }
 
-/// Lists what is wrong with skills, prompts, themes and the rest, whatever else the header shows: what cannot
-/// be used would be missed without a word.
+/// Lists problems with skills, prompts, themes and other resources. Shown regardless of the other sections,
+/// so that a resource that cannot be used is not silently missing.
 fn problems(resources: &Resources) -> Option<HeaderSection> {
-    let mut told = resources
+    let mut messages = resources
         .diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.level > DiagnosticLevel::Info)
         .map(ConfigDiagnostic::spelled);
-    let mut details: Vec<String> = told.by_ref().take(MOST_PROBLEMS).collect();
-    let more = told.count();
+    let mut details: Vec<String> = messages.by_ref().take(MAX_PROBLEMS).collect();
+    let more = messages.count();
     if more > 0 {
         details.push(format!("and {more} more"));
     }
@@ -122,30 +121,30 @@ fn problems(resources: &Resources) -> Option<HeaderSection> {
     })
 }
 
-/// Returns what an extension is called: its file, or the folder whose entry point it is.
+/// Returns the display name of an extension: its file name, or the directory for an `index` entry point.
 fn extension_name(path: &Path) -> String {
     let is_entry_point = path.file_stem().is_some_and(|stem| stem == "index");
-    let folder = path.parent().and_then(Path::file_name);
-    let name = folder
+    let directory = path.parent().and_then(Path::file_name);
+    let name = directory
         .filter(|_| is_entry_point)
         .or_else(|| path.file_name());
     name.map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-/// Does what can wait until something is on the screen.
+/// Runs work deferred until after the first frame.
 pub(crate) fn after_first_frame(app: &mut App) {
     app.probe_terminal();
     app.watch_theme_files();
-    app.mention_crash();
-    app.look_at_project();
+    app.report_last_crash();
+    app.report_project_changes();
     if app.options.refresh_catalogs {
         app.runtime.refresh_catalogs();
     }
-    if let Some(news) = app.options.news.take() {
-        app.spawn(news.0, |app, lines| {
+    if let Some(notices) = app.options.startup_notices.take() {
+        app.spawn(notices.0, |app, lines| {
             for line in lines {
-                app.tell(NoticeLevel::Info, line);
+                app.notify(NoticeLevel::Info, line);
             }
         });
     }
@@ -156,45 +155,43 @@ pub(crate) fn after_first_frame(app: &mut App) {
     }
     let prompts: Vec<Prompt> = std::mem::take(&mut app.options.prompts);
     let runtime = app.runtime.clone();
-    // Whoever hears of it may ask the user first.
+    // Hooks may prompt the user first.
     app.spawn(
         async move { runtime.tell_session_start().await },
-        |app, ()| app.say_in_turn(prompts),
+        |app, ()| app.send_prompts(prompts),
     );
 }
 
 impl App {
-    /// Remembers that there was a first start.
+    /// Records that the first start is complete.
     pub(crate) fn finish_first_start(&mut self) {
         let version = self.options.version.clone();
         self.save_setting(|settings| settings.last_changelog_version = Some(version));
     }
 
-    /// Says what is wrong with the user's keys.
-    fn tell_key_problems(&mut self) {
+    fn report_key_problems(&mut self) {
         for problem in self.take_key_problems() {
-            self.tell_diagnostic(&problem);
+            self.report_diagnostic(&problem);
         }
     }
 
-    /// Says what a pull changed of a project that was trusted before.
-    pub(crate) fn look_at_project(&mut self) {
-        let looking = self.runtime.project_changes();
-        self.spawn(looking, |app, found| {
+    /// Reports changes to a trusted project since it was last trusted.
+    pub(crate) fn report_project_changes(&mut self) {
+        let checking = self.runtime.project_changes();
+        self.spawn(checking, |app, found| {
             if let Some(changes) = found {
-                app.tell_diagnostic(&changes);
+                app.report_diagnostic(&changes);
             }
         });
     }
 
-    /// Says what is wrong with a file of the user.
-    pub(crate) fn tell_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
+    pub(crate) fn report_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
         let level = match diagnostic.level {
             DiagnosticLevel::Info => NoticeLevel::Info,
             DiagnosticLevel::Warning => NoticeLevel::Warning,
             DiagnosticLevel::Error => NoticeLevel::Error,
         };
-        self.tell(level, diagnostic.spelled());
+        self.notify(level, diagnostic.spelled());
     }
 }
 
@@ -205,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_resources_is_told() {
+    fn resource_problems_are_listed() {
         let mut resources = Resources::default();
         assert_eq!(problems(&resources), None);
         let skill = Path::new("skills/a/SKILL.md");
@@ -217,13 +214,16 @@ mod tests {
                 path: None,
             },
         ]);
-        let told = problems(&resources).unwrap();
-        assert!(told.is_problem);
-        assert_eq!(told.details, ["skills/a/SKILL.md: it has no description"]);
-        let many = vec![ConfigDiagnostic::warning("the same", skill); MOST_PROBLEMS];
+        let section = problems(&resources).unwrap();
+        assert!(section.is_problem);
+        assert_eq!(
+            section.details,
+            ["skills/a/SKILL.md: it has no description"]
+        );
+        let many = vec![ConfigDiagnostic::warning("the same", skill); MAX_PROBLEMS];
         resources.diagnostics.extend(many);
-        let told = problems(&resources).unwrap();
-        assert_eq!(told.details.len(), MOST_PROBLEMS + 1);
-        assert_eq!(told.details.last().unwrap(), "and 1 more");
+        let section = problems(&resources).unwrap();
+        assert_eq!(section.details.len(), MAX_PROBLEMS + 1);
+        assert_eq!(section.details.last().unwrap(), "and 1 more");
     }
 }

@@ -1,4 +1,4 @@
-//! The terminal before the first frame: what it can show, which keys it has, what the screen is like.
+//! Terminal setup before the first frame: capabilities, keys, screen options.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use pi_tui::{
     TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
 
+use crate::image_converter::ImageConverter;
 use crate::keys::{self, APP_ACTIONS};
-use crate::look::Appearance;
-use crate::picture_desk::PictureDesk;
+use crate::ui_theme::RenderContext;
 
-/// Says that the user wants no colors.
+/// Disables colors if set.
 const NO_COLOR: &str = "NO_COLOR";
 
-/// Lines a turn of the wheel scrolls where nobody says otherwise.
+/// Default number of lines scrolled per wheel step.
 const WHEEL_LINES: u16 = 3;
 
-/// Reads the user's keys, and what is wrong with them.
+/// Reads the user's keybindings and the problems with them.
 pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<ConfigDiagnostic>) {
     let file = agent_dir.keybindings_file();
     let known: Vec<&str> = pi_tui::TUI_ACTIONS
@@ -41,7 +41,7 @@ pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<Co
     problems.extend(user.invalid().iter().map(|invalid| ConfigDiagnostic {
         level: DiagnosticLevel::Warning,
         message: format!(
-            "keybindings file {}: {} has no key \"{}\": {}",
+            "keybindings file {}: {}: invalid key \"{}\": {}",
             file.display(),
             invalid.action,
             invalid.key,
@@ -53,7 +53,7 @@ pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<Co
     (keys::keybindings(platform, &user), problems)
 }
 
-/// Returns what the terminal can show; links inside tmux are found out later.
+/// Detects the terminal's capabilities; hyperlinks inside tmux are probed later.
 pub(crate) fn capabilities(settings: &Settings, env: &Env) -> TerminalCapabilities {
     let lookup = |name: &str| env.var(name);
     TerminalCapabilities::resolve(
@@ -63,7 +63,7 @@ pub(crate) fn capabilities(settings: &Settings, env: &Env) -> TerminalCapabiliti
     )
 }
 
-/// Returns what the settings say about the terminal.
+/// Returns the capability overrides of the settings.
 pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
     CapabilityOverrides {
         images: settings.image_protocol().and_then(image_protocol),
@@ -74,7 +74,7 @@ pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
 
 #[expect(
     clippy::option_option,
-    reason = "nothing said, said to show none, said how to show them"
+    reason = "unset, disabled, or a specific protocol"
 )]
 fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProtocol>> {
     use pi_config::ImageProtocolName;
@@ -90,11 +90,11 @@ fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProto
     }
 }
 
-/// Returns how many colors themes are resolved for.
+/// Returns the color depth for themes.
 pub(crate) fn color_mode(capabilities: TerminalCapabilities, env: &Env) -> ColorMode {
-    // https://no-color.org: any value but an empty one.
-    let unwanted = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());
-    if unwanted || env.var("TERM").as_deref() == Some("dumb") {
+    // https://no-color.org: any non-empty value.
+    let is_disabled = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());
+    if is_disabled || env.var("TERM").as_deref() == Some("dumb") {
         ColorMode::Plain
     } else if capabilities.true_color {
         ColorMode::TrueColor
@@ -103,20 +103,18 @@ pub(crate) fn color_mode(capabilities: TerminalCapabilities, env: &Env) -> Color
     }
 }
 
-/// Guesses the terminal's background until it says what it is.
+/// Guesses the terminal background until the terminal reports it.
 pub(crate) fn color_scheme(env: &Env) -> ColorScheme {
     env.var("COLORFGBG")
         .and_then(|value| ColorScheme::from_colorfgbg(&value))
         .unwrap_or(ColorScheme::Dark)
 }
 
-/// Returns how many rows the terminal has.
 pub(crate) fn rows(env: &Env) -> usize {
     let lookup = |name: &str| env.var(name);
     TerminalEnvironment::new(&lookup).size().rows
 }
 
-/// Returns where the settings want the UI drawn.
 pub(crate) fn screen_mode(settings: &Settings) -> ScreenMode {
     match settings.tui_mode() {
         TuiMode::Regular => ScreenMode::Main,
@@ -124,7 +122,6 @@ pub(crate) fn screen_mode(settings: &Settings) -> ScreenMode {
     }
 }
 
-/// Returns what the UI starts with.
 pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindings) -> TuiOptions {
     let lookup = |name: &str| env.var(name);
     let mut render = RenderOptions {
@@ -144,7 +141,7 @@ pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindin
     }
 }
 
-/// Takes what the settings say about the screen as a whole.
+/// Applies the screen settings.
 pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut RenderOptions) {
     options.shrink = if settings.clear_on_shrink(env) {
         ShrinkPolicy::PullBack
@@ -159,16 +156,16 @@ pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut Rend
     };
 }
 
-/// Returns the first appearance.
-pub(crate) fn appearance(
+/// Returns the initial render context.
+pub(crate) fn render_context(
     settings: &Settings,
     theme: Theme,
     keys: Keybindings,
     capabilities: TerminalCapabilities,
     cwd: PathBuf,
     home: Option<PathBuf>,
-) -> Appearance {
-    let mut appearance = Appearance {
+) -> RenderContext {
+    let mut ctx = RenderContext {
         theme: Arc::new(theme),
         keys: Arc::new(keys),
         capabilities,
@@ -181,16 +178,16 @@ pub(crate) fn appearance(
         show_cost_notices: false,
         show_images: true,
         image_width: 60,
-        pictures: PictureDesk::default(),
+        image_converter: ImageConverter::default(),
         cwd,
         home,
     };
-    appearance.apply(settings);
-    appearance
+    ctx.apply(settings);
+    ctx
 }
 
-impl Appearance {
-    /// Takes what the settings say about showing things.
+impl RenderContext {
+    /// Applies the display settings.
     pub(crate) fn apply(&mut self, settings: &Settings) {
         self.hide_thinking = settings.hide_thinking_block();
         self.output_padding = usize::from(settings.output_pad());

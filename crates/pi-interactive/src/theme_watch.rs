@@ -1,4 +1,4 @@
-//! Watches the files of themes, so that a theme can be written with its effect in view.
+//! Watches theme files, so that edits show at once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,46 +7,45 @@ use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 
-/// Editors write in several steps; what follows within this time is the same change.
+/// Editors write in several steps; events within this time count as one change.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A watch on folders of themes.
 #[derive(Debug)]
 pub(crate) struct ThemeWatch {
     changes: mpsc::Receiver<()>,
-    /// Something changed; until then more may follow.
+    /// Set when something changed; more events may follow until then.
     quiet_at: Option<Instant>,
     _watcher: notify::RecommendedWatcher,
 }
 
 impl ThemeWatch {
-    /// Watches the folders of these files; none if that cannot be done.
+    /// Watches the directories of these files; `None` if watching fails.
     ///
-    /// Folders, because editors put a new file in the place of the old one.
+    /// Directories, because editors replace files on save.
     pub(crate) fn on<'a>(files: impl Iterator<Item = &'a Path>) -> Option<Self> {
-        let mut folders: Vec<&Path> = files.filter_map(Path::parent).collect();
-        folders.sort_unstable();
-        folders.dedup();
-        if folders.is_empty() {
+        let mut directories: Vec<&Path> = files.filter_map(Path::parent).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        if directories.is_empty() {
             return None;
         }
-        // One is enough: what counts is that something changed.
+        // A capacity of one is enough: only the fact of a change matters.
         let (sender, changes) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| !event.kind.is_access()) {
                 match sender.try_send(()) {
-                    // A full channel says the same.
+                    // A full channel already signals a change.
                     Ok(()) | Err(TrySendError::Full(())) => {}
-                    Err(TrySendError::Closed(())) => tracing::debug!("nobody watches themes"),
+                    Err(TrySendError::Closed(())) => tracing::debug!("theme watcher is closed"),
                 }
             }
         });
         let mut watcher = watcher
-            .inspect_err(|error| tracing::debug!(%error, "themes are not watched"))
+            .inspect_err(|error| tracing::debug!(%error, "cannot watch themes"))
             .ok()?;
-        for folder in folders {
-            if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
-                tracing::debug!(%error, "a folder of themes is not watched");
+        for directory in directories {
+            if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
+                tracing::debug!(%error, "cannot watch theme directory");
             }
         }
         Some(Self {
@@ -56,7 +55,7 @@ impl ThemeWatch {
         })
     }
 
-    /// Waits until something changed and is quiet again. May be dropped and called again.
+    /// Waits until a change has settled. Cancel safe.
     pub(crate) async fn changed(&mut self) {
         if self.quiet_at.is_none() {
             if self.changes.recv().await.is_none() {

@@ -1,15 +1,15 @@
-//! The title of the terminal's window.
+//! The terminal window title.
 
 use std::path::Path;
 
-/// Returns the title of a session: its name, if it has one, and its directory.
+/// Returns the title for a session: its name, if any, and its directory.
 pub(crate) fn of(name: Option<&str>, cwd: &Path) -> String {
-    let folder = cwd.file_name().map_or_else(
+    let directory = cwd.file_name().map_or_else(
         || cwd.display().to_string(),
         |name| name.to_string_lossy().into_owned(),
     );
     match name {
-        Some(name) => format!("π - {name} - {folder}"),
-        None => format!("π - {folder}"),
+        Some(name) => format!("π - {name} - {directory}"),
+        None => format!("π - {directory}"),
     }
 }

@@ -1,11 +1,11 @@
-//! The conversation on the screen: which block shows what, and how events change them.
+//! The conversation on screen: maps messages and tool calls to blocks and updates them.
 //!
-//! Blocks live in the screen's document; this remembers which one belongs to which message and tool
-//! call. How a block looks is its own business.
+//! The blocks live in the screen's document; this type tracks which one belongs to which message and tool
+//! call. Rendering is up to the blocks.
 
-mod answers;
+mod assistant;
 mod costs;
-mod drawing;
+mod extension_rendering;
 mod history;
 #[cfg(test)]
 mod tests;
@@ -20,49 +20,46 @@ use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, 
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
-use crate::block::{Block, BlockView};
+use crate::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
-use crate::extension_desk::ExtensionDesk;
-use crate::look::Look;
-use costs::Costs;
-use history::{Finished, History};
+use crate::extension_ui::ExtensionUiBridge;
+use crate::ui_theme::UiTheme;
+use costs::CostTracker;
+use history::{HistoryBlocks, HistoryBuilder};
 
-/// Entries that are shown at once; more are loaded when somebody looks for them.
+/// Number of entries shown at first; older ones are loaded on demand.
 const RECENT_ENTRIES: usize = 1_000;
 
-/// How loud a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeLevel {
-    /// Something was done; the next such line takes its place.
+    /// Something was done; the next status replaces it.
     Status,
     Info,
-    /// Something to look at.
     Warning,
     Error,
 }
 
-/// A remark of the program in the transcript.
+/// A notice in the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// How loud it is.
     pub(crate) level: NoticeLevel,
-    /// What it says; foreign text in it is shown as text.
+    /// May contain untrusted text, which is sanitized.
     pub(crate) text: String,
 }
 
-/// How a command of the user ended.
+/// Outcome of a user's shell command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BashEnd {
-    /// The exit code; none if it was killed or never ran.
+pub(crate) struct BashOutcome {
+    /// `None` if it was killed or never ran.
     pub(crate) exit_code: Option<i64>,
     /// Whether the user stopped it.
     pub(crate) cancelled: bool,
-    /// Whether only the end of the output is kept.
+    /// Whether only the end of the output was kept.
     pub(crate) truncated: bool,
-    /// Where all of the output is.
+    /// File with the full output.
     pub(crate) full_output_path: Option<String>,
     /// Why it could not run.
     pub(crate) error: Option<String>,
@@ -71,74 +68,73 @@ pub(crate) struct BashEnd {
 /// The blocks of a session.
 #[derive(Debug)]
 pub(crate) struct Transcript {
-    look: Look,
-    desk: ExtensionDesk,
-    /// Blocks that extensions draw, by their number.
+    ui: UiTheme,
+    bridge: ExtensionUiBridge,
+    /// Blocks drawn by extensions, by component ID.
     rows: HashMap<ComponentId, BlockId>,
-    /// Calls whose result is awaited.
+    /// Tool calls without a result yet.
     calls: HashMap<String, BlockId>,
-    /// Calls of the answer that arrives, by their place in it.
+    /// Tool calls of the streaming message, by content index.
     arriving: HashMap<usize, BlockId>,
-    /// The text of the answer that arrives.
-    answer: Option<BlockId>,
+    /// The text of the streaming message.
+    assistant: Option<BlockId>,
     bash: Option<BlockId>,
     status: Option<BlockId>,
-    /// Blocks that change by themselves, and when.
+    /// Blocks that change over time, and when.
     ticking: HashMap<BlockId, Instant>,
-    /// Entries that are not shown yet, the oldest first.
+    /// Entries that are not loaded yet, oldest first.
     older: Vec<EntryId>,
-    /// The line that says so.
+    /// The line that shows their number.
     earlier: Option<BlockId>,
-    /// The first block of those that are shown.
+    /// The first loaded block.
     first: Option<BlockId>,
-    costs: Costs,
+    costs: CostTracker,
 }
 
 impl Transcript {
-    /// Starts without blocks.
-    pub(crate) fn new(look: Look, desk: ExtensionDesk) -> Self {
+    pub(crate) fn new(ui: UiTheme, bridge: ExtensionUiBridge) -> Self {
         Self {
-            look,
-            desk,
+            ui,
+            bridge,
             rows: HashMap::new(),
             calls: HashMap::new(),
             arriving: HashMap::new(),
-            answer: None,
+            assistant: None,
             bash: None,
             status: None,
             ticking: HashMap::new(),
             older: Vec::new(),
             earlier: None,
             first: None,
-            costs: Costs::default(),
+            costs: CostTracker::default(),
         }
     }
 
-    /// Forgets every block, for another session; the document is cleared too.
+    /// Removes all blocks, for another session; clears the document, too.
     pub(crate) fn clear(&mut self, document: &mut Document) {
-        self.desk.forget_rows(self.rows.keys().copied().collect());
-        *self = Self::new(self.look.clone(), self.desk.clone());
+        self.bridge.forget_rows(self.rows.keys().copied().collect());
+        *self = Self::new(self.ui.clone(), self.bridge.clone());
         document.clear();
     }
 
-    /// Shows what a session holds: the recent part, and a line above it if there is more.
+    /// Shows a session: the recent part, preceded by a line with the number of older entries.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
         let idle = session.is_idle();
-        self.costs = Costs::priced_by(session.models());
+        self.costs = CostTracker::with_prices(session.models());
         session.with_session(|session| self.show_recent(document, session, idle));
         if let Some(message) = session.streaming_message() {
             self.catch_up(document, &message);
         }
     }
 
-    /// Shows the recent part; `idle` tells that nobody works on calls without a result.
+    /// Shows the recent part. If `idle`, calls without a result have been abandoned.
     fn show_recent(&mut self, document: &mut Document, session: &Session, idle: bool) {
         self.older = session.branch_ids();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&recent, session);
-        let mut history = History::of(&entries, &self.look, &self.desk, &mut self.costs);
+        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, &mut self.costs);
         if idle {
-            history.close_calls();
+            history.fail_open_calls();
         }
         if !self.older.is_empty() {
             let earlier = EarlierBlock::new(self.older.len());
@@ -148,12 +144,12 @@ impl Transcript {
         self.first = ids.first().copied();
     }
 
-    /// Returns whether entries before the first one shown can be loaded.
+    /// Whether older entries can be loaded.
     pub(crate) fn has_older(&self) -> bool {
         !self.older.is_empty()
     }
 
-    /// Loads entries before the first one shown; tells whether there were any.
+    /// Loads older entries; returns whether there were any.
     pub(crate) fn show_older(&mut self, document: &mut Document, session: &AgentSession) -> bool {
         session.with_session(|session| self.show_earlier(document, session))
     }
@@ -164,10 +160,10 @@ impl Transcript {
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&ids, session);
-        let costs = &mut self.costs.anew();
-        let mut history = History::of(&entries, &self.look, &self.desk, costs);
-        history.close_calls();
-        let Finished {
+        let costs = &mut self.costs.with_same_prices();
+        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
+        history.fail_open_calls();
+        let HistoryBlocks {
             components, rows, ..
         } = history.finish();
         let ids = match self.first {
@@ -177,7 +173,7 @@ impl Transcript {
                 .map(|component| document.push_boxed(component, Liveness::Settled))
                 .collect(),
         };
-        self.note_rows(rows, &ids);
+        self.register_rows(rows, &ids);
         self.first = ids.first().copied().or(self.first);
         let left = self.older.len();
         if left > 0 {
@@ -188,34 +184,37 @@ impl Transcript {
         true
     }
 
-    /// Follows what happens in the session.
-    pub(crate) fn follow(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
+    /// Updates the blocks for a session event.
+    pub(crate) fn on_event(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
         match event {
-            SessionEvent::Agent(step) => self.follow_step(document, step, now),
+            SessionEvent::Agent(event) => self.on_agent_event(document, event, now),
             SessionEvent::AgentEnd { .. } => {
-                self.answer = None;
+                self.assistant = None;
                 self.arriving.clear();
             }
             SessionEvent::EntryAppended { entry } => match &entry.body {
                 EntryBody::CustomMessage(custom) if custom.display => {
-                    let drawer = drawing::of_message_entry(&self.desk, entry, custom);
+                    let renderer =
+                        extension_rendering::for_message_entry(&self.bridge, entry, custom);
                     let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                    self.push(document, block.drawn_by(drawer));
+                    self.push(document, block.rendered_by(renderer));
                 }
                 EntryBody::Custom(custom) => {
-                    if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
-                        self.push(document, CustomBlock::drawn(drawer));
+                    if let Some(renderer) =
+                        extension_rendering::for_entry(&self.bridge, entry, custom)
+                    {
+                        self.push(document, CustomBlock::drawn(renderer));
                     }
                 }
                 EntryBody::Compaction(compaction) => {
                     let (summary, usage) = (&compaction.summary, compaction.usage.as_ref());
-                    self.compacted(document, summary, compaction.tokens_before, usage);
+                    self.add_compaction(document, summary, compaction.tokens_before, usage);
                 }
                 EntryBody::BranchSummary(branch) => {
                     let notice = self
                         .costs
-                        .summarized(Summarized::Branch, branch.usage.as_ref());
-                    self.tell_costs(document, notice);
+                        .on_summary(Summarized::Branch, branch.usage.as_ref());
+                    self.add_cost_notices(document, notice);
                 }
                 _ => {}
             },
@@ -226,9 +225,9 @@ impl Transcript {
                 error_message,
                 ..
             } => {
-                let asked_for = *reason == CompactionReason::Manual;
+                let is_manual = *reason == CompactionReason::Manual;
                 let outcome = (result.as_ref(), *aborted, error_message.as_deref());
-                self.compaction_ended(document, asked_for, outcome);
+                self.finish_compaction(document, is_manual, outcome);
             }
             SessionEvent::AutoRetryEnd {
                 success: false,
@@ -236,24 +235,24 @@ impl Transcript {
                 final_error,
             } => {
                 if final_error.as_deref() == Some(RETRY_CANCELLED) {
-                    let text = "The request is not tried again.".to_owned();
-                    self.say(document, NoticeLevel::Status, text);
+                    let text = "Retry canceled.".to_owned();
+                    self.push_notice(document, NoticeLevel::Status, text);
                     return;
                 }
                 let error = final_error.as_deref().unwrap_or("unknown");
                 let times = if *attempt == 1 { "retry" } else { "retries" };
-                let text = format!("Gave up after {attempt} {times}: {error}");
-                self.say(document, NoticeLevel::Error, text);
+                let text = format!("Failed after {attempt} {times}: {error}");
+                self.push_notice(document, NoticeLevel::Error, text);
             }
             SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
-                self.say(document, NoticeLevel::Error, error_message.clone());
+                self.push_notice(document, NoticeLevel::Error, error_message.clone());
             }
             _ => {}
         }
     }
 
-    /// Adds a remark. A status replaces a status that is still the last line.
-    pub(crate) fn tell(&mut self, document: &mut Document, notice: &Notice) {
+    /// Adds a notice. A status replaces the previous status if that is still the last line.
+    pub(crate) fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
         let is_status = notice.level == NoticeLevel::Status;
         let replaced = self.status.filter(|_| is_status);
         if replaced.is_some() && document.last() == replaced {
@@ -264,46 +263,41 @@ impl Transcript {
         self.status = is_status.then_some(id);
     }
 
-    /// Adds a block of the application's own.
     #[expect(clippy::unused_self, reason = "the transcript decides where blocks go")]
     pub(crate) fn append(&mut self, document: &mut Document, component: impl Component) -> BlockId {
         document.push(component)
     }
 
-    /// A command of the user begins.
-    pub(crate) fn bash_begins(&mut self, document: &mut Document, command: &str, excluded: bool) {
+    pub(crate) fn begin_bash(&mut self, document: &mut Document, command: &str, excluded: bool) {
         let block = BashExecutionBlock::running(command, excluded, Instant::now());
         self.bash = Some(self.push(document, block));
     }
 
-    /// A command of the user printed something.
-    pub(crate) fn bash_printed(&mut self, document: &mut Document, delta: &str) {
+    pub(crate) fn append_bash_output(&mut self, document: &mut Document, delta: &str) {
         self.update::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
     }
 
-    /// A command of the user is over.
-    pub(crate) fn bash_ended(&mut self, document: &mut Document, end: &BashEnd) {
+    pub(crate) fn finish_bash(&mut self, document: &mut Document, end: &BashOutcome) {
         let bash = self.bash.take();
         self.update::<BashExecutionBlock>(document, bash, |block| block.finish(end));
     }
 
-    /// Shows details of every block, or the short forms; those out of sight follow when they are seen.
+    /// Expands or collapses all blocks; blocks outside the view follow when they are shown.
     pub(crate) fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
-        self.look.set_expanded(expanded);
+        self.ui.set_expanded(expanded);
         document.invalidate();
     }
 
-    /// Returns whether details are shown.
     pub(crate) fn is_expanded(&self) -> bool {
-        self.look.is_expanded()
+        self.ui.is_expanded()
     }
 
-    /// Returns when a block changes by itself next.
+    /// Returns when the next block changes over time.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         self.ticking.values().min().copied()
     }
 
-    /// Tells the blocks what time it is.
+    /// Updates the blocks whose time has come.
     pub(crate) fn tick(&mut self, document: &mut Document, now: Instant) {
         let due = self.ticking.iter().filter(|(_, tick)| **tick <= now);
         let due: Vec<BlockId> = due.map(|(id, _)| *id).collect();
@@ -314,16 +308,16 @@ impl Transcript {
         }
     }
 
-    fn follow_step(&mut self, document: &mut Document, step: &AgentEvent, now: Instant) {
-        match step {
+    fn on_agent_event(&mut self, document: &mut Document, event: &AgentEvent, now: Instant) {
+        match event {
             AgentEvent::MessageStart { message } => match &**message {
                 AgentMessage::Assistant(_) => {
-                    self.answer = None;
+                    self.assistant = None;
                     self.arriving.clear();
                 }
                 AgentMessage::ToolResult(_) => {}
                 other => {
-                    let mut history = History::new(&self.look, &self.desk);
+                    let mut history = HistoryBuilder::new(&self.ui, &self.bridge);
                     history.add_message(other);
                     self.push_history(document, history);
                 }
@@ -331,12 +325,12 @@ impl Transcript {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
-            } => self.answer_grew(document, message, assistant_message_event),
+            } => self.assistant_updated(document, message, assistant_message_event),
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {
-                    self.answer_ended(document, answer);
-                    let notices = self.costs.answered(answer);
-                    self.tell_costs(document, notices);
+                    self.assistant_finished(document, answer);
+                    let notices = self.costs.on_answer(answer);
+                    self.add_cost_notices(document, notices);
                 }
             }
             AgentEvent::ToolExecutionStart {
@@ -373,31 +367,31 @@ impl Transcript {
         }
     }
 
-    fn compaction_ended(
+    fn finish_compaction(
         &mut self,
         document: &mut Document,
-        asked_for: bool,
+        is_manual: bool,
         outcome: (Option<&CompactionOutcome>, bool, Option<&str>),
     ) {
         match outcome {
             (Some(result), ..) => {
                 let usage = result.usage.as_ref();
-                self.compacted(document, &result.summary, result.tokens_before, usage);
+                self.add_compaction(document, &result.summary, result.tokens_before, usage);
             }
-            // Whoever asked for a compaction is told what came of it.
-            _ if asked_for => {}
+            // A manual compaction reports its outcome.
+            _ if is_manual => {}
             (None, true, _) => {
-                let text = "The session was not compacted".to_owned();
-                self.say(document, NoticeLevel::Status, text);
+                let text = "Compaction canceled".to_owned();
+                self.push_notice(document, NoticeLevel::Status, text);
             }
             (None, false, Some(error)) => {
-                self.say(document, NoticeLevel::Error, error.to_owned());
+                self.push_notice(document, NoticeLevel::Error, error.to_owned());
             }
             (None, false, None) => {}
         }
     }
 
-    fn compacted(
+    fn add_compaction(
         &mut self,
         document: &mut Document,
         summary: &str,
@@ -406,11 +400,11 @@ impl Transcript {
     ) {
         let summarized = Summarized::Compaction { tokens_before };
         self.push(document, SummaryBlock::new(summarized, summary));
-        let notice = self.costs.summarized(summarized, usage);
-        self.tell_costs(document, notice);
+        let notice = self.costs.on_summary(summarized, usage);
+        self.add_cost_notices(document, notice);
     }
 
-    fn tell_costs(
+    fn add_cost_notices(
         &mut self,
         document: &mut Document,
         notices: impl IntoIterator<Item = CostNotice>,
@@ -420,12 +414,12 @@ impl Transcript {
         }
     }
 
-    fn say(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
-        self.tell(document, &Notice { level, text });
+    fn push_notice(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
+        self.add_notice(document, &Notice { level, text });
     }
 
-    fn push_history(&mut self, document: &mut Document, history: History) -> Vec<BlockId> {
-        let Finished {
+    fn push_history(&mut self, document: &mut Document, history: HistoryBuilder) -> Vec<BlockId> {
+        let HistoryBlocks {
             components,
             open,
             rows,
@@ -434,24 +428,24 @@ impl Transcript {
             .into_iter()
             .map(|component| document.push_boxed(component, Liveness::Settled))
             .collect();
-        self.note_rows(rows, &ids);
+        self.register_rows(rows, &ids);
         let open = open.into_iter();
         self.calls
             .extend(open.filter_map(|(call, index)| Some((call, *ids.get(index)?))));
         ids
     }
 
-    fn push(&mut self, document: &mut Document, block: impl Block) -> BlockId {
+    fn push(&mut self, document: &mut Document, block: impl TranscriptBlock) -> BlockId {
         let tick = block.next_tick();
         let row = block.row();
-        let id = document.push(BlockView::new(block, self.look.clone()));
+        let id = document.push(BlockView::new(block, self.ui.clone()));
         self.rows.extend(row.map(|row| (row, id)));
         self.ticking.extend(tick.map(|tick| (id, tick)));
         id
     }
 
-    /// Changes a block, if it is there and of this kind.
-    fn update<B: Block>(
+    /// Updates a block, if it exists and has this type.
+    fn update<B: TranscriptBlock>(
         &mut self,
         document: &mut Document,
         id: Option<BlockId>,

@@ -1,6 +1,5 @@
-//! Which addresses are links: what the program draws as a link is what it opens.
+//! Decides which addresses are web links; the same check applies to drawing and opening them.
 
-/// Returns whether an address is one for a browser.
 pub(crate) fn is_web(address: &str) -> bool {
     ["https://", "http://"].iter().any(|scheme| {
         address
@@ -14,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_web_are() {
+    fn only_http_urls_are_web_addresses() {
         for (address, expected) in [
             ("https://example.com", true),
             ("HTTP://EXAMPLE.COM", true),

@@ -1,75 +1,69 @@
-//! What extensions show above or below the prompt.
+//! Extension widgets above and below the prompt.
 
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Component, Lines, wrap_text};
 
-use crate::foreign_text::styled_line;
-use crate::foreign_view::ForeignView;
-use crate::look::Look;
+use crate::extension_view::ExtensionView;
+use crate::ui_theme::UiTheme;
+use crate::untrusted_text::styled_line;
 
-/// Lines of one widget at most; an extension shall not push the prompt off the screen.
-const MOST_LINES: usize = 10;
+/// Maximum lines per widget, so that an extension cannot push the prompt off the screen.
+const MAX_LINES: usize = 10;
 
-/// What a widget shows.
 #[derive(Debug)]
-enum Content {
+enum WidgetContent {
     Lines(Vec<String>),
-    Component(ForeignView),
+    Component(ExtensionView),
 }
 
-/// The widgets of one side of the prompt, the newest last.
+/// The widgets on one side of the prompt, newest last.
 #[derive(Debug)]
 pub(crate) struct Widgets {
-    look: Look,
-    shown: Vec<(String, Content)>,
+    ui: UiTheme,
+    shown: Vec<(String, WidgetContent)>,
 }
 
 impl Widgets {
-    /// Starts without any.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(ui: UiTheme) -> Self {
         Self {
-            look,
+            ui,
             shown: Vec::new(),
         }
     }
 
-    /// Takes a widget away.
     pub(crate) fn remove(&mut self, key: &str) {
         self.shown.retain(|(known, _)| known != key);
     }
 
-    /// Takes every widget away.
     pub(crate) fn clear(&mut self) {
         self.shown.clear();
     }
 
-    /// Shows lines; a widget of the same key is gone.
+    /// Shows lines; replaces a widget with the same key.
     pub(crate) fn set_lines(&mut self, key: String, lines: Vec<String>) {
         self.remove(&key);
-        self.shown.push((key, Content::Lines(lines)));
+        self.shown.push((key, WidgetContent::Lines(lines)));
     }
 
-    /// Shows a component; a widget of the same key is gone.
-    pub(crate) fn set_component(&mut self, key: String, view: ForeignView) {
+    /// Shows a component; replaces a widget with the same key.
+    pub(crate) fn set_component(&mut self, key: String, view: ExtensionView) {
         self.remove(&key);
-        self.shown.push((key, Content::Component(view)));
+        self.shown.push((key, WidgetContent::Component(view)));
     }
 
-    /// Takes a component away.
     pub(crate) fn remove_component(&mut self, id: ComponentId) {
         self.shown.retain(|(_, content)| match content {
-            Content::Component(view) => view.id() != id,
-            Content::Lines(_) => true,
+            WidgetContent::Component(view) => view.id() != id,
+            WidgetContent::Lines(_) => true,
         });
     }
 
-    /// Returns a component.
-    pub(crate) fn component(&mut self, id: ComponentId) -> Option<&mut ForeignView> {
+    pub(crate) fn component(&mut self, id: ComponentId) -> Option<&mut ExtensionView> {
         self.shown
             .iter_mut()
             .find_map(|(_, content)| match content {
-                Content::Component(view) if view.id() == id => Some(view),
-                Content::Component(_) | Content::Lines(_) => None,
+                WidgetContent::Component(view) if view.id() == id => Some(view),
+                WidgetContent::Component(_) | WidgetContent::Lines(_) => None,
             })
     }
 
@@ -78,17 +72,14 @@ impl Widgets {
         let room = width.saturating_sub(2 * padding).max(1);
         let side = " ".repeat(padding);
         let mut rows = Vec::new();
-        for line in lines.iter().take(MOST_LINES) {
+        for line in lines.iter().take(MAX_LINES) {
             let wrapped = wrap_text(&styled_line(line), room);
             rows.extend(wrapped.into_iter().map(|row| format!("{side}{row}")));
         }
-        if lines.len() > MOST_LINES {
-            let appearance = self.look.appearance();
-            let more = format!("… {} more lines", lines.len() - MOST_LINES);
-            rows.push(format!(
-                "{side}{}",
-                appearance.paint(ColorToken::Muted, &more)
-            ));
+        if lines.len() > MAX_LINES {
+            let ctx = self.ui.context();
+            let more = format!("… {} more lines", lines.len() - MAX_LINES);
+            rows.push(format!("{side}{}", ctx.paint(ColorToken::Muted, &more)));
         }
         rows
     }
@@ -100,10 +91,10 @@ impl Component for Widgets {
         let mut shown = std::mem::take(&mut self.shown);
         for (_, content) in &mut shown {
             match content {
-                Content::Lines(lines) => {
+                WidgetContent::Lines(lines) => {
                     rows.extend(self.draw_lines(lines, width).into_iter().map(Into::into));
                 }
-                Content::Component(view) => rows.extend(view.render(width).iter().cloned()),
+                WidgetContent::Component(view) => rows.extend(view.render(width).iter().cloned()),
             }
         }
         self.shown = shown;
@@ -112,7 +103,7 @@ impl Component for Widgets {
 
     fn invalidate(&mut self) {
         for (_, content) in &mut self.shown {
-            if let Content::Component(view) = content {
+            if let WidgetContent::Component(view) = content {
                 view.invalidate();
             }
         }
@@ -134,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn widgets_stand_in_the_order_in_which_they_were_set() {
-        let mut widgets = Widgets::new(Look::for_tests());
+    fn widgets_are_shown_in_insertion_order() {
+        let mut widgets = Widgets::new(UiTheme::for_tests());
         let line = |text: &str| vec![text.to_owned()];
         widgets.set_lines("a".to_owned(), line("first"));
         widgets.set_lines("b".to_owned(), line("second"));
@@ -149,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_widget_is_cut() {
-        let mut widgets = Widgets::new(Look::for_tests());
+    fn a_long_widget_is_truncated() {
+        let mut widgets = Widgets::new(UiTheme::for_tests());
         let lines = (0..12).map(|number| number.to_string()).collect();
         widgets.set_lines("a".to_owned(), lines);
         let lines = shown(&mut widgets, 40);

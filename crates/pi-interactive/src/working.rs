@@ -1,5 +1,4 @@
-//! The line that says what is going on: asking, thinking, running tools, compacting, waiting to try
-//! again.
+//! The working indicator: waiting, thinking, running tools, compacting, retrying.
 
 use std::time::{Duration, Instant};
 
@@ -9,135 +8,128 @@ use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 
 use crate::blocks::clean_line;
-use crate::foreign_text::styled_line;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
+use crate::untrusted_text::styled_line;
 
-/// The pictures of the spinner.
+/// Spinner frames.
 pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each picture stays.
+/// Time per spinner frame.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
-/// After this time a wait is counted.
-const COUNTED_AFTER: Duration = Duration::from_secs(3);
-/// After this time without a word a stream is called stalled.
+/// Waits longer than this show the elapsed seconds.
+const SHOW_ELAPSED_AFTER: Duration = Duration::from_secs(3);
+/// A stream is reported as stalled after this long without an event.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 
-/// What is going on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Activity {
     #[default]
     Idle,
     Working,
     Compacting {
-        /// Whether pi began it by itself.
+        /// Whether it was started automatically.
         automatic: bool,
     },
-    /// A branch is being summarized.
     Summarizing,
-    /// A failed request is made again after a pause.
+    /// A failed request is retried after a delay.
     Retrying {
-        /// The attempt, the first being 1.
+        /// Starts at 1.
         attempt: u32,
-        /// How many there may be.
         max_attempts: u32,
         until: Instant,
     },
 }
 
-/// What a run is busy with.
+/// What a run is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum RunStep {
     #[default]
     Preparing,
-    /// The model was asked and has not answered.
-    Asked,
+    /// The request was sent; no response yet.
+    Waiting,
     Thinking,
-    Answering,
-    /// The model writes the arguments of a tool.
+    Responding,
+    /// The model is writing the arguments of this tool.
     Calling(String),
-    /// Tools run, by the ids of their calls.
+    /// Running tools: call ID and tool name.
     Running(Vec<(String, String)>),
 }
 
-/// The indicator.
 #[derive(Debug)]
-pub(crate) struct Working {
-    look: Look,
+pub(crate) struct WorkingIndicator {
+    ui: UiTheme,
     activity: Activity,
-    step: Step,
-    /// What the request under way is doing, and since when.
+    step: RunStep,
+    /// Phase of the current request, and since when.
     request: Option<(StreamPhase, Instant)>,
-    /// When the model last said something, or was asked.
-    heard: Instant,
+    /// Time of the last stream event, or of the request.
+    last_event: Instant,
     since: Instant,
     now: Instant,
-    wishes: Wishes,
+    overrides: WorkingOverrides,
 }
 
-/// What extensions want to be shown while the model works.
+/// Overrides by extensions while the model works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct WorkingOverrides {
     pub(crate) message: Option<String>,
     pub(crate) hidden: bool,
-    /// Pictures, and how long each stays; no pictures show none.
+    /// Spinner frames and the time per frame; an empty list shows none.
     pub(crate) indicator: Option<(Vec<String>, Duration)>,
 }
 
-impl Working {
-    /// Starts idle.
-    pub(crate) fn new(look: Look, now: Instant) -> Self {
+impl WorkingIndicator {
+    pub(crate) fn new(ui: UiTheme, now: Instant) -> Self {
         Self {
-            look,
+            ui,
             activity: Activity::Idle,
-            step: Step::default(),
+            step: RunStep::default(),
             request: None,
-            heard: now,
+            last_event: now,
             since: now,
             now,
-            wishes: Wishes::default(),
+            overrides: WorkingOverrides::default(),
         }
     }
 
-    /// Changes what extensions want.
-    pub(crate) fn with_wishes(&mut self, change: impl FnOnce(&mut Wishes)) {
-        change(&mut self.wishes);
+    pub(crate) fn update_overrides(&mut self, change: impl FnOnce(&mut WorkingOverrides)) {
+        change(&mut self.overrides);
     }
 
-    /// Shows something else.
     pub(crate) fn set(&mut self, activity: Activity, now: Instant) {
         if std::mem::discriminant(&self.activity) != std::mem::discriminant(&activity) {
             self.since = now;
-            self.heard = now;
+            self.last_event = now;
         }
         self.activity = activity;
         self.now = now;
     }
 
-    /// Says what the request under way is doing; none between requests.
+    /// Sets the phase of the current request; `None` between requests.
     pub(crate) fn set_phase(&mut self, phase: Option<StreamPhase>, now: Instant) {
         self.request = phase.map(|phase| (phase, now));
         self.now = now;
     }
 
-    /// Follows what a run is busy with. Which activity is shown stays as it is.
+    /// Tracks what a run is doing. Does not change the activity.
     pub(crate) fn follow(&mut self, event: &SessionEvent, now: Instant) {
         let SessionEvent::Agent(step) = event else {
             return;
         };
         self.now = now;
         match step {
-            AgentEvent::TurnStart => self.go(Step::Asked, now),
+            AgentEvent::TurnStart => self.set_step(RunStep::Waiting, now),
             AgentEvent::MessageUpdate {
                 assistant_message_event,
                 ..
             } => {
-                self.heard = now;
-                self.listen(assistant_message_event);
+                self.last_event = now;
+                self.on_stream_event(assistant_message_event);
             }
             AgentEvent::MessageEnd { message }
                 if matches!(**message, AgentMessage::Assistant(_)) =>
             {
-                self.go(Step::Preparing, now);
+                self.set_step(RunStep::Preparing, now);
             }
             AgentEvent::ToolExecutionStart {
                 tool_call_id,
@@ -146,15 +138,15 @@ impl Working {
             } => {
                 let call = (tool_call_id.clone(), tool_name.clone());
                 match &mut self.step {
-                    Step::Running(calls) => calls.push(call),
-                    _ => self.go(Step::Running(vec![call]), now),
+                    RunStep::Running(calls) => calls.push(call),
+                    _ => self.set_step(RunStep::Running(vec![call]), now),
                 }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
-                if let Step::Running(calls) = &mut self.step {
+                if let RunStep::Running(calls) = &mut self.step {
                     calls.retain(|(id, _)| id != tool_call_id);
                     if calls.is_empty() {
-                        self.go(Step::Preparing, now);
+                        self.set_step(RunStep::Preparing, now);
                     }
                 }
             }
@@ -162,36 +154,35 @@ impl Working {
         }
     }
 
-    fn listen(&mut self, event: &AssistantMessageEvent) {
+    fn on_stream_event(&mut self, event: &AssistantMessageEvent) {
         let step = match event {
             AssistantMessageEvent::ThinkingStart { .. }
-            | AssistantMessageEvent::ThinkingDelta { .. } => Step::Thinking,
+            | AssistantMessageEvent::ThinkingDelta { .. } => RunStep::Thinking,
             AssistantMessageEvent::TextStart { .. } | AssistantMessageEvent::TextDelta { .. } => {
-                Step::Answering
+                RunStep::Responding
             }
             AssistantMessageEvent::ToolCallStart { tool_name, .. } => {
-                Step::Calling(tool_name.clone())
+                RunStep::Calling(tool_name.clone())
             }
             _ => return,
         };
         self.step = step;
     }
 
-    fn go(&mut self, step: Step, now: Instant) {
+    fn set_step(&mut self, step: RunStep, now: Instant) {
         self.step = step;
-        self.heard = now;
+        self.last_event = now;
     }
 
-    /// Returns when the picture changes next; never while idle.
+    /// Returns when the spinner frame changes; `None` while idle.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        let interval = match &self.wishes.indicator {
+        let interval = match &self.overrides.indicator {
             Some((_, interval)) if self.is_working() => *interval,
             _ => INTERVAL,
         };
         (self.activity != Activity::Idle).then(|| self.now + interval)
     }
 
-    /// Moves on to `now`.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = now;
     }
@@ -200,14 +191,14 @@ impl Working {
         matches!(self.activity, Activity::Working)
     }
 
-    /// Returns the picture to show at the moment.
-    fn picture(&self) -> &str {
+    /// Returns the current spinner frame.
+    fn spinner_frame(&self) -> &str {
         let elapsed = self.now.saturating_duration_since(self.since);
         let at = |count: usize, interval: Duration| {
             let steps = elapsed.as_millis() / interval.as_millis().max(1);
             steps as usize % count.max(1)
         };
-        match &self.wishes.indicator {
+        match &self.overrides.indicator {
             Some((frames, interval)) if self.is_working() => {
                 let frame = frames.get(at(frames.len(), *interval));
                 frame.map_or("", String::as_str)
@@ -222,17 +213,15 @@ impl Working {
     fn text(&self) -> Option<String> {
         Some(match &self.activity {
             Activity::Idle => return None,
-            Activity::Working if self.wishes.hidden => return None,
-            Activity::Working if self.wishes.message.is_some() => {
-                let message = self.wishes.message.as_deref().unwrap_or_default();
+            Activity::Working if self.overrides.hidden => return None,
+            Activity::Working if self.overrides.message.is_some() => {
+                let message = self.overrides.message.as_deref().unwrap_or_default();
                 styled_line(message).into_owned()
             }
             Activity::Working => self.working_text(),
-            Activity::Compacting { automatic: true } => {
-                "The context is nearly full: compacting…".to_owned()
-            }
+            Activity::Compacting { automatic: true } => "Auto-compacting…".to_owned(),
             Activity::Compacting { automatic: false } => "Compacting…".to_owned(),
-            Activity::Summarizing => "Summarizing the branch…".to_owned(),
+            Activity::Summarizing => "Summarizing branch…".to_owned(),
             Activity::Retrying {
                 attempt,
                 max_attempts,
@@ -240,22 +229,22 @@ impl Working {
             } => {
                 let left = until.saturating_duration_since(self.now);
                 let left = left.as_secs_f64().ceil();
-                format!("Trying again in {left:.0}s, attempt {attempt} of {max_attempts}")
+                format!("Retrying in {left:.0}s (attempt {attempt} of {max_attempts})")
             }
         })
     }
 
-    /// Returns what is said of a request nobody has answered yet.
+    /// Returns the text for a request without a response yet.
     fn waiting_text(&self) -> Option<String> {
         let (phase, since) = self.request?;
         let waited = self.now.saturating_duration_since(since);
         Some(match phase {
-            StreamPhase::Preparing => counted("Preparing the request…", waited),
-            StreamPhase::Connecting => counted("Connecting…", waited),
-            StreamPhase::Waiting => counted("Waiting for the model…", waited),
+            StreamPhase::Preparing => with_elapsed("Preparing request…", waited),
+            StreamPhase::Connecting => with_elapsed("Connecting…", waited),
+            StreamPhase::Waiting => with_elapsed("Waiting for response…", waited),
             StreamPhase::Retrying { attempt, delay } => {
                 let left = delay.saturating_sub(waited).as_secs_f64().ceil();
-                format!("The service is busy: trying again in {left:.0}s, retry {attempt}")
+                format!("Provider busy: retrying in {left:.0}s (retry {attempt})")
             }
             _ => return None,
         })
@@ -265,21 +254,21 @@ impl Working {
         if let Some(text) = self.waiting_text() {
             return text;
         }
-        let silence = self.now.saturating_duration_since(self.heard);
-        let speaks = matches!(
+        let silence = self.now.saturating_duration_since(self.last_event);
+        let is_streaming = matches!(
             self.step,
-            Step::Thinking | Step::Answering | Step::Calling(_)
+            RunStep::Thinking | RunStep::Responding | RunStep::Calling(_)
         );
-        if speaks && silence >= STALLED_AFTER {
-            return format!("No word from the model for {}s", silence.as_secs());
+        if is_streaming && silence >= STALLED_AFTER {
+            return format!("No response for {}s", silence.as_secs());
         }
         match &self.step {
-            Step::Preparing => "Working…".to_owned(),
-            Step::Asked => counted("Waiting for the model…", silence),
-            Step::Thinking => "Thinking…".to_owned(),
-            Step::Answering => "Answering…".to_owned(),
-            Step::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
-            Step::Running(calls) => match calls.as_slice() {
+            RunStep::Preparing => "Working…".to_owned(),
+            RunStep::Waiting => with_elapsed("Waiting for response…", silence),
+            RunStep::Thinking => "Thinking…".to_owned(),
+            RunStep::Responding => "Answering…".to_owned(),
+            RunStep::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
+            RunStep::Running(calls) => match calls.as_slice() {
                 [(_, tool)] => format!("Running {}…", clean_line(tool)),
                 calls => format!("Running {} tools…", calls.len()),
             },
@@ -287,36 +276,36 @@ impl Working {
     }
 }
 
-/// Returns a text with how long it has been so, once that is worth saying.
-fn counted(text: &str, waited: Duration) -> String {
-    if waited < COUNTED_AFTER {
+/// Appends the elapsed seconds once they are worth showing.
+fn with_elapsed(text: &str, waited: Duration) -> String {
+    if waited < SHOW_ELAPSED_AFTER {
         return text.to_owned();
     }
     format!("{text} {}s", waited.as_secs())
 }
 
-impl Component for Working {
+impl Component for WorkingIndicator {
     fn render(&mut self, width: usize) -> Lines {
-        // An empty row stays between the conversation and the prompt.
+        // An empty row separates the conversation from the prompt.
         let Some(text) = self.text() else {
             return [""].into_iter().collect();
         };
-        let appearance = self.look.appearance();
-        let stop = appearance.key(keys::INTERRUPT);
-        let picture = self.picture();
-        let is_own = self.wishes.indicator.is_some() && self.is_working();
+        let ctx = self.ui.context();
+        let stop = ctx.key(keys::INTERRUPT);
+        let frame = self.spinner_frame();
+        let is_custom = self.overrides.indicator.is_some() && self.is_working();
         let token = match self.activity {
             Activity::Retrying { .. } => ColorToken::Warning,
             _ => ColorToken::Accent,
         };
-        let picture = match picture {
+        let frame = match frame {
             "" => String::new(),
-            // An extension colors its pictures itself.
-            picture if is_own => format!("{} ", styled_line(picture)),
-            picture => format!("{} ", appearance.paint(token, picture)),
+            // Extensions color their own frames.
+            frame if is_custom => format!("{} ", styled_line(frame)),
+            frame => format!("{} ", ctx.paint(token, frame)),
         };
-        let text = appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
-        let line = format!(" {picture}{text}");
+        let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
+        let line = format!(" {frame}{text}");
         let line = truncate_to_width(&line, width, TruncateOptions { ellipsis: "…" });
         [String::new(), line.into_owned()].into_iter().collect()
     }
@@ -328,17 +317,17 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    fn shown(working: &mut Working) -> String {
+    fn shown(working: &mut WorkingIndicator) -> String {
         let lines = working.render(80);
         let line = lines.last().map(ToString::to_string).unwrap_or_default();
         pi_tui::strip_ansi(&line).into_owned()
     }
 
     #[test]
-    fn a_run_says_what_it_is_busy_with_and_since_when_nothing_came() {
+    fn a_run_shows_its_step_and_how_long_nothing_arrived() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut working = Working::new(Look::for_tests(), start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
         assert_eq!(
             (shown(&mut working), working.next_tick()),
             (String::new(), None)
@@ -350,16 +339,16 @@ mod tests {
         working.tick(after(2));
         assert_eq!(
             shown(&mut working),
-            " ⠴ Waiting for the model… (escape to stop)"
+            " ⠴ Waiting for response… (escape to stop)"
         );
         working.tick(after(8));
         assert_eq!(
             shown(&mut working),
-            " ⠋ Waiting for the model… 7s (escape to stop)"
+            " ⠋ Waiting for response… 7s (escape to stop)"
         );
-        working.step = Step::Answering;
+        working.step = RunStep::Responding;
         working.tick(after(30));
-        assert!(shown(&mut working).contains("No word from the model for 29s"));
+        assert!(shown(&mut working).contains("No response for 29s"));
         for (id, tool) in [("1", "bash"), ("2", "read")] {
             let step = AgentEvent::ToolExecutionStart {
                 tool_call_id: id.to_owned(),
@@ -380,53 +369,49 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_it_waits_for_until_it_is_answered() {
+    fn a_request_shows_its_phase_until_the_response() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut working = Working::new(Look::for_tests(), start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
         working.set(Activity::Working, start);
         working.follow(&SessionEvent::Agent(AgentEvent::TurnStart), start);
         let retrying = StreamPhase::Retrying {
             attempt: 2,
             delay: Duration::from_secs(9),
         };
-        for (phase, waited, wanted) in [
-            (StreamPhase::Preparing, 0, "Preparing the request…"),
+        for (phase, waited, expected) in [
+            (StreamPhase::Preparing, 0, "Preparing request…"),
             (StreamPhase::Connecting, 0, "Connecting…"),
             (StreamPhase::Connecting, 4, "Connecting… 4s"),
-            (StreamPhase::Waiting, 2, "Waiting for the model…"),
-            (StreamPhase::Waiting, 61, "Waiting for the model… 61s"),
-            (
-                retrying,
-                3,
-                "The service is busy: trying again in 6s, retry 2",
-            ),
+            (StreamPhase::Waiting, 2, "Waiting for response…"),
+            (StreamPhase::Waiting, 61, "Waiting for response… 61s"),
+            (retrying, 3, "Provider busy: retrying in 6s (retry 2)"),
         ] {
             working.set_phase(Some(phase), start);
             working.tick(after(waited));
             let line = shown(&mut working);
-            assert!(line.contains(&format!(" {wanted} (escape")), "{line}");
+            assert!(line.contains(&format!(" {expected} (escape")), "{line}");
         }
         working.set_phase(Some(StreamPhase::Receiving), start);
-        working.step = Step::Thinking;
+        working.step = RunStep::Thinking;
         working.tick(after(1));
         assert!(shown(&mut working).contains("Thinking…"));
         working.set_phase(None, after(1));
-        working.step = Step::Preparing;
+        working.step = RunStep::Preparing;
         assert!(shown(&mut working).contains("Working…"));
     }
 
     #[test]
-    fn a_pause_counts_down_and_a_narrow_line_is_cut() {
+    fn a_retry_counts_down_and_narrow_lines_are_truncated() {
         let start = Instant::now();
-        let mut working = Working::new(Look::for_tests(), start);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
         let retrying = Activity::Retrying {
             attempt: 1,
             max_attempts: 3,
             until: start + Duration::from_millis(3_500),
         };
         working.set(retrying, start);
-        assert!(shown(&mut working).contains("Trying again in 4s, attempt 1 of 3 "));
+        assert!(shown(&mut working).contains("Retrying in 4s (attempt 1 of 3) "));
         working.tick(start + Duration::from_secs(3));
         assert!(shown(&mut working).contains("in 1s"));
         let lines = working.render(12);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_interactive::{ExitReason, ExtensionDesk, InteractiveOptions, StartupNews, TrustDesk};
+use pi_interactive::{ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter};
 use pi_runtime::{AgentSession, Prompt, Services};
 
 use crate::args::Args;
@@ -27,8 +27,8 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let agent_dir = AgentDir::from_env(&env);
     let first_start = !agent_dir.path().exists();
     let run_settings = args.run_settings();
-    let trust = TrustDesk::new(agent_dir.clone(), env.clone(), run_settings.clone());
-    let extensions = ExtensionDesk::new(agent_dir, env.clone(), run_settings);
+    let trust = TrustPrompter::new(agent_dir.clone(), env.clone(), run_settings.clone());
+    let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), run_settings);
     let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
     let prepared = match Box::pin(preparing).await {
         Ok(prepared) => prepared,
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         trust: Some(trust),
         extensions,
         first_start,
-        news: Some(StartupNews::new(startup_news(runtime.services()))),
+        startup_notices: Some(StartupNotices::new(startup_news(runtime.services()))),
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
         Ok(ExitReason::Quit) => {

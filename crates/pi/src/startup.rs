@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
-use pi_interactive::{ExtensionDesk, ExtensionKit, TrustDesk};
+use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_runtime::{
     ExtensionOptions, ExtensionUi, ForeignFlag, ModelFlags, RuntimeOptions, SessionChoice,
     SessionChoiceError, SessionRuntime, SessionStartTold, StartError, no_model_hints,
@@ -59,8 +59,8 @@ pub(crate) async fn prepare(
 pub(crate) async fn prepare_interactive(
     args: Args,
     env: Env,
-    trust: TrustDesk,
-    extensions: ExtensionDesk,
+    trust: TrustPrompter,
+    extensions: ExtensionUiBridge,
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let attached = read_attachments(&args.files, &cwd, &env).await?;
@@ -199,7 +199,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
             .hint("use --continue for the latest session, or --session ID")
     })?;
     let agent_dir = AgentDir::from_env(env);
-    let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
+    let kit = PiTuiToolkit::new(agent_dir.clone(), env.clone());
     let extensions = ExtensionOptions {
         tui_toolkit: Some(Arc::new(kit)),
         engine: args.extension_host,

@@ -1,4 +1,4 @@
-//! What the session tells: the transcript follows, the working line and the footer too.
+//! Session events: updates the transcript, the working indicator and the footer.
 
 use std::time::{Duration, Instant};
 
@@ -13,18 +13,18 @@ use crate::working::Activity;
 impl App {
     pub(super) fn on_session(&mut self, event: &SessionEvent) {
         let now = Instant::now();
-        self.with_transcript(|transcript, document| transcript.follow(document, event, now));
+        self.with_transcript(|transcript, document| transcript.on_event(document, event, now));
         self.screen
             .with_working(|working| working.follow(event, now));
         match event {
-            SessionEvent::Agent(step) => self.on_step(step, now),
+            SessionEvent::Agent(event) => self.on_agent_event(event, now),
             SessionEvent::AgentEnd { .. } => self.refresh_footer(),
             SessionEvent::AgentSettled => {
                 self.show_activity(Activity::Idle, now);
                 self.set_progress(false);
                 self.refresh_footer();
                 self.notify_done();
-                self.settle_leaving();
+                self.quit_if_requested();
             }
             SessionEvent::QueueUpdate { .. } => self.refresh_queue(),
             SessionEvent::SessionInfoChanged { .. } => {
@@ -41,10 +41,10 @@ impl App {
                 self.set_progress(true);
             }
             SessionEvent::CompactionEnd { will_retry, .. } => {
-                self.after_interlude(now);
+                self.resume_activity(now);
                 self.refresh_footer();
                 if !will_retry {
-                    self.release_held_back();
+                    self.send_queued_prompts();
                 }
             }
             SessionEvent::AutoRetryStart {
@@ -68,27 +68,27 @@ impl App {
             }
             SessionEvent::AutoRetryEnd { .. }
             | SessionEvent::SummarizationRetryAttemptStart { .. }
-            | SessionEvent::SummarizationRetryFinished => self.after_interlude(now),
+            | SessionEvent::SummarizationRetryFinished => self.resume_activity(now),
             SessionEvent::BashExecutionUpdate { delta, .. } => {
                 self.with_transcript(|transcript, document| {
-                    transcript.bash_printed(document, delta);
+                    transcript.append_bash_output(document, delta);
                 });
             }
             _ => {}
         }
     }
 
-    /// The request under way does something else.
+    /// Shows what the current request is doing.
     pub(super) fn on_request_phase(&mut self, phase: Option<StreamPhase>) {
         let now = Instant::now();
         self.screen
             .with_working(|working| working.set_phase(phase, now));
     }
 
-    fn on_step(&mut self, step: &AgentEvent, now: Instant) {
-        match step {
+    fn on_agent_event(&mut self, event: &AgentEvent, now: Instant) {
+        match event {
             AgentEvent::AgentStart => {
-                self.run_began.get_or_insert(now);
+                self.run_started.get_or_insert(now);
                 self.show_activity(Activity::Working, now);
                 self.set_progress(true);
             }
@@ -98,8 +98,8 @@ impl App {
         }
     }
 
-    /// Goes back to what was going on around a compaction or a pause.
-    fn after_interlude(&mut self, now: Instant) {
+    /// Restores the activity that a compaction or a retry pause interrupted.
+    fn resume_activity(&mut self, now: Instant) {
         let activity = if self.session.is_streaming() {
             Activity::Working
         } else {
@@ -109,16 +109,16 @@ impl App {
         self.show_activity(activity, now);
     }
 
-    /// Says what is going on.
+    /// Sets the activity of the working indicator.
     pub(super) fn show_activity(&mut self, activity: Activity, now: Instant) {
         self.screen
             .with_working(|working| working.set(activity, now));
     }
 
     fn set_progress(&mut self, active: bool) {
-        let wanted = self.session.settings().settings().show_terminal_progress();
-        if wanted || !active {
-            self.written(|app| app.screen.runner().set_progress(active));
+        let enabled = self.session.settings().settings().show_terminal_progress();
+        if enabled || !active {
+            self.write_terminal(|app| app.screen.runner().set_progress(active));
         }
     }
 }

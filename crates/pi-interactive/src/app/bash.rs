@@ -1,31 +1,31 @@
-//! Shell commands of the user: `!` and `!!`.
+//! Shell commands typed by the user: `!` and `!!`.
 
 use pi_runtime::BashRequest;
 
 use super::App;
-use crate::transcript::{BashEnd, NoticeLevel};
+use crate::transcript::{BashOutcome, NoticeLevel};
 
 impl App {
-    /// Runs a command; `typed` is what the user wrote.
+    /// Runs a shell command; `typed` is the prompt text it came from.
     pub(super) fn run_shell(&mut self, typed: &str, command: &str, excluded: bool) {
         if self.shell_running && !self.session.is_bash_running() {
-            // The one before has ended, and its block is about to hear of it.
+            // The previous command has ended, but its block has not been updated yet.
             self.next_shell = Some((typed.to_owned(), command.to_owned(), excluded));
             return;
         }
         if self.shell_running {
-            let stop = self.look.appearance().key(crate::keys::INTERRUPT);
-            self.tell(
+            let stop = self.ui.context().key(crate::keys::INTERRUPT);
+            self.notify(
                 NoticeLevel::Warning,
-                format!("A command is running already; {stop} stops it"),
+                format!("A command is already running. Press {stop} to stop it."),
             );
             self.set_prompt(typed);
             return;
         }
-        self.remember_prompt(typed);
+        self.add_to_history(typed);
         self.set_prompt("");
         self.with_transcript(|transcript, document| {
-            transcript.bash_begins(document, command, excluded);
+            transcript.begin_bash(document, command, excluded);
         });
         self.shell_running = true;
         let session = self.session.clone();
@@ -37,7 +37,7 @@ impl App {
         let running = async move { session.bash(request).await };
         self.spawn(running, |app, result| {
             let end = match result {
-                Ok(result) => BashEnd {
+                Ok(result) => BashOutcome {
                     exit_code: result.exit_code.map(i64::from),
                     cancelled: result.cancelled,
                     truncated: result.truncated,
@@ -46,7 +46,7 @@ impl App {
                         .map(|path| path.to_string_lossy().into_owned()),
                     error: None,
                 },
-                Err(error) => BashEnd {
+                Err(error) => BashOutcome {
                     exit_code: None,
                     cancelled: false,
                     truncated: false,
@@ -55,7 +55,7 @@ impl App {
                 },
             };
             app.shell_running = false;
-            app.with_transcript(|transcript, document| transcript.bash_ended(document, &end));
+            app.with_transcript(|transcript, document| transcript.finish_bash(document, &end));
             app.refresh_footer();
             if let Some((typed, command, excluded)) = app.next_shell.take() {
                 app.run_shell(&typed, &command, excluded);

@@ -1,66 +1,64 @@
-//! `/bug`: a report on the user's own disk. Nothing is sent.
+//! `/bug`: writes a bug report to disk. Nothing is uploaded.
 
 use pi_runtime::{BugReport, WrittenReport, secrets_in_use};
 use serde_json::json;
 
 use super::App;
+use crate::byte_size::format_size;
 use crate::crash;
-use crate::dialogs::Question;
-use crate::size_text::size_text;
+use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
-/// The file that is logged to.
+/// Environment variable with the path of the log file.
 const LOG: &str = "PI_LOG";
 
 impl App {
-    /// Asks what went wrong, unless that was said, and what the report may hold.
+    /// Asks for a description unless one is given, then what to include.
     pub(crate) fn report_problem(&mut self, description: &str) {
         let description = description.trim();
         if !description.is_empty() {
             return self.ask_report(Some(description.to_owned()));
         }
-        let question = Question {
+        let question = QuestionOptions {
             title: "What went wrong?".to_owned(),
             details: Some(
-                "A report is written to an archive in this folder. Nothing is sent.".to_owned(),
+                "Writes a report archive to the current directory. Nothing is uploaded.".to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask_line(
             question,
-            "in a few words, or nothing",
+            "a short description (optional)",
             |app, text| match text {
                 Some(text) => {
                     let text = text.trim().to_owned();
                     app.ask_report(Some(text).filter(|text| !text.is_empty()));
                 }
-                None => app.status("No report was written"),
+                None => app.status("No report written"),
             },
         );
     }
 
     fn ask_report(&mut self, description: Option<String>) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Include the conversation?".to_owned(),
             details: Some(
-                "The report holds the versions, the terminal, the model, the settings, the end of the \
-                 log and the last crash, without keys and tokens. With the conversation it can be \
-                 run again: your messages, the answers, and what tools read and returned are in it."
+                "The report contains versions, terminal, model and settings, the end of the log and the last crash, with keys and tokens redacted. Include the conversation to make it replayable: your messages, the responses, and all tool input and output."
                     .to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
-        let choices = ["With the conversation", "Without it", "No report"];
+        let choices = ["Include the conversation", "Leave it out", "Cancel"];
         self.ask(question, &choices, move |app, chosen| match chosen {
-            Some(place @ (0 | 1)) => app.write_report(description, place == 0),
-            _ => app.status("No report was written"),
+            Some(index @ (0 | 1)) => app.write_report(description, index == 0),
+            _ => app.status("No report written"),
         });
     }
 
     fn write_report(&mut self, description: Option<String>, with_conversation: bool) {
         let services = self.runtime.services();
         let size = self.screen.peek().size();
-        let capabilities = self.look.appearance().capabilities;
+        let capabilities = self.ui.context().capabilities;
         let report = BugReport {
             description,
             with_conversation,
@@ -86,29 +84,28 @@ impl App {
             let (kind, data) = report.entry(&written, &services.env);
             let remembered = session.append_custom_entry(kind, Some(data)).await;
             if let Err(error) = remembered {
-                tracing::warn!(%error, "the session does not remember its report");
+                tracing::warn!(%error, "cannot record the report in the session");
             }
             Ok::<_, String>(written)
         };
         self.spawn(work, |app, written| match written {
             Ok(written) => app.reported(&written),
-            Err(told) => app.error(told),
+            Err(message) => app.error(message),
         });
     }
 
     fn reported(&mut self, written: &WrittenReport) {
         let redacted = match written.redacted {
-            0 => "no secrets were found".to_owned(),
-            1 => "one secret was left out".to_owned(),
-            count => format!("{count} secrets were left out"),
+            0 => "no secrets found".to_owned(),
+            1 => "1 secret redacted".to_owned(),
+            count => format!("{count} secrets redacted"),
         };
         let text = format!(
-            "The report is in {} ({}, {redacted}).\nIt holds {}. Nothing was sent; look through it \
-             before you pass it on.",
+            "Report written to {} ({}, {redacted}).\nContents: {}. Nothing was uploaded. Review it before you share it.",
             written.path.display(),
-            size_text(written.bytes),
+            format_size(written.bytes),
             written.files.join(", "),
         );
-        self.tell(NoticeLevel::Info, text);
+        self.notify(NoticeLevel::Info, text);
     }
 }

@@ -1,4 +1,4 @@
-//! Questions of extensions: one at a time, in the order in which they were asked.
+//! Dialogs of extensions: shown one at a time, in the order in which they were requested.
 
 use std::time::Instant;
 
@@ -6,19 +6,19 @@ use pi_runtime::{DialogAnswer, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::extension_desk::DialogId;
 use crate::extension_question;
+use crate::extension_ui::DialogId;
 
-/// A question that waits for the place of the prompt.
+/// A dialog that waits for the prompt area to become free.
 pub(super) struct WaitingDialog {
     id: DialogId,
     dialog: ExtensionDialog,
     answer: oneshot::Sender<DialogAnswer>,
-    asked: Instant,
+    asked_at: Instant,
 }
 
 impl App {
-    pub(super) fn on_question(
+    pub(super) fn on_extension_dialog(
         &mut self,
         id: DialogId,
         dialog: ExtensionDialog,
@@ -28,32 +28,32 @@ impl App {
             id,
             dialog,
             answer,
-            asked: Instant::now(),
+            asked_at: Instant::now(),
         });
-        self.ask_next();
+        self.open_next_dialog();
     }
 
-    pub(super) fn on_withdrawn(&mut self, id: DialogId) {
+    pub(super) fn on_dialog_withdrawn(&mut self, id: DialogId) {
         self.extensions.waiting.retain(|waiting| waiting.id != id);
         if self.extensions.open == Some(id) {
             self.extensions.open = None;
-            self.asked = None;
+            self.pending_answer = None;
             self.screen.close_dialog();
-            self.ask_next();
+            self.open_next_dialog();
         }
     }
 
-    /// Withdraws every question: whoever asked is gone.
-    pub(super) fn give_up_questions(&mut self) {
+    /// Dismisses every dialog, because the extensions that requested them are gone.
+    pub(super) fn dismiss_extension_dialogs(&mut self) {
         self.extensions.waiting.clear();
         if self.extensions.open.take().is_some() {
-            self.asked = None;
+            self.pending_answer = None;
             self.screen.close_dialog();
         }
     }
 
-    /// Asks the next question, once no other dialog is open.
-    pub(super) fn ask_next(&mut self) {
+    /// Opens the next queued dialog, if no other dialog is open.
+    pub(super) fn open_next_dialog(&mut self) {
         if self.screen.has_dialog() {
             return;
         }
@@ -64,16 +64,16 @@ impl App {
             id,
             dialog,
             answer,
-            asked,
+            asked_at,
         } = waiting;
-        let shown = extension_question::dialog(&dialog, self.look.clone(), asked);
+        let shown = extension_question::dialog(&dialog, self.ui.clone(), asked_at);
         let question = dialog.question;
         self.extensions.open = Some(id);
-        self.asked = Some(Box::new(move |app, given| {
+        self.pending_answer = Some(Box::new(move |app, answered| {
             app.extensions.open = None;
-            let given = extension_question::given(&question, given);
-            if answer.send(given).is_err() {
-                tracing::debug!("the extension does not wait for its answer any more");
+            let answered = extension_question::to_dialog_answer(&question, answered);
+            if answer.send(answered).is_err() {
+                tracing::debug!("extension no longer waits for its answer");
             }
         }));
         self.open_boxed(shown);

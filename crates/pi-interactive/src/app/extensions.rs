@@ -1,4 +1,4 @@
-//! What extensions want of the screen, carried out.
+//! Carries out what extensions request of the UI.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,104 +12,109 @@ use serde_json::Value;
 use super::App;
 use super::extension_dialogs::WaitingDialog;
 use crate::ExitReason;
-use crate::extension_desk::{DialogId, Drawing, News, Task};
-use crate::foreign_text::out_of_band;
-use crate::foreign_view::ForeignView;
-use crate::screen::Side;
+use crate::extension_ui::{ComponentTask, DialogId, DrawOutcome, ExtensionEvent};
+use crate::extension_view::ExtensionView;
+use crate::screen::WidgetSide;
 use crate::transcript::NoticeLevel;
-use crate::working::{INTERVAL, Wishes};
+use crate::untrusted_text::out_of_band;
+use crate::working::{INTERVAL, WorkingOverrides};
 
-/// Lines of a stack that are shown.
+/// Maximum number of stack-trace lines shown.
 const STACK_LINES: usize = 6;
 
-/// What the application keeps of extensions.
+/// UI state that belongs to extensions.
 #[derive(Default)]
 pub(crate) struct ExtensionState {
-    /// Questions that wait for the place of the prompt.
+    /// Dialogs that wait for the prompt area.
     pub(super) waiting: VecDeque<WaitingDialog>,
-    /// The question that has it.
+    /// The open extension dialog.
     pub(super) open: Option<DialogId>,
-    /// What runs a shortcut, in the order in which they are tried.
+    /// Active shortcuts: key, extension and key name, in matching order.
     pub(super) shortcuts: Vec<(KeyId, String, String)>,
-    /// What starts a completion of theirs; none if they complete nothing.
+    /// Characters that trigger extension completion; `None` without a completion provider.
     pub(super) completion: Option<Vec<char>>,
-    /// The text of their editor.
+    /// Text of the extension's editor.
     pub(super) editor_text: String,
-    /// What stands in the place of the program's name.
+    /// The component that replaces the built-in header, and whether it wants key releases.
     pub(crate) header: Option<(ComponentId, bool)>,
     listener: Option<ListenerId>,
     branch: Option<String>,
     last_failure: Option<ExtensionFailure>,
-    leaves_when_idle: bool,
-    are_there: bool,
+    quit_when_idle: bool,
+    has_extensions: bool,
 }
 
 impl App {
-    /// Lets extensions and the screen find each other.
-    pub(super) fn begin_with_extensions(&mut self) {
-        self.desk.open(self.look.clone());
-        self.talk.spawn(self.desk.clone().serve());
-        self.tell_size();
-        self.tell_themes();
-        self.tell_editor();
-        // What was said before there was a screen.
+    /// Connects the extensions and the screen.
+    pub(super) fn connect_extensions(&mut self) {
+        self.bridge.open(self.ui.clone());
+        self.component_tasks.spawn(self.bridge.clone().run_tasks());
+        self.publish_size();
+        self.publish_themes();
+        self.publish_editor();
+        // Handle what was queued before there was a screen.
         self.on_extensions();
     }
 
-    /// Sees to what extensions want.
+    /// Handles the queued extension events.
     pub(super) fn on_extensions(&mut self) {
-        for news in self.desk.take_news() {
-            match news {
-                News::Connected => self.on_connected(),
-                News::Notice(notice) => self.on_notice(notice),
-                News::Asked { id, dialog, answer } => self.on_question(id, dialog, answer),
-                News::Withdrawn(id) => self.on_withdrawn(id),
-                News::Failed(failure) => self.on_failure(failure),
-                News::Changed(change) => self.on_change(change),
-                News::Drawn { id, width, drawing } => self.on_drawn(id, width, drawing),
-                News::ThemeWanted(name) => self.use_theme(name),
-                News::Typed(event) => self.written(|app| app.screen.runner().forward(event)),
-                News::TypedInstead(data) => {
-                    self.written(|app| app.screen.runner().forward_bytes(data.as_bytes()));
+        for event in self.bridge.take_events() {
+            match event {
+                ExtensionEvent::Connected => self.on_connected(),
+                ExtensionEvent::Notice(notice) => self.on_notice(notice),
+                ExtensionEvent::DialogRequested { id, dialog, answer } => {
+                    self.on_extension_dialog(id, dialog, answer);
                 }
-                News::ShutDown => self.leave_when_idle(),
+                ExtensionEvent::Withdrawn(id) => self.on_dialog_withdrawn(id),
+                ExtensionEvent::Failed(failure) => self.on_failure(failure),
+                ExtensionEvent::Changed(change) => self.on_change(change),
+                ExtensionEvent::Drawn { id, width, outcome } => self.on_drawn(id, width, outcome),
+                ExtensionEvent::ThemeSelected(name) => self.use_theme(name),
+                ExtensionEvent::Typed(event) => {
+                    self.write_terminal(|app| app.screen.runner().forward(event));
+                }
+                ExtensionEvent::TypedInstead(data) => {
+                    self.write_terminal(|app| app.screen.runner().forward_bytes(data.as_bytes()));
+                }
+                ExtensionEvent::ShutDown => self.leave_when_idle(),
             }
         }
         for (id, bounds) in self.screen.overlay_bounds() {
-            self.desk.set_bounds(id, bounds);
+            self.bridge.set_bounds(id, bounds);
         }
     }
 
-    /// Other extensions are at work: nothing of the ones before stays.
+    /// Extensions were loaded or unloaded: removes everything the previous ones showed.
     fn on_connected(&mut self) {
-        let are_there = self.desk.is_connected();
-        if !are_there && !self.extensions.are_there {
+        let has_extensions = self.bridge.is_connected();
+        if !has_extensions && !self.extensions.has_extensions {
             return;
         }
-        let has_editor = self.screen.has_foreign_editor();
-        let written = has_editor.then(|| self.prompt_text());
+        let has_editor = self.screen.has_extension_editor();
+        let editor_text = has_editor.then(|| self.prompt_text());
         self.screen.unmount_all();
-        self.give_up_questions();
+        self.dismiss_extension_dialogs();
         if let Some(listener) = self.extensions.listener.take() {
             self.screen.runner().tui_mut().remove_listener(listener);
         }
         if self.extensions.header.is_some() {
-            self.show_own_header();
+            self.show_builtin_header();
         }
         self.extensions = ExtensionState {
-            are_there,
+            has_extensions,
             ..ExtensionState::default()
         };
-        self.screen
-            .with_working(|working| working.with_wishes(|wishes| *wishes = Wishes::default()));
-        if self.look.appearance().thinking_label.is_some() {
-            self.change_look(|appearance| appearance.thinking_label = None);
+        self.screen.with_working(|working| {
+            working.update_overrides(|overrides| *overrides = WorkingOverrides::default());
+        });
+        if self.ui.context().thinking_label.is_some() {
+            self.update_ui(|ctx| ctx.thinking_label = None);
         }
-        if let Some(written) = written {
-            self.set_prompt(&written);
+        if let Some(editor_text) = editor_text {
+            self.set_prompt(&editor_text);
         }
         self.register_shortcuts();
-        self.tell_hidden_commands();
+        self.report_hidden_commands();
         self.refresh_completion();
         self.refresh_footer();
         self.refresh_title();
@@ -120,7 +125,7 @@ impl App {
             ExtensionNotice::Notify {
                 message,
                 notify_type,
-            } => self.tell(
+            } => self.notify(
                 match notify_type.as_deref() {
                     Some("error") => NoticeLevel::Error,
                     Some("warning") => NoticeLevel::Warning,
@@ -130,40 +135,40 @@ impl App {
             ),
             ExtensionNotice::Status { .. } => {
                 self.refresh_footer();
-                self.desk.redraw();
+                self.bridge.redraw();
             }
             ExtensionNotice::Widget {
                 key,
                 lines,
                 placement,
-            } => self.show_widget(key, lines, Side::named(placement.as_deref())),
+            } => self.show_widget(key, lines, WidgetSide::named(placement.as_deref())),
             ExtensionNotice::Title { title } => {
-                self.written(|app| app.screen.runner().set_title(&title));
+                self.write_terminal(|app| app.screen.runner().set_title(&title));
             }
             ExtensionNotice::EditorText { text } => self.set_prompt(&text),
             ExtensionNotice::EditorPaste { text } => self.insert_at_prompt(&text),
-            ExtensionNotice::WorkingMessage { message } => self
-                .screen
-                .with_working(|working| working.with_wishes(|wishes| wishes.message = message)),
-            ExtensionNotice::WorkingVisible { visible } => self
-                .screen
-                .with_working(|working| working.with_wishes(|wishes| wishes.hidden = !visible)),
+            ExtensionNotice::WorkingMessage { message } => self.screen.with_working(|working| {
+                working.update_overrides(|overrides| overrides.message = message);
+            }),
+            ExtensionNotice::WorkingVisible { visible } => self.screen.with_working(|working| {
+                working.update_overrides(|overrides| overrides.hidden = !visible);
+            }),
             ExtensionNotice::WorkingIndicator { indicator } => {
                 let indicator = indicator.as_ref().map(read_indicator);
                 self.screen.with_working(|working| {
-                    working.with_wishes(|wishes| wishes.indicator = indicator);
+                    working.update_overrides(|overrides| overrides.indicator = indicator);
                 });
             }
             ExtensionNotice::HiddenThinkingLabel { label } => {
                 let label = label.map(|label| crate::blocks::clean_line(&label));
-                self.change_look(|appearance| appearance.thinking_label = label);
+                self.update_ui(|ctx| ctx.thinking_label = label);
             }
-            other => tracing::debug!(?other, "an extension says what this screen does not show"),
+            other => tracing::debug!(?other, "unsupported extension notice"),
         }
     }
 
-    fn show_widget(&mut self, key: String, lines: Option<Vec<String>>, side: Side) {
-        for side in [Side::Above, Side::Below] {
+    fn show_widget(&mut self, key: String, lines: Option<Vec<String>>, side: WidgetSide) {
+        for side in [WidgetSide::Above, WidgetSide::Below] {
             self.screen
                 .with_widgets(side, |widgets| widgets.remove(&key));
         }
@@ -174,15 +179,15 @@ impl App {
     }
 
     fn on_failure(&mut self, failure: ExtensionFailure) {
-        // A timer that fails sixty times a second is told of once.
+        // A timer that fails sixty times a second is reported once.
         if self.extensions.last_failure.as_ref() == Some(&failure) {
             return;
         }
-        let whose = match &failure.extension {
+        let source = match &failure.extension {
             Some(extension) => format!("Extension \"{extension}\""),
             None => "An extension".to_owned(),
         };
-        let mut text = format!("{whose} failed ({}): {}", failure.event, failure.error);
+        let mut text = format!("{source} failed ({}): {}", failure.event, failure.error);
         let stack = failure.stack.as_deref().unwrap_or_default();
         for line in stack.lines().skip(1).take(STACK_LINES) {
             text.push_str("\n  ");
@@ -200,7 +205,7 @@ impl App {
                 key_release,
             } => self.mount(id, place, key_release),
             ScreenChange::Unmount { id } => self.unmount(id),
-            ScreenChange::Focus { id } => self.screen.focus_foreign(id),
+            ScreenChange::Focus { id } => self.screen.focus_extension_view(id),
             ScreenChange::OverlayHidden { id, hidden } => {
                 self.screen.hide_overlay(id, Some(hidden), None);
             }
@@ -210,7 +215,7 @@ impl App {
             ScreenChange::OverlayReleased { id, usual, heir } => {
                 self.screen.release_overlay(id, usual, heir);
             }
-            ScreenChange::RawInput { listening } => self.listen_raw(listening),
+            ScreenChange::RawInput { listening } => self.set_raw_listener(listening),
             ScreenChange::Completion { triggers } => {
                 let triggers = triggers.iter().filter_map(|text| text.chars().next());
                 self.extensions.completion = Some(triggers.collect());
@@ -224,7 +229,7 @@ impl App {
                 self.extensions.editor_text = text;
                 self.on_prompt_changed();
             }
-            ScreenChange::EditorAction { action } => self.perform_named(&action),
+            ScreenChange::EditorAction { action } => self.perform_action_by_name(&action),
             ScreenChange::EditorRestored { text } => {
                 self.extensions.editor_text.clear();
                 self.set_prompt(&text);
@@ -232,41 +237,41 @@ impl App {
             ScreenChange::Shortcut { extension, key } => self.run_shortcut(extension, key),
             ScreenChange::Expanded { expanded } => self.show_details(expanded),
             ScreenChange::Progress { active } => {
-                self.written(|app| app.screen.runner().set_progress(active));
+                self.write_terminal(|app| app.screen.runner().set_progress(active));
             }
             ScreenChange::Write { data } => {
                 let data = out_of_band(&data);
-                self.written(|app| app.screen.runner().write_out_of_band(&data));
+                self.write_terminal(|app| app.screen.runner().write_out_of_band(&data));
             }
-            // The desk sees to these itself.
+            // Handled by the bridge.
             ScreenChange::Redraw | ScreenChange::RowChanged { .. } => {}
-            other => tracing::debug!(?other, "an extension wants what this screen does not know"),
+            other => tracing::debug!(?other, "unsupported screen change"),
         }
     }
 
     fn mount(&mut self, id: ComponentId, place: ScreenPlace, key_release: bool) {
-        let view = ForeignView::new(id, self.desk.clone(), key_release);
+        let view = ExtensionView::new(id, self.bridge.clone(), key_release);
         match place {
             ScreenPlace::Widget { key, placement } => {
-                for side in [Side::Above, Side::Below] {
+                for side in [WidgetSide::Above, WidgetSide::Below] {
                     self.screen
                         .with_widgets(side, |widgets| widgets.remove(&key));
                 }
-                let side = Side::named(placement.as_deref());
+                let side = WidgetSide::named(placement.as_deref());
                 self.screen
                     .with_widgets(side, |widgets| widgets.set_component(key, view));
             }
-            ScreenPlace::Header => self.show_foreign_header(id, key_release),
+            ScreenPlace::Header => self.show_extension_header(id, key_release),
             ScreenPlace::Footer => self.screen.mount_footer(view),
             ScreenPlace::Custom => self.screen.mount_custom(view),
             ScreenPlace::Editor => {
-                self.extensions.editor_text = self.desk.editor_text();
+                self.extensions.editor_text = self.bridge.editor_text();
                 self.screen.mount_editor(view);
                 self.screen.with_editor(|area| area.editor().set_text(""));
             }
             ScreenPlace::Bottom => self.screen.mount_bottom(view),
             ScreenPlace::Overlay(place) => self.screen.mount_overlay(view, &place),
-            other => tracing::debug!(?other, "there is no such place on this screen"),
+            other => tracing::debug!(?other, "unsupported screen placement"),
         }
     }
 
@@ -276,58 +281,58 @@ impl App {
             .header
             .is_some_and(|(header, _)| header == id)
         {
-            self.show_own_header();
+            self.show_builtin_header();
         }
         self.screen.unmount(id);
     }
 
-    fn on_drawn(&mut self, id: ComponentId, width: usize, drawing: Drawing) {
-        match drawing {
-            Drawing::Component(Ok(drawn)) => {
+    fn on_drawn(&mut self, id: ComponentId, width: usize, outcome: DrawOutcome) {
+        match outcome {
+            DrawOutcome::Component(Ok(drawn)) => {
                 let header = self.extensions.header.map(|(header, _)| header);
                 let too_wide = if header == Some(id) {
-                    self.with_foreign_header(|view| view.accept(width, &drawn))
+                    self.with_extension_header(|view| view.accept(width, &drawn))
                 } else {
                     self.screen
-                        .with_foreign(id, |view| view.accept(width, &drawn))
+                        .with_extension_view(id, |view| view.accept(width, &drawn))
                 };
                 if let Some(count) = too_wide.flatten() {
-                    self.blame_width(id, count, width);
+                    self.warn_too_wide(id, count, width);
                 }
             }
-            // The last lines stay; who drew has been told of.
-            Drawing::Component(Err(_)) => {}
-            Drawing::Call(drawn) => self.with_transcript(|transcript, document| {
-                transcript.call_drawn(document, id, drawn.ok());
+            // The last lines stay; the failure has been reported.
+            DrawOutcome::Component(Err(_)) => {}
+            DrawOutcome::Call(drawn) => self.with_transcript(|transcript, document| {
+                transcript.accept_call(document, id, drawn.ok());
             }),
-            Drawing::Wording(texts) => self.with_transcript(|transcript, document| {
-                transcript.worded(document, id, texts.ok());
+            DrawOutcome::Texts(texts) => self.with_transcript(|transcript, document| {
+                transcript.accept_texts(document, id, texts.ok());
             }),
-            Drawing::Custom(drawn) => self.with_transcript(|transcript, document| {
-                transcript.custom_drawn(document, id, drawn.ok().flatten());
+            DrawOutcome::Custom(drawn) => self.with_transcript(|transcript, document| {
+                transcript.accept_custom(document, id, drawn.ok().flatten());
             }),
         }
     }
 
-    fn blame_width(&mut self, id: ComponentId, count: usize, width: usize) {
-        let whose = match self.desk.owner(id) {
-            Some(extension) => format!("A component of {extension}"),
-            None => "A component of an extension".to_owned(),
+    fn warn_too_wide(&mut self, id: ComponentId, count: usize, width: usize) {
+        let source = match self.bridge.owner(id) {
+            Some(extension) => format!("Component of {extension}"),
+            None => "Extension component".to_owned(),
         };
         let lines = if count == 1 { "line" } else { "lines" };
-        let what = format!("drew {count} {lines} wider than its {width} columns; they are cut");
-        self.tell(NoticeLevel::Warning, format!("{whose} {what}"));
+        let what = format!("rendered {count} {lines} wider than {width} columns; truncated");
+        self.notify(NoticeLevel::Warning, format!("{source} {what}"));
     }
 
-    fn listen_raw(&mut self, listening: bool) {
+    fn set_raw_listener(&mut self, listening: bool) {
         let tui = self.screen.runner().tui_mut();
         if let Some(listener) = self.extensions.listener.take() {
             tui.remove_listener(listener);
         }
         if listening {
-            let desk = self.desk.clone();
+            let bridge = self.bridge.clone();
             let listener = tui.add_listener(move |event| {
-                desk.say(Task::Raw(event.clone()));
+                bridge.enqueue(ComponentTask::Raw(event.clone()));
                 ListenerOutcome::Consumed
             });
             self.extensions.listener = Some(listener);
@@ -338,9 +343,9 @@ impl App {
         self.themes.set_setting(Some(name.clone()));
         self.apply_theme();
         self.screen.runner().tui_mut().invalidate();
-        self.theme_told();
-        let kept = self.session.settings().settings().theme.clone();
-        if kept.as_deref() != Some(name.as_str()) {
+        self.publish_theme_change();
+        let saved = self.session.settings().settings().theme.clone();
+        if saved.as_deref() != Some(name.as_str()) {
             self.save_setting(|settings| settings.theme = Some(name));
         }
     }
@@ -349,20 +354,20 @@ impl App {
         if self.session.is_idle() {
             self.leave(ExitReason::Quit);
         } else {
-            self.extensions.leaves_when_idle = true;
+            self.extensions.quit_when_idle = true;
         }
     }
 
-    /// Leaves if an extension wanted that once the work is done.
-    pub(super) fn settle_leaving(&mut self) {
-        if self.extensions.leaves_when_idle {
+    /// Quits if an extension requested that for when the session is idle.
+    pub(super) fn quit_if_requested(&mut self) {
+        if self.extensions.quit_when_idle {
             self.leave(ExitReason::Quit);
         }
     }
 
-    /// Tells extensions what changed in the session: their components may show it.
-    pub(super) fn tell_extensions(&mut self, branch: Option<&str>) {
-        if !self.desk.is_connected() {
+    /// Publishes session changes to extensions, whose components may show them.
+    pub(super) fn notify_extensions(&mut self, branch: Option<&str>) {
+        if !self.bridge.is_connected() {
             return;
         }
         let models = self.session.models();
@@ -371,77 +376,76 @@ impl App {
         providers.sort_unstable();
         providers.dedup();
         let branch = branch.map(str::to_owned);
-        self.desk.set_facts(|facts| {
+        self.bridge.set_facts(|facts| {
             facts.branch.clone_from(&branch);
             facts.providers = providers.len();
         });
         if self.extensions.branch != branch {
             self.extensions.branch = branch;
-            self.desk.say(Task::BranchChanged);
+            self.bridge.enqueue(ComponentTask::BranchChanged);
         }
-        self.desk.redraw();
+        self.bridge.redraw();
     }
 
-    /// Tells extensions how large the screen is.
-    pub(super) fn tell_size(&mut self) {
+    /// Publishes the screen size to extensions.
+    pub(super) fn publish_size(&mut self) {
         let tui = self.screen.peek();
         let (size, is_full) = (tui.size(), tui.mode() == ScreenMode::Full);
-        self.desk.set_facts(|facts| {
+        self.bridge.set_facts(|facts| {
             facts.columns = size.columns;
             facts.rows = size.rows;
             facts.fullscreen = is_full;
         });
-        self.desk.say(Task::Resized);
+        self.bridge.enqueue(ComponentTask::Resized);
     }
 
-    /// Tells extensions which themes there are.
-    pub(super) fn tell_themes(&mut self) {
-        self.desk.set_themes(self.themes.clone());
+    /// Publishes the available themes to extensions.
+    pub(super) fn publish_themes(&mut self) {
+        self.bridge.set_themes(self.themes.clone());
         let scheme = scheme_name(self.themes.scheme());
-        self.desk.set_facts(|facts| facts.scheme = scheme);
+        self.bridge.set_facts(|facts| facts.scheme = scheme);
     }
 
-    /// Tells extensions that other colors are in use.
-    pub(super) fn theme_told(&mut self) {
-        self.tell_themes();
+    /// Notifies extensions that the theme changed.
+    pub(super) fn publish_theme_change(&mut self) {
+        self.publish_themes();
         let scheme = scheme_name(self.themes.scheme());
-        self.desk.say(Task::ThemeChanged { scheme });
+        self.bridge.enqueue(ComponentTask::ThemeChanged { scheme });
     }
 
-    /// Tells extensions how the prompt looks.
-    pub(super) fn tell_editor(&mut self) {
+    /// Publishes the editor's border color and padding to extensions.
+    pub(super) fn publish_editor(&mut self) {
         let settings = self.session.settings().settings();
         let border = if self.is_bash_mode {
             pi_tui::ColorToken::BashMode
         } else {
             super::prompts::border_token(self.session.thinking_level())
         };
-        self.desk.set_editor(|editor| {
+        self.bridge.set_editor(|editor| {
             editor.padding = usize::from(settings.editor_padding_x());
             editor.completions = usize::from(settings.autocomplete_max_visible());
             editor.border = border.name();
         });
-        self.desk.redraw();
+        self.bridge.redraw();
     }
 
-    /// Lets the user out of a component that does not answer: pressing the key that clears the prompt
-    /// twice takes it off the screen.
-    pub(super) fn free_prompt(&mut self) {
+    /// Removes an unresponsive component: pressing the clear key twice unmounts it.
+    pub(super) fn close_stuck_component(&mut self) {
         let is_stuck = self
-            .desk
+            .bridge
             .busy_since()
             .is_some_and(|since| since.elapsed() > STUCK_AFTER);
-        let Some(id) = self.screen.focused_foreign().filter(|_| is_stuck) else {
+        let Some(id) = self.screen.focused_extension_view().filter(|_| is_stuck) else {
             return;
         };
         if self.clear_key.press(Instant::now()) {
             self.screen.unmount(id);
-            self.error("A component of an extension does not answer; it was taken off the screen");
+            self.error("An extension component is not responding; removed it");
         }
     }
 }
 
-/// After this time without an answer a component counts as stuck.
+/// A component that does not respond for this long is considered stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 fn scheme_name(scheme: ColorScheme) -> &'static str {
@@ -451,7 +455,7 @@ fn scheme_name(scheme: ColorScheme) -> &'static str {
     }
 }
 
-/// Reads the pictures an extension wants, and how long each stays.
+/// Parses the spinner frames and the interval of an extension's indicator.
 fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
     let frames = indicator.get("frames").and_then(Value::as_array);
     let frames = match frames {
@@ -463,7 +467,7 @@ fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
         None => crate::working::FRAMES.map(str::to_owned).to_vec(),
     };
     let interval = indicator.get("intervalMs").and_then(Value::as_u64);
-    // Not faster than the screen.
+    // At most one change per frame.
     let interval = interval.map_or(INTERVAL, |interval| Duration::from_millis(interval.max(16)));
     (frames, interval)
 }

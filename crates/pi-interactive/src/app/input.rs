@@ -1,4 +1,4 @@
-//! What keys and other events of the terminal mean.
+//! Keys and other terminal events.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use crate::ExitReason;
 use crate::editor_area::{EditorArea, PromptEvent};
 use crate::keys;
 
-/// How many screens above the view are loaded.
+/// Number of screens above the viewport for which older entries are loaded.
 const LOADED_AHEAD: usize = 2;
 
-/// How long the way back from reading is shown.
+/// How long the hint about leaving the scrollback is shown.
 const HINT_TIME: Duration = Duration::from_secs(3);
 
-/// Writes down what is on the screen, wherever the focus is; for reports, and not to be changed.
+/// Writes a debug dump of the screen, whatever has focus. Not configurable.
 const DEBUG_KEY: &str = "shift+ctrl+d";
 
 impl App {
@@ -29,14 +29,14 @@ impl App {
             RunnerEvent::Resized => {
                 let rows = self.screen.peek().size().rows;
                 self.screen.with_dialog(|dialog| dialog.set_rows(rows));
-                self.tell_size();
+                self.publish_size();
             }
             RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
         }
         self.load_older();
     }
 
-    /// Loads an earlier part of the session before the user has scrolled to the first one shown.
+    /// Loads older entries before the user scrolls to the first one shown.
     fn load_older(&mut self) {
         let tui = self.screen.peek();
         let near = LOADED_AHEAD * tui.size().rows;
@@ -55,45 +55,45 @@ impl App {
             return;
         }
         if self.screen.has_dialog() {
-            self.settle_dialog();
+            self.handle_dialog_intents();
         }
         if let InputEvent::Key(key) = event
-            && self.look.appearance().keys.matches(key, keys::CLEAR)
+            && self.ui.context().keys.matches(key, keys::CLEAR)
         {
-            self.free_prompt();
+            self.close_stuck_component();
         }
         for event in self.screen.with_editor(EditorArea::take_events) {
             match event {
                 PromptEvent::Submitted(text) => self.submit(&text),
                 PromptEvent::Changed => self.on_prompt_changed(),
                 PromptEvent::Action(action) => self.perform(action),
-                PromptEvent::Shortcut(key) => self.run_shortcut_of(key),
+                PromptEvent::Shortcut(key) => self.run_shortcut_for_key(key),
             }
         }
     }
 
-    /// Shows on the full screen what left the main one; entries before that are loaded on the way.
-    fn read_back(&mut self) {
+    /// Switches to the full-screen scrollback; older entries are loaded while scrolling.
+    fn enter_scrollback(&mut self) {
         if self.screen.peek().mode() != ScreenMode::Main {
             return;
         }
-        self.reading = true;
-        self.written(|app| app.screen.runner().view_scrollback());
-        let back = self.look.appearance().key(keys::INTERRUPT);
-        let hint = format!("{back} goes back to the prompt");
+        self.in_scrollback = true;
+        self.write_terminal(|app| app.screen.runner().view_scrollback());
+        let back = self.ui.context().key(keys::INTERRUPT);
+        let hint = format!("Press {back} to return to the prompt");
         let now = Instant::now();
         self.screen.runner().tui_mut().flash(&hint, HINT_TIME, now);
     }
 
-    /// Goes back from reading to where the conversation goes on.
-    pub(super) fn stop_reading(&mut self) {
-        if std::mem::take(&mut self.reading) {
-            self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
+    /// Returns from the scrollback to the end of the conversation.
+    pub(super) fn leave_scrollback(&mut self) {
+        if std::mem::take(&mut self.in_scrollback) {
+            self.write_terminal(|app| app.screen.runner().set_mode(ScreenMode::Main));
         }
     }
 
-    /// Does what a key of the application means in an extension's editor.
-    pub(super) fn perform_named(&mut self, action: &str) {
+    /// Performs an application action triggered in an extension's editor.
+    pub(super) fn perform_action_by_name(&mut self, action: &str) {
         let known = crate::editor_area::ACTIONS.iter().chain([&keys::EXIT]);
         if let Some(action) = known.copied().find(|known| *known == action) {
             self.perform(action);
@@ -102,7 +102,7 @@ impl App {
 
     fn perform(&mut self, action: &'static str) {
         match action {
-            action::EDITOR_PAGE_UP => self.read_back(),
+            action::EDITOR_PAGE_UP => self.enter_scrollback(),
             keys::INTERRUPT => self.interrupt(),
             keys::CLEAR => self.clear(),
             keys::EXIT => self.leave(ExitReason::Quit),
@@ -116,20 +116,20 @@ impl App {
             keys::EDITOR_EXTERNAL => self.edit_externally(),
             keys::MESSAGE_COPY => self.copy_answer(),
             keys::MESSAGE_FOLLOW_UP => self.submit_prompt(Delivery::FollowUp),
-            keys::MESSAGE_DEQUEUE => self.take_queue_back(),
+            keys::MESSAGE_DEQUEUE => self.restore_queue(),
             keys::CLIPBOARD_PASTE_IMAGE => self.paste_clipboard(),
             keys::SESSION_NEW => self.run_command("/new"),
             keys::SESSION_TREE => self.run_command("/tree"),
             keys::SESSION_FORK => self.run_command("/fork"),
             keys::SESSION_RESUME => self.run_command("/resume"),
-            other => tracing::warn!(other, "an action that means nothing at the prompt"),
+            other => tracing::warn!(other, "action has no effect at the prompt"),
         }
     }
 
-    /// Escape: stops the innermost thing that is under way.
+    /// Escape: interrupts the innermost running operation.
     fn interrupt(&mut self) {
-        if self.reading {
-            self.stop_reading();
+        if self.in_scrollback {
+            self.leave_scrollback();
             return;
         }
         let session = &self.session;
@@ -153,7 +153,7 @@ impl App {
         }
     }
 
-    /// Ctrl+C: clears the prompt; pressed twice it leaves.
+    /// Ctrl+C: clears the prompt; pressed twice, quits.
     fn clear(&mut self) {
         if self.clear_key.press(Instant::now()) {
             self.leave(ExitReason::Quit);
@@ -167,7 +167,7 @@ impl App {
         let cycling = async move { session.cycle_thinking_level(Persist::Session).await };
         self.spawn(cycling, |app, result| match result {
             Ok(Some(level)) => app.status(format!("Thinking: {}", level.as_str())),
-            Ok(None) => app.status("This model does not think"),
+            Ok(None) => app.status("This model has no thinking levels"),
             Err(error) => app.error(error.describe()),
         });
     }
@@ -181,9 +181,9 @@ impl App {
                 app.status(format!("Model: {}", cycle.model.name));
             }
             Ok(None) if app.session.scoped_models().is_empty() => {
-                app.status("There is no other model");
+                app.status("No other model available");
             }
-            Ok(None) => app.status("There is no other model in scope"),
+            Ok(None) => app.status("No other scoped model"),
             Err(error) => app.error(error.describe()),
         });
     }
@@ -192,27 +192,27 @@ impl App {
         let expanded = !self.transcript.is_expanded();
         self.show_details(expanded);
         self.status(if expanded {
-            "Details are shown"
+            "Details shown"
         } else {
-            "Details are hidden"
+            "Details hidden"
         });
     }
 
-    /// Shows details, or the short forms.
+    /// Expands or collapses all blocks.
     pub(super) fn show_details(&mut self, expanded: bool) {
         self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
-        self.desk.set_facts(|facts| facts.expanded = expanded);
-        self.desk.redraw();
+        self.bridge.set_facts(|facts| facts.expanded = expanded);
+        self.bridge.redraw();
     }
 
     fn toggle_thinking(&mut self) {
-        let hide = !self.look.appearance().hide_thinking;
-        self.change_look(|appearance| appearance.hide_thinking = hide);
+        let hide = !self.ui.context().hide_thinking;
+        self.update_ui(|ctx| ctx.hide_thinking = hide);
         self.save_setting(move |settings| settings.hide_thinking_block = Some(hide));
         self.status(if hide {
-            "Thinking is hidden"
+            "Thinking hidden"
         } else {
-            "Thinking is shown"
+            "Thinking shown"
         });
     }
 }

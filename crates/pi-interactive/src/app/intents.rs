@@ -1,4 +1,4 @@
-//! Performs what dialogs want.
+//! Carries out the intents of dialogs.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,12 @@ use pi_session::{EntryId, ForkPosition};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::dialog::DialogNews;
+use crate::dialog::DialogUpdate;
 use crate::dialogs::TrustDialog;
 use crate::intent::{Intent, Summarize};
 
 impl App {
-    /// Does what a dialog wants done.
-    pub(super) fn carry_out(&mut self, intent: Intent) {
+    pub(super) fn handle_intent(&mut self, intent: Intent) {
         match intent {
             Intent::SetModel(model) => self.use_model(model, Persist::Session),
             Intent::SaveDefaultModel(model) => self.use_model(model, Persist::Default),
@@ -24,7 +23,7 @@ impl App {
             Intent::SetScope(scope) => self.use_scope(scope),
             Intent::SaveScope(patterns) => {
                 self.save_setting(|settings| settings.enabled_models = patterns);
-                self.status("These are the models to cycle through, also in new sessions");
+                self.status("Scoped models saved");
             }
             Intent::ChangeSetting(change) => self.change_setting(&change),
             Intent::PreviewTheme(theme) => {
@@ -43,7 +42,7 @@ impl App {
                 let work = async move { runtime.switch_session(&path).await };
                 self.replace(work, |app, replacement| {
                     if !replacement.cancelled {
-                        app.status("The session goes on");
+                        app.status("Session resumed");
                     }
                 });
             }
@@ -51,7 +50,7 @@ impl App {
             Intent::DeleteSession(path) => self.delete_session(path),
             Intent::ListSessions(scope) => self.list_sessions(scope),
             Intent::Import(path) => self.import_session(path),
-            Intent::Trust(choice) => self.decide_trust(choice),
+            Intent::Trust(choice) => self.resolve_trust(choice),
             Intent::SignIn { provider, kind } => self.sign_in(provider, kind),
             Intent::AnswerSignIn(answer) => self.answer_sign_in(answer),
             Intent::CancelSignIn => self.cancel_sign_in(),
@@ -64,7 +63,7 @@ impl App {
             Intent::OpenUrl(url) => self.open_url(url),
             Intent::EditExternally(text) => {
                 self.run_editor(text, |app, edited| {
-                    app.feed_dialog(DialogNews::Edited(edited));
+                    app.update_dialog(DialogUpdate::Edited(edited));
                 });
             }
         }
@@ -79,7 +78,7 @@ impl App {
             .session
             .with_session(|session| session.leaf_id().cloned());
         if leaf.as_ref() == Some(&target) {
-            self.status("The session is there already");
+            self.status("Already at this entry");
             return;
         }
         let options = NavigateOptions {
@@ -107,38 +106,38 @@ impl App {
                 app.set_prompt(&text);
             }
             if !replacement.cancelled {
-                app.status("This session begins before the message you chose");
+                app.status("Forked before the selected message");
             }
         });
     }
 
-    /// Asks about the project of a session that is being opened.
-    pub(crate) fn ask_trust(
+    /// Asks whether to trust the project of a session that is being opened.
+    pub(crate) fn prompt_trust(
         &mut self,
         cwd: PathBuf,
         choices: Vec<TrustChoice>,
         answer: oneshot::Sender<Option<TrustChoice>>,
     ) {
-        self.trust_asked = Some(answer);
-        self.open(TrustDialog::ask(self.look.clone(), cwd, choices));
+        self.pending_trust = Some(answer);
+        self.open(TrustDialog::ask(self.ui.clone(), cwd, choices));
     }
 
-    fn decide_trust(&mut self, choice: TrustChoice) {
-        match self.trust_asked.take() {
-            // Who asked keeps it.
-            Some(asked) => {
-                if asked.send(Some(choice)).is_err() {
-                    tracing::debug!("nobody waits for the decision any more");
+    fn resolve_trust(&mut self, choice: TrustChoice) {
+        match self.pending_trust.take() {
+            // The runtime saves it.
+            Some(reply) => {
+                if reply.send(Some(choice)).is_err() {
+                    tracing::debug!("trust decision is no longer awaited");
                 }
             }
-            None => self.keep_trust(&choice),
+            None => self.save_trust(&choice),
         }
     }
 
-    fn keep_trust(&mut self, choice: &TrustChoice) {
+    fn save_trust(&mut self, choice: &TrustChoice) {
         let store = TrustStore::new(&self.runtime.services().agent_dir);
         match store.save(&choice.updates()) {
-            Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),
+            Ok(()) => self.status("Saved. Run /reload or restart to apply."),
             Err(error) => self.error(pi_runtime::describe_error(&error)),
         }
     }

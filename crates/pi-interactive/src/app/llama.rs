@@ -1,43 +1,42 @@
-//! `/llama`: the models of a llama.cpp router, loaded, unloaded and downloaded.
+//! `/llama`: lists, loads, unloads and downloads models of a llama.cpp router.
 //!
-//! The router may serve others too: what it has is asked for before every choice, and nothing is unloaded
-//! unless the user says so.
+//! Other clients may use the same router: its models are listed again before every choice, and nothing is
+//! unloaded without confirmation.
 
 use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
 
 use super::App;
-use super::asking::Watched;
-use super::sign_in::only;
-use crate::dialogs::Question;
+use super::questions::ProgressHandle;
+use super::sign_in::single_provider;
+use crate::dialogs::QuestionOptions;
 use crate::transcript::NoticeLevel;
 
-/// The provider's id.
 const PROVIDER: &str = "llama.cpp";
 
 impl App {
-    /// Looks for the router and shows its models.
+    /// Finds the router and lists its models.
     pub(crate) fn open_llama(&mut self) {
         let models = self.session.models().clone();
         let work = async move { models.llama_router().await };
         self.spawn(work, |app, router| match router {
             Ok(Some(router)) => app.list_llama(router),
-            Ok(None) => app.tell(
+            Ok(None) => app.notify(
                 NoticeLevel::Warning,
-                format!("No llama.cpp server is known; /login {PROVIDER} asks for its address"),
+                format!("No llama.cpp server configured. Run /login {PROVIDER} to add one."),
             ),
             Err(error) => app.error(error.message),
         });
     }
 
     fn list_llama(&mut self, router: LlamaRouter) {
-        let asked = router.clone();
+        let client = router.clone();
         let models = self.session.models().clone();
         let work = async move {
-            let listed = asked.models().await?;
-            // What is loaded now can be chosen with /model.
-            let report = models.refresh(only(PROVIDER)).await;
+            let listed = client.models().await?;
+            // Loaded models become available in `/model`.
+            let report = models.refresh(single_provider(PROVIDER)).await;
             for (provider, error) in report.errors {
-                tracing::warn!(provider, %error, "its models are not known");
+                tracing::warn!(provider, %error, "cannot list models");
             }
             Ok(listed)
         };
@@ -45,16 +44,16 @@ impl App {
             app.model_changed();
             match listed {
                 Ok(listed) => app.choose_llama(router, listed),
-                Err(error) => app.ask_llama_again(router, &error),
+                Err(error) => app.offer_llama_retry(router, &error),
             }
         });
     }
 
-    fn ask_llama_again(&mut self, router: LlamaRouter, error: &ProviderError) {
-        let question = Question {
-            title: "The llama.cpp server does not answer".to_owned(),
+    fn offer_llama_retry(&mut self, router: LlamaRouter, error: &ProviderError) {
+        let question = QuestionOptions {
+            title: "llama.cpp server not reachable".to_owned(),
             details: Some(error.message.clone()),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask(question, &["Try again", "Close"], |app, chosen| {
             if chosen == Some(0) {
@@ -68,15 +67,15 @@ impl App {
         choices.push("Download a model…".to_owned());
         let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
         let loaded = listed.iter().filter(|model| model.state.is_in_memory());
-        let question = Question {
+        let question = QuestionOptions {
             title: "llama.cpp models".to_owned(),
             details: Some(format!(
-                "{}: {} models, {} loaded. Enter loads a model, or unloads a loaded one.",
+                "{}: {} models, {} loaded. Press Enter to load or unload a model.",
                 router.address(),
                 listed.len(),
                 loaded.count(),
             )),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         self.ask(question, &choices, move |app, chosen| {
             let Some(chosen) = chosen else {
@@ -99,21 +98,23 @@ impl App {
     }
 
     fn ask_unload(&mut self, router: LlamaRouter, model: String) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Unload this model?".to_owned(),
-            details: Some(format!("{model} gives its memory back. Its file stays.")),
-            ..Question::default()
+            details: Some(format!(
+                "Frees the memory used by {model}. The model file is kept."
+            )),
+            ..QuestionOptions::default()
         };
-        self.ask(question, &["Unload it", "Keep it"], move |app, chosen| {
+        self.ask(question, &["Unload", "Cancel"], move |app, chosen| {
             if chosen != Some(0) {
                 return app.list_llama(router);
             }
-            let given_up = |app: &mut Self| app.status("The server goes on unloading");
-            let work = app.watch_work("Unloading", &model, given_up);
-            let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
-            let unload = async move { asked.unload(&name, &watched.cancel).await };
+            let on_cancel = |app: &mut Self| app.status("Unloading continues on the server");
+            let work = app.show_progress("Unloading", &model, on_cancel);
+            let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
+            let unload = async move { client.unload(&name, &progress_handle.cancel).await };
             app.spawn(unload, move |app, outcome| {
-                app.llama_done(router, &work, outcome, format!("{model} is unloaded"));
+                app.finish_llama(router, &work, outcome, format!("Unloaded {model}"));
             });
         });
     }
@@ -124,12 +125,12 @@ impl App {
         if others.is_empty() {
             return self.load_llama(router, model, Vec::new());
         }
-        let question = Question {
+        let question = QuestionOptions {
             title: "Other models are loaded".to_owned(),
             details: Some(others.join("\n")),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
-        let choices = ["Unload them first", "Keep them loaded", "Load nothing"];
+        let choices = ["Unload them first", "Keep them loaded", "Cancel"];
         self.ask(question, &choices, move |app, chosen| match chosen {
             Some(0) => app.load_llama(router, model, others),
             Some(1) => app.load_llama(router, model, Vec::new()),
@@ -137,52 +138,51 @@ impl App {
         });
     }
 
-    /// Loads a model in the place of others; if it does not load, they are loaded again.
+    /// Loads a model after unloading others; if loading fails, the others are loaded again.
     fn load_llama(&mut self, router: LlamaRouter, model: String, replaced: Vec<String>) {
-        let given_up = |app: &mut Self| app.status("Loading was given up");
-        let work = self.watch_work("Loading", &model, given_up);
-        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let on_cancel = |app: &mut Self| app.status("Loading canceled");
+        let work = self.show_progress("Loading", &model, on_cancel);
+        let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let load = async move {
-            let cancel = &watched.cancel;
+            let cancel = &progress_handle.cancel;
             for other in &replaced {
-                watched.tell(format!("Unloading {other}"), None);
-                asked.unload(other, cancel).await?;
+                progress_handle.report(format!("Unloading {other}"), None);
+                client.unload(other, cancel).await?;
             }
-            let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.fraction);
-            let outcome = asked.load(&name, progress, cancel).await;
+            let progress = |progress: pi_ai::LlamaProgress| {
+                progress_handle.report(progress.message, progress.fraction);
+            };
+            let outcome = client.load(&name, progress, cancel).await;
             if outcome.is_err() {
                 if cancel.is_cancelled() {
-                    asked.cancel(&name).await?;
+                    client.cancel(&name).await?;
                 }
                 let restoring = tokio_util::sync::CancellationToken::new();
                 for other in &replaced {
-                    watched.tell(format!("Loading {other} again"), None);
-                    asked.load(other, |_| {}, &restoring).await?;
+                    progress_handle.report(format!("Reloading {other}"), None);
+                    client.load(other, |_| {}, &restoring).await?;
                 }
             }
             outcome
         };
         self.spawn(load, move |app, outcome| {
-            app.llama_done(
+            app.finish_llama(
                 router,
                 &work,
                 outcome,
-                format!("{model} is loaded; /model chooses it"),
+                format!("Loaded {model}. Select it with /model."),
             );
         });
     }
 
     fn ask_download(&mut self, router: LlamaRouter) {
-        let question = Question {
+        let question = QuestionOptions {
             title: "Download a model".to_owned(),
             details: Some(
-                "Which one, as Hugging Face names it: owner/repository, with :quantization if there \
-                 are several. The server downloads it; a repository with terms of its own needs \
-                 HF_TOKEN in the server's environment."
+                "Hugging Face model as owner/repository[:quantization]. The server downloads it. Gated repositories require HF_TOKEN in the server's environment."
                     .to_owned(),
             ),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let example = "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M";
         self.ask_line(question, example, |app, name| {
@@ -191,52 +191,55 @@ impl App {
                 return app.download_llama(router, name);
             }
             if !name.is_empty() {
-                app.error(format!("{name} is no owner/repository of Hugging Face"));
+                app.error(format!("{name} is not a valid owner/repository"));
             }
             app.list_llama(router);
         });
     }
 
     fn download_llama(&mut self, router: LlamaRouter, model: String) {
-        let given_up = |app: &mut Self| app.status("The download was given up");
-        let work = self.watch_work("Downloading", &model, given_up);
-        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let on_cancel = |app: &mut Self| app.status("Download canceled");
+        let work = self.show_progress("Downloading", &model, on_cancel);
+        let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
-            let progress =
-                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.fraction);
-            let outcome = asked.download(&name, progress, &watched.cancel).await;
-            if watched.cancel.is_cancelled() {
-                asked.cancel(&name).await?;
+            let progress = |progress: pi_ai::LlamaProgress| {
+                progress_handle.report(progress.message, progress.fraction);
+            };
+            let outcome = client
+                .download(&name, progress, &progress_handle.cancel)
+                .await;
+            if progress_handle.cancel.is_cancelled() {
+                client.cancel(&name).await?;
             }
             outcome
         };
         self.spawn(download, move |app, outcome| {
-            app.llama_done(router, &work, outcome, format!("{model} is downloaded"));
+            app.finish_llama(router, &work, outcome, format!("Downloaded {model}"));
         });
     }
 
-    /// Tells what came of some work and shows the models again.
-    fn llama_done(
+    /// Reports the outcome of an operation and lists the models again.
+    fn finish_llama(
         &mut self,
         router: LlamaRouter,
-        work: &Watched,
+        work: &ProgressHandle,
         outcome: Result<(), ProviderError>,
         done: String,
     ) {
-        self.end_work(work);
+        self.finish_progress(work);
         match outcome {
             Ok(()) => self.status(done),
             Err(error) if error.class == ErrorClass::Aborted => {}
             Err(error) => self.error(error.message),
         }
-        // Somebody who gave up may be doing something else by now.
+        // After a cancellation the user may be doing something else by now.
         if !self.screen.has_dialog() {
             self.list_llama(router);
         }
     }
 }
 
-/// Returns the line of a model.
+/// Returns the list label of a model.
 fn describe(model: &LlamaModel) -> String {
     let state = model.state.as_str();
     let context = model.context.filter(|_| model.state.is_in_memory());
@@ -270,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_hugging_face_are_told_from_others() {
+    fn hugging_face_names_are_recognized() {
         for name in ["owner/model", "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M"] {
             assert!(is_repository(name), "{name}");
         }

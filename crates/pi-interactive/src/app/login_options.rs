@@ -1,10 +1,10 @@
-//! The ways to authenticate there are, and those that are stored.
+//! Available and stored ways to authenticate.
 
 use pi_ai::{AuthError, AuthKind, Models};
 
 use crate::dialogs::LoginOption;
 
-/// Returns every way to authenticate, accounts before keys of the same provider.
+/// Returns every way to authenticate; for each provider, OAuth before API keys.
 pub(super) fn login_options(models: &Models) -> Vec<LoginOption> {
     let mut options = Vec::new();
     for provider in models.providers() {
@@ -33,7 +33,7 @@ pub(super) fn login_options(models: &Models) -> Vec<LoginOption> {
     options
 }
 
-/// Returns what is stored.
+/// Returns the stored credentials.
 pub(super) async fn stored_logins(models: &Models) -> Result<Vec<LoginOption>, AuthError> {
     let stored = models.authenticator().store().list().await?;
     let named = stored.into_iter().map(|info| {

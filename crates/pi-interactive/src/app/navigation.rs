@@ -1,4 +1,4 @@
-//! Moving in the session's tree.
+//! Navigation in the session tree.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::App;
 use crate::working::Activity;
 
 impl App {
-    /// Moves to an entry; a run under way is stopped first.
+    /// Navigates to an entry; interrupts the current run first.
     pub(super) fn navigate(&mut self, target: EntryId, options: NavigateOptions) {
         let session = self.session.clone();
         if options.summarize {
@@ -26,19 +26,19 @@ impl App {
             app.show_activity(Activity::Idle, Instant::now());
             match moved {
                 Ok(moved) if moved.aborted => {
-                    app.status("The branch was not summarized");
+                    app.status("Branch not summarized");
                     app.open_tree(Some(target));
                 }
-                Ok(moved) if moved.cancelled => app.status("Nothing has moved"),
+                Ok(moved) if moved.cancelled => app.status("Canceled"),
                 Ok(moved) => {
-                    app.show_again();
+                    app.rebuild_transcript();
                     if let Some(text) = moved.editor_text
                         && app.prompt_text().trim().is_empty()
                     {
                         app.set_prompt(&text);
                     }
-                    app.status("The session goes on from here");
-                    app.release_held_back();
+                    app.status("Moved to the selected entry");
+                    app.send_queued_prompts();
                 }
                 Err(error) => app.error(pi_runtime::describe_error(&error)),
             }

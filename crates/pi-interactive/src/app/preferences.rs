@@ -1,4 +1,4 @@
-//! The user's settings as the screen shows them: theme, keys, what is hidden.
+//! Applies settings to the screen: theme, keys, hidden content.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,47 +8,47 @@ use pi_runtime::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
 use super::App;
-use crate::look::Appearance;
-use crate::picture_desk::Conversion;
+use crate::image_converter::ImageConversion;
 use crate::terminal_setup::{apply_to_screen, read_keys, screen_mode};
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::NoticeLevel;
+use crate::ui_theme::RenderContext;
 
 impl App {
-    /// Changes how everything looks; all of it is laid out again.
-    pub(crate) fn change_look(&mut self, change: impl FnOnce(&mut Appearance)) {
-        self.look.change(change);
+    /// Changes the render context; everything is laid out again.
+    pub(crate) fn update_ui(&mut self, change: impl FnOnce(&mut RenderContext)) {
+        self.ui.update(change);
         self.screen.runner().tui_mut().invalidate();
     }
 
-    /// Converts pictures beside the loop and shows them.
-    pub(super) fn convert_pictures(&mut self, pictures: Vec<Conversion>) {
+    /// Converts images on another thread, then shows them.
+    pub(super) fn convert_images(&mut self, images: Vec<ImageConversion>) {
         self.spawn_blocking(
-            move || pictures.into_iter().for_each(Conversion::run),
-            |app, ()| app.change_look(|_| {}),
+            move || images.into_iter().for_each(ImageConversion::run),
+            |app, ()| app.update_ui(|_| {}),
         );
     }
 
-    /// Shows the theme that the settings, a preview or the terminal ask for.
+    /// Applies the theme selected by preview, settings or terminal.
     pub(crate) fn apply_theme(&mut self) {
         let chosen = self.themes.choose();
         self.theme_problem = chosen.problem;
         let theme = Arc::new(chosen.theme);
-        if *theme != *self.look.appearance().theme {
-            self.change_look(|appearance| appearance.theme = theme);
-            self.theme_told();
+        if *theme != *self.ui.context().theme {
+            self.update_ui(|ctx| ctx.theme = theme);
+            self.publish_theme_change();
         }
     }
 
-    /// Says why the theme is not the one of the settings.
-    pub(crate) fn tell_theme_problem(&mut self) {
+    /// Reports why the configured theme is not in use.
+    pub(crate) fn report_theme_problem(&mut self) {
         if let Some(problem) = self.theme_problem.take() {
-            self.tell(NoticeLevel::Error, problem);
+            self.notify(NoticeLevel::Error, problem);
         }
     }
 
-    /// Keeps what was wrong before there was a screen, to be told on it.
-    pub(crate) fn note_problems(
+    /// Stores problems found before there was a screen, to be reported later.
+    pub(crate) fn store_problems(
         &mut self,
         theme_problem: Option<String>,
         key_problems: Vec<ConfigDiagnostic>,
@@ -57,30 +57,30 @@ impl App {
         self.key_problems = key_problems;
     }
 
-    /// Returns what is wrong with the user's keys, once.
+    /// Takes the problems with the user's keybindings.
     pub(crate) fn take_key_problems(&mut self) -> Vec<ConfigDiagnostic> {
         std::mem::take(&mut self.key_problems)
     }
 
-    /// Returns the colors of a page that shows the session as the screen does.
+    /// Returns the current theme for exported pages.
     pub(crate) fn export_theme(&self) -> ExportTheme {
         ExportTheme::of_setting(self.themes.setting(), self.themes.files())
     }
 
-    /// Watches the files of the themes the settings name.
+    /// Watches the theme files named in the settings.
     pub(crate) fn watch_theme_files(&mut self) {
-        let wanted: Vec<&str> = self
+        let names: Vec<&str> = self
             .themes
             .setting()
             .unwrap_or_default()
             .split('/')
             .collect();
         let files = self.themes.files().iter();
-        let used = files.filter(|file| wanted.contains(&file.name.as_str()));
+        let used = files.filter(|file| names.contains(&file.name.as_str()));
         self.theme_watch = ThemeWatch::on(used.map(|file| file.path.as_path()));
     }
 
-    /// Reads the files of the themes again.
+    /// Reloads the watched theme files.
     pub(super) fn reread_themes(&mut self) {
         let files: Vec<(String, PathBuf)> = self
             .themes
@@ -100,7 +100,7 @@ impl App {
                 app.themes.set_content(&name, text);
             }
             app.apply_theme();
-            app.tell_theme_problem();
+            app.report_theme_problem();
         });
     }
 
@@ -110,12 +110,12 @@ impl App {
         }
     }
 
-    /// Takes settings, keys and themes of the session's directory into use.
+    /// Applies the settings, keybindings and themes of the session's directory.
     pub(crate) fn reload_preferences(&mut self) {
         let services = self.runtime.services();
         let settings = services.settings.settings();
         self.themes.load(&settings, &services.resources.themes);
-        self.tell_themes();
+        self.publish_themes();
         self.apply_theme();
         let (keys, problems) = read_keys(&services.agent_dir, &services.env);
         self.use_keys(keys);
@@ -126,16 +126,15 @@ impl App {
     fn use_keys(&mut self, keys: Keybindings) {
         let shared = Arc::new(keys.clone());
         self.screen.runner().tui_mut().set_keybindings(keys);
-        self.change_look(|appearance| appearance.keys = shared);
+        self.update_ui(|ctx| ctx.keys = shared);
     }
 
-    /// Makes the screen what the settings say.
     pub(crate) fn apply_settings(&mut self, settings: &Settings) {
         let env = self.runtime.services().env.clone();
         let cwd = self.session.cwd().to_owned();
-        self.change_look(|appearance| {
-            appearance.apply(settings);
-            appearance.cwd = cwd;
+        self.update_ui(|ctx| {
+            ctx.apply(settings);
+            ctx.cwd = cwd;
         });
         let options = self.screen.runner().tui_mut().render_options_mut();
         apply_to_screen(settings, &env, options);
@@ -147,13 +146,13 @@ impl App {
         });
         let mode: ScreenMode = screen_mode(settings);
         if self.screen.peek().mode() != mode {
-            self.reading = false;
-            self.written(|app| app.screen.runner().set_mode(mode));
-            self.tell_size();
+            self.in_scrollback = false;
+            self.write_terminal(|app| app.screen.runner().set_mode(mode));
+            self.publish_size();
         }
     }
 
-    /// Changes a setting of the user; if that fails, it still holds until the program ends.
+    /// Changes a user setting; if it cannot be saved, it still applies until pi exits.
     pub(crate) fn save_setting(&mut self, change: impl FnOnce(&mut Settings)) {
         let saved = self.session.settings().update(Scope::User, change);
         if let Err(error) = saved {

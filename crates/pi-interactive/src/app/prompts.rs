@@ -1,37 +1,38 @@
-//! The prompt as the application uses it: its text, its border, what comes back into it.
+//! The prompt: its text, its border, and queued messages restored to it.
 
 use pi_ai::ThinkingLevel;
 use pi_runtime::QueuedTexts;
 use pi_tui::ColorToken;
 
 use super::App;
-use crate::extension_desk::Task;
+use crate::extension_ui::ComponentTask;
 
 impl App {
-    /// Returns the text at the prompt, large pastes as markers.
+    /// Returns the prompt text, with large pastes as markers.
     pub(super) fn prompt_text(&self) -> String {
-        if self.screen.has_foreign_editor() {
+        if self.screen.has_extension_editor() {
             return self.extensions.editor_text.clone();
         }
         let editor = self.screen.editor();
         editor.map(|area| area.peek().text()).unwrap_or_default()
     }
 
-    /// Replaces the text at the prompt.
     pub(crate) fn set_prompt(&mut self, text: &str) {
-        if self.screen.has_foreign_editor() {
+        if self.screen.has_extension_editor() {
             text.clone_into(&mut self.extensions.editor_text);
-            self.desk.say(Task::SetEditorText(text.to_owned()));
+            self.bridge
+                .enqueue(ComponentTask::SetEditorText(text.to_owned()));
         } else {
             self.screen.with_editor(|area| area.editor().set_text(text));
         }
         self.on_prompt_changed();
     }
 
-    /// Puts text at the cursor.
+    /// Inserts text at the cursor.
     pub(crate) fn insert_at_prompt(&mut self, text: &str) {
-        if self.screen.has_foreign_editor() {
-            self.desk.say(Task::InsertEditorText(text.to_owned()));
+        if self.screen.has_extension_editor() {
+            self.bridge
+                .enqueue(ComponentTask::InsertEditorText(text.to_owned()));
             return;
         }
         self.screen
@@ -39,21 +40,22 @@ impl App {
         self.on_prompt_changed();
     }
 
-    /// Keeps a prompt for the history.
-    pub(super) fn remember_prompt(&mut self, text: &str) {
+    /// Adds a prompt to the history.
+    pub(super) fn add_to_history(&mut self, text: &str) {
         self.screen
             .with_editor(|area| area.editor().add_to_history(text));
-        if self.screen.has_foreign_editor() {
-            self.desk.say(Task::RememberEditorText(text.to_owned()));
+        if self.screen.has_extension_editor() {
+            self.bridge
+                .enqueue(ComponentTask::RememberEditorText(text.to_owned()));
         }
     }
 
     pub(super) fn on_prompt_changed(&mut self) {
-        if self.desk.is_connected() && !self.screen.has_foreign_editor() {
+        if self.bridge.is_connected() && !self.screen.has_extension_editor() {
             let text = self
                 .screen
                 .with_editor(|area| area.editor().expanded_text());
-            self.desk.set_editor_text(text);
+            self.bridge.set_editor_text(text);
         }
         let is_bash_mode = self.prompt_text().trim_start().starts_with('!');
         if is_bash_mode != self.is_bash_mode {
@@ -62,20 +64,20 @@ impl App {
         }
     }
 
-    /// Shows the thinking level, or that a shell command is typed, in the border of the prompt.
+    /// Colors the prompt border by thinking level, or marks a shell command.
     pub(super) fn paint_border(&mut self) {
         let token = if self.is_bash_mode {
             ColorToken::BashMode
         } else {
             border_token(self.session.thinking_level())
         };
-        let border = self.look.painter(token);
+        let border = self.ui.painter(token);
         self.screen
             .with_editor(|area| area.editor().set_border(border));
-        self.tell_editor();
+        self.publish_editor();
     }
 
-    /// Stops the run; what waits comes back to the prompt.
+    /// Interrupts the run; queued messages return to the prompt.
     pub(super) fn stop_run(&mut self) {
         let session = self.session.clone();
         let stopping = async move {
@@ -83,36 +85,43 @@ impl App {
             session.abort().await;
             texts
         };
-        let held_back = self.take_held_back();
+        let queued_during_compaction = self.take_queued_prompts();
         self.spawn(stopping, move |app, texts| {
-            app.put_back(texts, held_back);
+            app.restore_to_prompt(texts, queued_during_compaction);
         });
     }
 
-    /// Brings what waits back to the prompt.
-    pub(super) fn take_queue_back(&mut self) {
+    /// Moves queued messages back to the prompt.
+    pub(super) fn restore_queue(&mut self) {
         let session = self.session.clone();
         let taking = async move { session.clear_queue().await };
-        let held_back = self.take_held_back();
+        let queued_during_compaction = self.take_queued_prompts();
         self.spawn(taking, move |app, texts| {
-            let count = app.put_back(texts, held_back);
+            let count = app.restore_to_prompt(texts, queued_during_compaction);
             app.status(match count {
-                0 => "No message waits".to_owned(),
-                1 => "The message that waited is back at the prompt".to_owned(),
-                _ => format!("The {count} messages that waited are back at the prompt"),
+                0 => "No queued messages".to_owned(),
+                1 => "Queued message restored to the prompt".to_owned(),
+                _ => format!("{count} queued messages restored to the prompt"),
             });
         });
     }
 
-    fn take_held_back(&mut self) -> Vec<String> {
-        let held_back = std::mem::take(&mut self.held_back);
-        held_back.into_iter().map(|(text, _)| text).collect()
+    fn take_queued_prompts(&mut self) -> Vec<String> {
+        let queued_during_compaction = std::mem::take(&mut self.queued_during_compaction);
+        queued_during_compaction
+            .into_iter()
+            .map(|(text, _)| text)
+            .collect()
     }
 
-    fn put_back(&mut self, queued: QueuedTexts, held_back: Vec<String>) -> usize {
+    fn restore_to_prompt(
+        &mut self,
+        queued: QueuedTexts,
+        queued_during_compaction: Vec<String>,
+    ) -> usize {
         let mut texts = queued.steering;
         texts.extend(queued.follow_up);
-        texts.extend(held_back);
+        texts.extend(queued_during_compaction);
         let count = texts.len();
         if count > 0 {
             texts.push(self.prompt_text());
@@ -123,10 +132,10 @@ impl App {
         count
     }
 
-    /// Shows what waits.
+    /// Updates the list of queued messages.
     pub(super) fn refresh_queue(&mut self) {
         let mut waiting = self.session.queued_texts();
-        for (text, delivery) in &self.held_back {
+        for (text, delivery) in &self.queued_during_compaction {
             match delivery {
                 pi_runtime::Delivery::Steer => waiting.steering.push(text.clone()),
                 pi_runtime::Delivery::FollowUp => waiting.follow_up.push(text.clone()),
@@ -136,7 +145,7 @@ impl App {
     }
 }
 
-/// Returns the color of a thinking level.
+/// Returns the border color of a thinking level.
 pub(crate) fn border_token(level: ThinkingLevel) -> ColorToken {
     match level {
         ThinkingLevel::Off => ColorToken::ThinkingOff,

@@ -1,4 +1,4 @@
-//! Other sessions: listing, renaming, deleting, importing them.
+//! Lists, renames, deletes and imports sessions.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,16 @@ use pi_session::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
-use crate::dialog::DialogNews;
+use crate::dialog::DialogUpdate;
 use crate::intent::SessionScope;
 
 impl App {
-    /// Tells the open dialog something.
-    pub(super) fn feed_dialog(&mut self, news: DialogNews) {
-        self.screen.with_dialog(|dialog| dialog.feed(news));
-        self.settle_dialog();
+    pub(super) fn update_dialog(&mut self, update: DialogUpdate) {
+        self.screen.with_dialog(|dialog| dialog.on_update(update));
+        self.handle_dialog_intents();
     }
 
-    /// Looks for sessions and tells the dialog as they are found; an earlier search is given up.
+    /// Lists sessions and updates the dialog as they are found; cancels an earlier listing.
     pub(super) fn list_sessions(&mut self, scope: SessionScope) {
         let cancel = CancellationToken::new();
         let guard: DropGuard = cancel.clone().drop_guard();
@@ -29,9 +28,9 @@ impl App {
         let directory = self
             .session
             .with_session(|session| session.directory().to_owned());
-        let mail = self.mail();
+        let handle = self.handle();
         let work = move || {
-            let progress = |progress: ListProgress, finished: bool| DialogNews::Sessions {
+            let progress = |progress: ListProgress, finished: bool| DialogUpdate::Sessions {
                 scope,
                 sessions: progress.sessions,
                 loaded: progress.loaded,
@@ -39,8 +38,8 @@ impl App {
                 finished,
             };
             let mut on_progress = |found: ListProgress| {
-                let news = progress(found, false);
-                mail.post(move |app| app.feed_dialog(news));
+                let update = progress(found, false);
+                handle.post(move |app| app.update_dialog(update));
             };
             let found = match scope {
                 SessionScope::Project => {
@@ -63,13 +62,13 @@ impl App {
             })
         };
         self.spawn_blocking(work, |app, found| {
-            if let Ok(news) = found {
-                app.feed_dialog(news);
+            if let Ok(update) = found {
+                app.update_dialog(update);
             }
         });
     }
 
-    /// Names a session, or takes its name away.
+    /// Sets or clears a session's name.
     pub(super) fn rename_session(&mut self, path: PathBuf, name: Option<String>) {
         let name = name.unwrap_or_default();
         if self.session.session_file().as_ref() == Some(&path) {
@@ -91,35 +90,35 @@ impl App {
     }
 
     fn after_rename(&mut self, renamed: Result<(), SessionError>) {
-        self.feed_dialog(match renamed {
-            Ok(()) => DialogNews::SessionRenamed,
-            Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
+        self.update_dialog(match renamed {
+            Ok(()) => DialogUpdate::SessionRenamed,
+            Err(error) => DialogUpdate::Failed(pi_runtime::describe_error(&error)),
         });
     }
 
-    /// Deletes a session that is not the live one.
+    /// Deletes a session other than the current one.
     pub(super) fn delete_session(&mut self, path: PathBuf) {
         if self.session.session_file().as_ref() == Some(&path) {
-            let news = DialogNews::Failed("The session on the screen cannot be deleted".to_owned());
-            self.feed_dialog(news);
+            let update = DialogUpdate::Failed("The current session cannot be deleted".to_owned());
+            self.update_dialog(update);
             return;
         }
         let work = move || delete_session(&path).map(|_| path);
         self.spawn_blocking(work, |app, deleted| {
-            app.feed_dialog(match deleted {
-                Ok(path) => DialogNews::SessionDeleted(path),
-                Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
+            app.update_dialog(match deleted {
+                Ok(path) => DialogUpdate::SessionDeleted(path),
+                Err(error) => DialogUpdate::Failed(pi_runtime::describe_error(&error)),
             });
         });
     }
 
-    /// Goes on with a copy of a session file.
+    /// Imports a copy of a session file and switches to it.
     pub(super) fn import_session(&mut self, path: PathBuf) {
         let runtime = self.runtime.clone();
         let work = async move { runtime.import(&path, None).await };
         self.replace(work, |app, replacement| {
             if !replacement.cancelled {
-                app.status("The imported session goes on");
+                app.status("Session imported");
             }
         });
     }

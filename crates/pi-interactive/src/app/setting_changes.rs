@@ -1,4 +1,4 @@
-//! What each line of the settings dialog changes, and what takes effect at once.
+//! Applies changes from the settings dialog.
 
 use pi_agent::QueueMode;
 use pi_config::{DeliveryMode, Settings};
@@ -7,10 +7,10 @@ use super::App;
 use crate::intent::SettingChange;
 
 impl App {
-    /// Changes a setting of the user and lets it take effect.
+    /// Saves a user setting and applies it.
     pub(super) fn change_setting(&mut self, change: &SettingChange) {
         let saved = match change {
-            // The session has to hear of these, and stores them itself.
+            // The session applies and saves these.
             SettingChange::SteeringMode(mode) => self.session.set_steering_mode(queue_mode(*mode)),
             SettingChange::FollowUpMode(mode) => self.session.set_follow_up_mode(queue_mode(*mode)),
             SettingChange::AutoCompact(enabled) => self.session.set_auto_compaction(*enabled),
@@ -26,7 +26,7 @@ impl App {
         self.themes.set_preview(None);
         self.themes.set_setting(settings.theme.clone());
         self.apply_theme();
-        self.tell_theme_problem();
+        self.report_theme_problem();
         self.apply_settings(&settings);
         if matches!(change, SettingChange::SkillCommands(_)) {
             self.refresh_completion();

@@ -1,4 +1,4 @@
-//! `/share`: what is about to leave the machine is shown first, then uploaded with the user's `gh`.
+//! `/share`: shows what would be uploaded, then uploads it with the user's `gh`.
 
 use pi_runtime::{Gist, GistProgram, HtmlOptions, ShareError, SharePage, secrets_in_use};
 use tokio_util::sync::CancellationToken;
@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 use super::App;
 use crate::block::BlockView;
 use crate::blocks::LinksBlock;
-use crate::dialogs::Question;
-use crate::size_text::size_text;
+use crate::byte_size::format_size;
+use crate::dialogs::QuestionOptions;
 
 impl App {
-    /// Prepares a page without secrets and asks whether it may be shared.
+    /// Prepares a redacted page and asks for confirmation.
     pub(crate) fn share(&mut self) {
         let services = self.runtime.services();
         let program = match GistProgram::find(&services.env) {
@@ -35,12 +35,12 @@ impl App {
             };
             let written = tokio::task::spawn_blocking(write).await;
             let page = written.map_err(|error| ShareError::System {
-                what: "the page could not be written",
+                what: "cannot write the page",
                 source: error.into(),
             })??;
             Ok((program, page))
         };
-        self.status("Preparing the page…");
+        self.status("Preparing page…");
         self.spawn(work, |app, prepared| match prepared {
             Ok((program, page)) => app.ask_to_share(program, page),
             Err(error) => app.sharing_failed(&error),
@@ -49,21 +49,19 @@ impl App {
 
     fn ask_to_share(&mut self, program: GistProgram, page: SharePage) {
         let redacted = match page.redacted {
-            0 => "No secrets were found in it.".to_owned(),
-            1 => "One secret was replaced in it.".to_owned(),
-            count => format!("{count} secrets were replaced in it."),
+            0 => "No secrets found.".to_owned(),
+            1 => "1 secret redacted.".to_owned(),
+            count => format!("{count} secrets redacted."),
         };
-        let question = Question {
+        let question = QuestionOptions {
             title: "Share this session?".to_owned(),
             details: Some(format!(
-                "A page of {} with the whole conversation, all its branches, is uploaded to GitHub \
-                 as a secret gist. Whoever has the link can read it. {redacted} Have a look at it \
-                 first if you are not sure.",
-                size_text(page.bytes),
+                "Uploads a {} page with the full conversation, including all branches, to GitHub as a secret gist. Anyone with the link can read it. {redacted} Preview the page if you are unsure.",
+                format_size(page.bytes),
             )),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
-        let choices = ["Share it", "Look at the page first", "Do not share it"];
+        let choices = ["Share", "Preview the page", "Cancel"];
         self.ask(question, &choices, move |app, chosen| match chosen {
             Some(0) => app.upload(program, page),
             Some(1) => {
@@ -71,19 +69,19 @@ impl App {
                 app.open_file(path);
                 app.ask_to_share(program, page);
             }
-            _ => app.status("Nothing was shared"),
+            _ => app.status("Not shared"),
         });
     }
 
     fn upload(&mut self, program: GistProgram, page: SharePage) {
-        let given_up = |app: &mut Self| app.status("Sharing was cancelled");
-        let subject = size_text(page.bytes);
-        let work = self.watch_work("Sharing the session", &subject, given_up);
-        let watched = work.clone();
-        watched.tell("gh uploads the page…", None);
-        let create = async move { program.create(&page, &watched.cancel).await };
+        let on_cancel = |app: &mut Self| app.status("Sharing canceled");
+        let subject = format_size(page.bytes);
+        let work = self.show_progress("Sharing session", &subject, on_cancel);
+        let handle = work.clone();
+        handle.report("Uploading with gh…", None);
+        let create = async move { program.create(&page, &handle.cancel).await };
         self.spawn(create, move |app, created| {
-            app.end_work(&work);
+            app.finish_progress(&work);
             match created {
                 Ok(gist) => app.shared(&gist),
                 Err(ShareError::Cancelled) => {}
@@ -97,16 +95,16 @@ impl App {
             ("Share URL", gist.viewer_url.clone()),
             ("Gist", gist.url.clone()),
         ]);
-        let view = BlockView::new(links, self.look.clone());
+        let view = BlockView::new(links, self.ui.clone());
         self.with_transcript(|transcript, document| transcript.append(document, view));
-        self.copy(gist.viewer_url.clone(), "The link is on the clipboard");
+        self.copy(gist.viewer_url.clone(), "Link copied");
     }
 
     fn sharing_failed(&mut self, error: &ShareError) {
-        let told = pi_runtime::describe_error(error);
+        let message = pi_runtime::describe_error(error);
         self.error(match error.advice() {
-            Some(advice) => format!("{told}; {advice}"),
-            None => told,
+            Some(advice) => format!("{message}; {advice}"),
+            None => message,
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of extensions, and what comes of those that mean something already.
+//! Extension shortcuts and their conflicts with other keybindings.
 
 use pi_runtime::{CommandSource, ExtensionShortcut};
 use pi_tui::{KeyId, Keybindings, action};
@@ -8,7 +8,7 @@ use crate::keys;
 use crate::slash;
 use crate::transcript::NoticeLevel;
 
-/// Actions whose keys an extension cannot have.
+/// Actions whose keys extensions cannot override.
 const RESERVED: [&str; 18] = [
     keys::INTERRUPT,
     keys::CLEAR,
@@ -30,19 +30,19 @@ const RESERVED: [&str; 18] = [
     action::EDITOR_DELETE_TO_LINE_END,
 ];
 
-/// The shortcuts in force, and what is to be said about the others.
+/// Active shortcuts, and warnings about the others.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Resolved {
+struct ResolvedShortcuts {
     shortcuts: Vec<(KeyId, ExtensionShortcut)>,
     problems: Vec<String>,
 }
 
-fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
-    let mut resolved = Resolved::default();
-    for shortcut in wanted {
+fn resolve(requested: Vec<ExtensionShortcut>, bindings: &Keybindings) -> ResolvedShortcuts {
+    let mut resolved = ResolvedShortcuts::default();
+    for shortcut in requested {
         let ExtensionShortcut { extension, key, .. } = &shortcut;
         let Ok(id) = key.to_lowercase().parse::<KeyId>() else {
-            let problem = format!("The shortcut \"{key}\" of {extension} is no key");
+            let problem = format!("{extension}: \"{key}\" is not a valid shortcut key");
             resolved.problems.push(problem);
             continue;
         };
@@ -53,13 +53,12 @@ fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
             .map(|action| action.id)
             .collect();
         if let Some(reserved) = taken.iter().find(|action| RESERVED.contains(action)) {
-            let problem =
-                format!("The shortcut {key} of {extension} is left out: the key is for {reserved}");
+            let problem = format!("{extension}: shortcut {key} ignored: reserved for {reserved}");
             resolved.problems.push(problem);
             continue;
         }
         if let Some(action) = taken.first() {
-            let problem = format!("The shortcut {key} of {extension} takes the key of {action}");
+            let problem = format!("{extension}: shortcut {key} overrides {action}");
             resolved.problems.push(problem);
         }
         let same = resolved
@@ -69,7 +68,7 @@ fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
         if let Some(position) = same {
             let (_, before) = resolved.shortcuts.remove(position);
             let problem = format!(
-                "The shortcut {key} of {extension} takes the place of the one of {}",
+                "{extension}: shortcut {key} overrides the one of {}",
                 before.extension
             );
             resolved.problems.push(problem);
@@ -80,16 +79,16 @@ fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
 }
 
 impl App {
-    /// Puts the shortcuts of the extensions into force.
+    /// Activates the extensions' shortcuts.
     pub(super) fn register_shortcuts(&mut self) {
-        let wanted = self.desk.link().map(|link| link.shortcuts());
-        let bindings = self.look.appearance().keys.clone();
-        let resolved = resolve(wanted.unwrap_or_default(), &bindings);
+        let requested = self.bridge.link().map(|link| link.shortcuts());
+        let bindings = self.ui.context().keys.clone();
+        let resolved = resolve(requested.unwrap_or_default(), &bindings);
         for problem in resolved.problems {
-            self.tell(NoticeLevel::Warning, problem);
+            self.notify(NoticeLevel::Warning, problem);
         }
         let shortcuts = resolved.shortcuts.iter();
-        self.desk
+        self.bridge
             .set_shortcuts(shortcuts.map(|(_, shortcut)| shortcut.clone()).collect());
         let ids = resolved.shortcuts.iter().map(|(id, _)| *id).collect();
         self.screen.with_editor(|area| area.set_shortcuts(ids));
@@ -100,8 +99,8 @@ impl App {
             .collect();
     }
 
-    /// Says which commands of extensions nobody can reach, since the program has one of that name.
-    pub(super) fn tell_hidden_commands(&mut self) {
+    /// Warns about extension commands that a built-in command hides.
+    pub(super) fn report_hidden_commands(&mut self) {
         let commands = self.runtime.commands().into_iter();
         let hidden = commands.filter(|command| {
             command.source == CommandSource::Extension
@@ -109,15 +108,14 @@ impl App {
         });
         let hidden: Vec<String> = hidden.map(|command| command.name).collect();
         for name in hidden {
-            self.tell(
+            self.notify(
                 NoticeLevel::Warning,
-                format!("The command /{name} of an extension is hidden by the program's own"),
+                format!("Extension command /{name} is hidden by the built-in command"),
             );
         }
     }
 
-    /// Runs the shortcut of a key.
-    pub(super) fn run_shortcut_of(&mut self, id: KeyId) {
+    pub(super) fn run_shortcut_for_key(&mut self, id: KeyId) {
         let mut shortcuts = self.extensions.shortcuts.iter();
         let found = shortcuts.find(|(known, ..)| *known == id);
         if let Some((_, extension, key)) = found {
@@ -126,13 +124,13 @@ impl App {
     }
 
     pub(super) fn run_shortcut(&mut self, extension: String, key: String) {
-        let Some(link) = self.desk.link() else {
+        let Some(link) = self.bridge.link() else {
             return;
         };
         let running = async move { link.run_shortcut(&extension, &key).await };
         self.spawn(running, |app, result| {
             if let Err(error) = result {
-                app.error(format!("The shortcut failed: {error}"));
+                app.error(format!("Shortcut failed: {error}"));
             }
         });
     }
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_keys_stay_others_are_taken_and_the_last_of_a_key_wins() {
+    fn reserved_keys_are_kept_and_the_last_shortcut_of_a_key_wins() {
         let bindings = keys::keybindings(Platform::Linux, &UserKeybindings::default());
         let resolved = resolve(
             vec![
@@ -166,19 +164,19 @@ mod tests {
             ],
             &bindings,
         );
-        let in_force: Vec<&str> = resolved
+        let active: Vec<&str> = resolved
             .shortcuts
             .iter()
             .map(|(_, shortcut)| shortcut.key.as_str())
             .collect();
-        assert_eq!(in_force, ["ctrl+u", "ctrl+shift+x"]);
+        assert_eq!(active, ["ctrl+u", "ctrl+shift+x"]);
         assert_eq!(
             resolved.problems,
             [
-                "The shortcut ctrl+c of a.ts is left out: the key is for tui.input.copy",
-                "The shortcut ctrl+u of a.ts takes the key of tui.editor.deleteToLineStart",
-                "The shortcut ctrl+shift+x of b.ts takes the place of the one of a.ts",
-                "The shortcut \"no such key\" of b.ts is no key",
+                "a.ts: shortcut ctrl+c ignored: reserved for tui.input.copy",
+                "a.ts: shortcut ctrl+u overrides tui.editor.deleteToLineStart",
+                "b.ts: shortcut ctrl+shift+x overrides the one of a.ts",
+                "b.ts: \"no such key\" is not a valid shortcut key",
             ]
         );
     }

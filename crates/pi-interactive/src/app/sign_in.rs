@@ -1,4 +1,4 @@
-//! Signing in and out: the provider's flow asks through the open dialog.
+//! Sign-in and sign-out; the provider's flow prompts through the open dialog.
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
@@ -10,36 +10,35 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
-use super::mailbox::Mailbox;
-use crate::dialog::DialogNews;
-use crate::intent::Secret;
+use super::handle::AppHandle;
+use crate::dialog::DialogUpdate;
+use crate::intent::SecretText;
 
-/// A sign-in under way; dropping it gives it up.
+/// The sign-in in progress; dropping it cancels it.
 #[derive(Debug)]
-pub(super) struct SignIn {
+pub(super) struct ActiveSignIn {
     answer: Option<oneshot::Sender<String>>,
     _cancel: DropGuard,
 }
 
 impl App {
-    /// Begins to sign in to a provider.
     pub(super) fn sign_in(&mut self, provider: String, kind: AuthKind) {
         let models = self.session.models().clone();
         let env = self.runtime.services().env.clone();
         let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
-            let failed = format!("{provider} needs no sign-in");
-            self.feed_dialog(DialogNews::SignInEnded(Err(failed)));
+            let failed = format!("{provider} does not require sign-in");
+            self.update_dialog(DialogUpdate::SignInEnded(Err(failed)));
             return;
         };
         let cancel = CancellationToken::new();
-        self.sign_in = Some(SignIn {
+        self.sign_in = Some(ActiveSignIn {
             answer: None,
             _cancel: cancel.clone().drop_guard(),
         });
-        let desk = Desk(self.mail());
+        let bridge = LoginUi(self.handle());
         let work = async move {
             let authenticator = models.authenticator();
-            let signed_in = authenticator.sign_in(&auth, kind, &env, &desk, &cancel);
+            let signed_in = authenticator.sign_in(&auth, kind, &env, &bridge, &cancel);
             (signed_in.await, provider)
         };
         self.spawn(work, |app, (result, provider)| {
@@ -47,30 +46,28 @@ impl App {
             match result {
                 Ok(()) => app.signed_in(provider),
                 Err(error) => {
-                    let told = pi_runtime::describe_error(&error);
-                    app.feed_dialog(DialogNews::SignInEnded(Err(told)));
+                    let message = pi_runtime::describe_error(&error);
+                    app.update_dialog(DialogUpdate::SignInEnded(Err(message)));
                 }
             }
         });
     }
 
-    /// Hands the user's answer to the sign-in that asked.
+    /// Passes the user's answer to the sign-in flow.
     pub(super) fn answer_sign_in(&mut self, answer: String) {
-        let asked = self.sign_in.as_mut().and_then(|it| it.answer.take());
-        if let Some(asked) = asked
-            && asked.send(answer).is_err()
+        let reply = self.sign_in.as_mut().and_then(|it| it.answer.take());
+        if let Some(reply) = reply
+            && reply.send(answer).is_err()
         {
-            tracing::debug!("the sign-in no longer waits for an answer");
+            tracing::debug!("sign-in no longer waits for an answer");
         }
     }
 
-    /// Gives the sign-in under way up.
     pub(super) fn cancel_sign_in(&mut self) {
         self.sign_in = None;
     }
 
-    /// Keeps an API key.
-    pub(super) fn store_key(&mut self, provider: String, key: Secret) {
+    pub(super) fn store_key(&mut self, provider: String, key: SecretText) {
         let models = self.session.models().clone();
         let work = async move {
             let store = models.authenticator().store().clone();
@@ -80,37 +77,36 @@ impl App {
         self.spawn(work, |app, (stored, provider)| match stored {
             Ok(()) => app.signed_in(provider),
             Err(error) => {
-                let told = pi_runtime::describe_error(&error);
-                app.feed_dialog(DialogNews::SignInEnded(Err(told.clone())));
-                app.error(told);
+                let message = pi_runtime::describe_error(&error);
+                app.update_dialog(DialogUpdate::SignInEnded(Err(message.clone())));
+                app.error(message);
             }
         });
     }
 
-    /// Deletes a stored credential.
     pub(super) fn sign_out(&mut self, provider: String) {
         let models = self.session.models().clone();
         let work = async move {
             let store = models.authenticator().store().clone();
             let deleted = store.delete(&provider).await;
-            models.refresh(only(&provider)).await;
+            models.refresh(single_provider(&provider)).await;
             (deleted, provider)
         };
         self.spawn(work, |app, (deleted, provider)| match deleted {
             Ok(()) => {
                 app.model_changed();
-                app.status(format!("The stored credential of {provider} is deleted"));
+                app.status(format!("Deleted the stored credential for {provider}"));
             }
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         });
     }
 
-    /// Makes the models of a provider usable after a credential was stored.
+    /// Refreshes the models of a provider after its credential was stored.
     fn signed_in(&mut self, provider: String) {
-        self.feed_dialog(DialogNews::SignInEnded(Ok(())));
+        self.update_dialog(DialogUpdate::SignInEnded(Ok(())));
         let models = self.session.models().clone();
         let work = async move {
-            models.refresh(only(&provider)).await;
+            models.refresh(single_provider(&provider)).await;
             provider
         };
         self.spawn(work, |app, provider| {
@@ -126,8 +122,8 @@ impl App {
     }
 }
 
-/// Asks one provider for its models.
-pub(super) fn only(provider: &str) -> RefreshOptions {
+/// Options that refresh the models of a single provider.
+pub(super) fn single_provider(provider: &str) -> RefreshOptions {
     RefreshOptions {
         providers: Some(vec![provider.to_owned()]),
         network: NetworkAccess::Allowed,
@@ -135,18 +131,18 @@ pub(super) fn only(provider: &str) -> RefreshOptions {
     }
 }
 
-/// The person at the screen, as a sign-in sees them.
-struct Desk(Mailbox);
+/// Prompts and notifies the user during a sign-in, through the open dialog.
+struct LoginUi(AppHandle);
 
-impl LoginInteraction for Desk {
+impl LoginInteraction for LoginUi {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         Box::pin(async move {
             let (sender, answer) = oneshot::channel();
-            let withdrawn = Withdrawal(Some(self.0.clone()));
+            let withdrawn = PromptWithdrawal(Some(self.0.clone()));
             self.0.post(move |app| {
                 if let Some(sign_in) = &mut app.sign_in {
                     sign_in.answer = Some(sender);
-                    app.feed_dialog(DialogNews::SignInPrompt(prompt));
+                    app.update_dialog(DialogUpdate::SignInPrompt(prompt));
                 }
             });
             let answer = answer.await.or(Err(OAuthError::Cancelled));
@@ -156,25 +152,25 @@ impl LoginInteraction for Desk {
     }
 
     fn notify(&self, event: LoginEvent) {
-        // The dialog looks at addresses before it has them opened.
+        // The dialog validates URLs before it opens them.
         self.0
-            .post(move |app| app.feed_dialog(DialogNews::SignIn(event)));
+            .post(move |app| app.update_dialog(DialogUpdate::SignIn(event)));
     }
 }
 
-/// Tells the dialog when a question is dropped before it was answered.
-struct Withdrawal(Option<Mailbox>);
+/// Notifies the dialog when a prompt is dropped before it is answered.
+struct PromptWithdrawal(Option<AppHandle>);
 
-impl Withdrawal {
+impl PromptWithdrawal {
     fn answered(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Withdrawal {
+impl Drop for PromptWithdrawal {
     fn drop(&mut self) {
-        if let Some(mail) = self.0.take() {
-            mail.post(|app| app.feed_dialog(DialogNews::SignInPromptWithdrawn));
+        if let Some(handle) = self.0.take() {
+            handle.post(|app| app.update_dialog(DialogUpdate::SignInPromptWithdrawn));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a text that is sent: a command, a shell command, a prompt, or a message that waits.
+//! Submitted text: a command, a shell command, a prompt, or a queued message.
 
 use pi_runtime::{Delivery, Prompt, PromptRefused, Run};
 
@@ -7,14 +7,14 @@ use crate::slash;
 use crate::transcript::NoticeLevel;
 
 impl App {
-    /// Takes a text the user sent with Enter.
+    /// Submits text entered with Enter.
     pub(super) fn submit(&mut self, text: &str) {
         self.submit_as(text, Delivery::Steer);
     }
 
-    /// Takes the text at the prompt, as the follow-up key sends it.
+    /// Submits the prompt text with the given delivery, for the follow-up key.
     pub(super) fn submit_prompt(&mut self, delivery: Delivery) {
-        let text = if self.screen.has_foreign_editor() {
+        let text = if self.screen.has_extension_editor() {
             let text = self.prompt_text();
             self.set_prompt("");
             text
@@ -40,7 +40,7 @@ impl App {
         if text.is_empty() {
             return;
         }
-        self.stop_reading();
+        self.leave_scrollback();
         if let Some((command, argument)) = slash::find(&text) {
             (command.run)(self, argument);
             return;
@@ -55,17 +55,17 @@ impl App {
                 return;
             }
         }
-        self.remember_prompt(&text);
+        self.add_to_history(&text);
         if self.session.is_compacting() && !self.is_extension_command(&text) {
-            self.hold_back(text, delivery);
+            self.queue_during_compaction(text, delivery);
         } else {
-            self.say(text, delivery);
+            self.send_prompt(text, delivery);
         }
     }
 
-    /// Sends a prompt, or queues it while a run is under way.
-    pub(super) fn say(&mut self, text: String, delivery: Delivery) {
-        self.say_with(
+    /// Sends a prompt, or queues it during a run.
+    pub(super) fn send_prompt(&mut self, text: String, delivery: Delivery) {
+        self.send_prompt_with(
             Prompt {
                 streaming_behavior: Some(delivery),
                 ..Prompt::text(text)
@@ -74,13 +74,13 @@ impl App {
         );
     }
 
-    /// Says prompts one after the other, each when the one before is done.
-    pub(crate) fn say_in_turn(&mut self, prompts: Vec<Prompt>) {
+    /// Sends prompts one after another, each after the previous run has finished.
+    pub(crate) fn send_prompts(&mut self, prompts: Vec<Prompt>) {
         if prompts.is_empty() {
             return;
         }
         let runtime = self.runtime.clone();
-        let saying = async move {
+        let sending = async move {
             for prompt in prompts {
                 let session = runtime.session();
                 let text = prompt.text.clone();
@@ -91,45 +91,45 @@ impl App {
             }
             None
         };
-        self.spawn(saying, |app, refused| {
+        self.spawn(sending, |app, refused| {
             if let Some((text, refused)) = refused {
-                app.remember_prompt(&text);
-                app.take_refusal(&refused, text);
+                app.add_to_history(&text);
+                app.handle_refusal(&refused, text);
             }
         });
     }
 
-    fn say_with(&mut self, prompt: Prompt, delivery: Delivery) {
+    fn send_prompt_with(&mut self, prompt: Prompt, delivery: Delivery) {
         let session = self.session.clone();
         let text = prompt.text.clone();
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
             Ok(Run::Started | Run::Queued | Run::Handled) => app.refresh_queue(),
-            // A compaction began in the meantime.
-            Err(PromptRefused::Compacting) => app.hold_back(text, delivery),
-            Err(refused) => app.take_refusal(&refused, text),
+            // A compaction has started since.
+            Err(PromptRefused::Compacting) => app.queue_during_compaction(text, delivery),
+            Err(refused) => app.handle_refusal(&refused, text),
         });
     }
 
-    /// Keeps a message until the compaction is over.
-    fn hold_back(&mut self, text: String, delivery: Delivery) {
-        self.held_back.push((text, delivery));
+    /// Queues a message until the compaction finishes.
+    fn queue_during_compaction(&mut self, text: String, delivery: Delivery) {
+        self.queued_during_compaction.push((text, delivery));
         self.refresh_queue();
-        self.tell(NoticeLevel::Status, "Waits until the session is compacted");
+        self.notify(NoticeLevel::Status, "Queued until compaction finishes");
     }
 
-    /// Sends what was held back: the first starts a run, the rest is queued behind it.
-    pub(super) fn release_held_back(&mut self) {
-        let held_back = std::mem::take(&mut self.held_back);
-        if held_back.is_empty() {
+    /// Sends the queued messages: the first starts a run, the rest is queued behind it.
+    pub(super) fn send_queued_prompts(&mut self) {
+        let queued_during_compaction = std::mem::take(&mut self.queued_during_compaction);
+        if queued_during_compaction.is_empty() {
             return;
         }
         self.refresh_queue();
         let session = self.session.clone();
-        // One after the other: their order counts.
+        // Sequentially, to preserve their order.
         let sending = async move {
             let mut refused = Vec::new();
-            for (text, delivery) in held_back {
+            for (text, delivery) in queued_during_compaction {
                 let prompt = Prompt {
                     streaming_behavior: Some(delivery),
                     ..Prompt::text(text.clone())
@@ -143,17 +143,17 @@ impl App {
         self.spawn(sending, |app, refused| {
             app.refresh_queue();
             for (text, refused) in refused {
-                app.take_refusal(&refused, text);
+                app.handle_refusal(&refused, text);
             }
         });
     }
 
-    /// Says why a prompt was refused and keeps its text.
+    /// Reports why a prompt was refused, and keeps its text.
     ///
-    /// Where nobody can be asked, the next thing typed is a command that changes that: the prompt
-    /// stays free for it, and the text comes back afterwards.
-    fn take_refusal(&mut self, refused: &PromptRefused, text: String) {
-        let nobody = matches!(
+    /// Without a model, the next input is usually a command that configures one: the prompt stays empty for
+    /// it, and the text is restored afterwards.
+    fn handle_refusal(&mut self, refused: &PromptRefused, text: String) {
+        let no_model = matches!(
             refused,
             PromptRefused::NoModel
                 | PromptRefused::UnknownProvider { .. }
@@ -161,31 +161,33 @@ impl App {
                 | PromptRefused::Auth(_)
         );
         self.error(refused.to_string());
-        if !nobody {
-            self.give_back(&text);
+        if !no_model {
+            self.restore_refused_text(&text);
             return;
         }
-        let key = self.look.appearance().key(pi_tui::action::EDITOR_CURSOR_UP);
-        self.tell(
+        let key = self.ui.context().key(pi_tui::action::EDITOR_CURSOR_UP);
+        self.notify(
             NoticeLevel::Info,
-            format!("Your message is kept: it comes back with a model, or with {key}"),
+            format!(
+                "Your message is saved. It returns when a model is configured, or press {key}."
+            ),
         );
-        self.unasked = Some(text);
+        self.unsent_prompt = Some(text);
     }
 
-    /// Brings back the prompt that nobody could be asked, once somebody can.
-    pub(super) fn restore_unasked(&mut self) {
+    /// Restores the unsent prompt once a model is configured.
+    pub(super) fn restore_unsent_prompt(&mut self) {
         let model = self.session.model();
         let models = self.session.models();
         if model.is_some_and(|model| models.is_authenticated(&model.provider))
-            && let Some(text) = self.unasked.take()
+            && let Some(text) = self.unsent_prompt.take()
         {
-            self.give_back(&text);
+            self.restore_refused_text(&text);
         }
     }
 
-    /// Puts a text that was refused back, unless something else is being typed.
-    fn give_back(&mut self, text: &str) {
+    /// Restores refused text, unless something else has been typed.
+    fn restore_refused_text(&mut self, text: &str) {
         if self.prompt_text().trim().is_empty() {
             self.set_prompt(text);
         }

@@ -1,7 +1,7 @@
-//! What the model said and thought, while it arrives and afterwards.
+//! Assistant messages, while they stream and afterwards.
 //!
-//! While an answer arrives its parts are laid out piece by piece; afterwards only their text is
-//! kept, and the lines with whoever shows the block. Tool calls are blocks of their own.
+//! While a message streams, its parts are laid out incrementally; afterwards only their text is kept, and the
+//! lines are cached by the view. Tool calls are separate blocks.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,66 +14,65 @@ use pi_tui::{
     MouseOutcome, Style, Theme,
 };
 
-use super::drawer::Wording;
-use super::page::{Page, is_click, mark_zone, markdown_theme};
-use crate::block::Block;
-use crate::look::Appearance;
+use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
+use super::extension_renderer::TextTransform;
+use crate::block::TranscriptBlock;
+use crate::ui_theme::RenderContext;
 
-/// What a part of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PartKind {
+enum AnswerPartKind {
     Text,
     Thinking,
 }
 
-/// A text or a thought.
+/// A text or thinking part.
 #[derive(Debug)]
-struct Part {
-    /// Its place in the message.
+struct AnswerPart {
+    /// Content index in the message.
     index: usize,
-    kind: PartKind,
+    kind: AnswerPartKind,
     text: String,
-    /// The layout so far, while the text grows.
+    /// The incremental layout while the text grows.
     growing: Option<Markdown>,
 }
 
-impl Part {
+impl AnswerPart {
     fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 
     fn message_type(&self) -> &'static str {
         match self.kind {
-            PartKind::Text => "assistant",
-            PartKind::Thinking => "assistant-thinking",
+            AnswerPartKind::Text => "assistant",
+            AnswerPartKind::Thinking => "assistant-thinking",
         }
     }
 
-    /// Lays the part out; `wording` is what extensions put in place of its text.
+    /// Lays the part out; `transform` is the text that extensions show instead.
     fn lines(
         &mut self,
         width: usize,
         is_growing: bool,
-        wording: Option<&str>,
-        appearance: &Appearance,
+        transform: Option<&str>,
+        ctx: &RenderContext,
     ) -> Lines {
-        let theme = markdown_theme(appearance);
+        let theme = markdown_theme(ctx);
         let style = match self.kind {
-            PartKind::Text => Style::plain(),
-            PartKind::Thinking => appearance.style(ColorToken::ThinkingText).italic(),
+            AnswerPartKind::Text => Style::plain(),
+            AnswerPartKind::Thinking => ctx.style(ColorToken::ThinkingText).italic(),
         };
         let text = self.text.trim();
         let fresh = |text: &str| {
             Markdown::new(text, theme.clone())
                 .style(style)
                 .options(MarkdownOptions {
-                    mermaid: appearance.mermaid,
+                    mermaid: ctx.mermaid,
                     ..MarkdownOptions::default()
                 })
-                .padding(appearance.output_padding, 0)
+                .padding(ctx.output_padding, 0)
         };
-        if let Some(wording) = wording {
-            return fresh(wording.trim()).render(width);
+        if let Some(transform) = transform {
+            return fresh(transform.trim()).render(width);
         }
         if !is_growing {
             return fresh(text).render(width);
@@ -84,69 +83,70 @@ impl Part {
     }
 }
 
-/// How an answer ended, where that is worth a line.
+/// How a message ended, if that is worth a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Ending {
+enum AnswerOutcome {
     Aborted,
     Failed(String),
     CutOff,
 }
 
-/// An answer of the model.
 #[derive(Debug, Default)]
-pub(crate) struct AnswerBlock {
-    parts: Vec<Part>,
-    ending: Option<Ending>,
+pub(crate) struct AssistantMessageBlock {
+    parts: Vec<AnswerPart>,
+    outcome: Option<AnswerOutcome>,
     is_finished: bool,
     calls_tools: bool,
     generation: u64,
-    /// Runs of thoughts that were clicked, and whether they are hidden now.
+    /// Thinking runs that were clicked, and whether they are hidden now.
     clicked: HashMap<usize, bool>,
     /// Whether thinking was hidden in the last layout.
     hidden: bool,
-    /// The rows of each run of thoughts in the last layout.
+    /// The rows of each thinking run in the last layout.
     thinking_rows: Vec<Range<usize>>,
-    /// What the parts that grow were laid out with.
-    laid_out_for: Option<(Arc<Theme>, usize, MermaidRendering)>,
-    /// Counts what extensions that have a say in the wording must see.
+    /// Theme, padding and diagram mode of the incremental layouts.
+    layout_key: Option<(Arc<Theme>, usize, MermaidRendering)>,
+    /// Incremented on changes that extensions with a text transform must see.
     revision: u64,
-    wording: Option<Wording>,
+    transform: Option<TextTransform>,
 }
 
-impl AnswerBlock {
-    /// Begins with an answer that has not said anything.
+impl AssistantMessageBlock {
+    /// Starts with an empty message.
     pub(crate) fn arriving() -> Self {
         Self::default()
     }
 
-    /// Makes a block of a whole answer.
+    /// Creates a block for a complete message.
     pub(crate) fn of(message: &AssistantMessage) -> Self {
         let mut block = Self::default();
         block.finish(message);
         block
     }
 
-    /// Lets extensions have a say in the wording.
+    /// Lets extensions transform the texts.
     #[must_use]
-    pub(crate) fn worded_by(mut self, wording: Option<Wording>) -> Self {
-        self.wording = wording;
+    pub(crate) fn transformed_by(mut self, transform: Option<TextTransform>) -> Self {
+        self.transform = transform;
         self
     }
 
-    /// Takes the wording of extensions.
+    /// Accepts transformed texts.
     pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
-        if let Some(wording) = &mut self.wording {
-            wording.accept(texts);
+        if let Some(transform) = &mut self.transform {
+            transform.accept(texts);
             self.generation += 1;
         }
     }
 
-    /// Takes over what has arrived since; work follows what is new.
+    /// Adds what has arrived since; the cost is proportional to the new text.
     pub(crate) fn grow(&mut self, message: &AssistantMessage) {
         for (index, block) in message.content.iter().enumerate() {
             let (kind, text) = match block {
-                AssistantBlock::Text(text) => (PartKind::Text, &text.text),
-                AssistantBlock::Thinking(thinking) => (PartKind::Thinking, &thinking.thinking),
+                AssistantBlock::Text(text) => (AnswerPartKind::Text, &text.text),
+                AssistantBlock::Thinking(thinking) => {
+                    (AnswerPartKind::Thinking, &thinking.thinking)
+                }
                 AssistantBlock::ToolCall(_) => {
                     self.calls_tools = true;
                     continue;
@@ -157,12 +157,12 @@ impl AnswerBlock {
         }
     }
 
-    fn grow_part(&mut self, index: usize, kind: PartKind, text: &str) {
-        let known = self.parts.iter().position(|part| part.index == index);
-        let part = match known.and_then(|position| self.parts.get_mut(position)) {
+    fn grow_part(&mut self, index: usize, kind: AnswerPartKind, text: &str) {
+        let position = self.parts.iter().position(|part| part.index == index);
+        let part = match position.and_then(|position| self.parts.get_mut(position)) {
             Some(part) => part,
             None => {
-                self.parts.push(Part {
+                self.parts.push(AnswerPart {
                     index,
                     kind,
                     text: String::new(),
@@ -183,65 +183,61 @@ impl AnswerBlock {
         }
     }
 
-    /// Takes the whole answer; nothing changes any more.
+    /// Sets the complete message; nothing changes afterwards.
     pub(crate) fn finish(&mut self, message: &AssistantMessage) {
         self.parts.clear();
         self.grow(message);
         self.calls_tools = message.tool_calls().next().is_some();
-        self.ending = ending(message, self.calls_tools);
+        self.outcome = outcome_of(message, self.calls_tools);
         self.is_finished = true;
         self.generation += 1;
         self.revision += 1;
     }
 
-    /// Returns whether there is nothing to show.
     pub(crate) fn is_blank(&self) -> bool {
-        self.ending.is_none() && self.parts.iter().all(Part::is_blank)
+        self.outcome.is_none() && self.parts.iter().all(AnswerPart::is_blank)
     }
 
-    /// Drops what belongs to another theme or padding.
-    fn settle_looks(&mut self, appearance: &Appearance) {
-        if self.hidden != appearance.hide_thinking {
-            self.hidden = appearance.hide_thinking;
+    /// Drops incremental layouts of another theme or padding.
+    fn drop_stale_layouts(&mut self, ctx: &RenderContext) {
+        if self.hidden != ctx.hide_thinking {
+            self.hidden = ctx.hide_thinking;
             self.clicked.clear();
         }
-        let looks = (
-            Arc::clone(&appearance.theme),
-            appearance.output_padding,
-            appearance.mermaid,
-        );
-        let same = self.laid_out_for.as_ref().is_some_and(|laid_out| {
-            Arc::ptr_eq(&laid_out.0, &looks.0) && (laid_out.1, laid_out.2) == (looks.1, looks.2)
+        let style_key = (Arc::clone(&ctx.theme), ctx.output_padding, ctx.mermaid);
+        let same = self.layout_key.as_ref().is_some_and(|layout| {
+            Arc::ptr_eq(&layout.0, &style_key.0)
+                && (layout.1, layout.2) == (style_key.1, style_key.2)
         });
         if !same {
-            self.laid_out_for = Some(looks);
+            self.layout_key = Some(style_key);
             for part in &mut self.parts {
                 part.growing = None;
             }
         }
     }
 
-    fn parts_lines(&mut self, width: usize, appearance: &Appearance) -> Vec<Line> {
+    fn parts_lines(&mut self, width: usize, ctx: &RenderContext) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         let is_growing = !self.is_finished;
-        let mut previous: Option<PartKind> = None;
-        if let Some(wording) = &mut self.wording {
+        let mut previous: Option<AnswerPartKind> = None;
+        if let Some(transform) = &mut self.transform {
             let parts = self.parts.iter();
             let parts = parts.map(|part| (part.message_type(), part.text.as_str()));
-            wording.ask(width, appearance, (self.revision, is_growing), parts);
+            transform.request(width, ctx, (self.revision, is_growing), parts);
         }
         let parts = self.parts.iter_mut().enumerate();
         for (position, part) in parts.filter(|(_, part)| !part.is_blank()) {
-            let continues = previous == Some(part.kind) && part.kind == PartKind::Thinking;
+            let continues = previous == Some(part.kind) && part.kind == AnswerPartKind::Thinking;
             let run = self.thinking_rows.len();
             let run = if continues { run - 1 } else { run };
-            let is_hidden = part.kind == PartKind::Thinking
+            let is_hidden = part.kind == AnswerPartKind::Thinking
                 && self.clicked.get(&run).copied().unwrap_or(self.hidden);
             if continues && is_hidden {
                 continue;
             }
-            // Texts follow each other without a gap, as the model wrote them.
-            if previous.is_some_and(|kind| kind == PartKind::Thinking)
+            // Consecutive texts have no gap, as the model wrote them.
+            if previous.is_some_and(|kind| kind == AnswerPartKind::Thinking)
                 || continues
                 || lines.is_empty()
             {
@@ -255,18 +251,18 @@ impl AnswerBlock {
                 lines.len()
             };
             if is_hidden {
-                let mut page = Page::new(width, appearance.output_padding, appearance);
-                let style = appearance.style(ColorToken::ThinkingText).italic();
-                let label = appearance.thinking_label.as_deref();
-                page.styled(&style.apply(label.unwrap_or("Thinking…")));
-                lines.extend(page.plain().into_iter().skip(1));
+                let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+                let style = ctx.style(ColorToken::ThinkingText).italic();
+                let label = ctx.thinking_label.as_deref();
+                canvas.styled(&style.apply(label.unwrap_or("Thinking…")));
+                lines.extend(canvas.plain().into_iter().skip(1));
             } else {
-                let wording = self.wording.as_ref();
-                let wording = wording.and_then(|wording| wording.text(position));
-                let rendered = part.lines(width, is_growing, wording, appearance);
+                let transform = self.transform.as_ref();
+                let transform = transform.and_then(|transform| transform.text(position));
+                let rendered = part.lines(width, is_growing, transform, ctx);
                 lines.extend(rendered.iter().cloned());
             }
-            if part.kind == PartKind::Thinking {
+            if part.kind == AnswerPartKind::Thinking {
                 self.thinking_rows.push(start..lines.len());
             }
             previous = Some(part.kind);
@@ -275,38 +271,38 @@ impl AnswerBlock {
     }
 }
 
-fn ending(message: &AssistantMessage, calls_tools: bool) -> Option<Ending> {
+fn outcome_of(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOutcome> {
     match message.stop_reason {
-        StopReason::Length => Some(Ending::CutOff),
-        // The calls themselves say what happened to them.
+        StopReason::Length => Some(AnswerOutcome::CutOff),
+        // The tool calls show their own outcome.
         StopReason::Aborted | StopReason::Error if calls_tools => None,
-        StopReason::Aborted => Some(Ending::Aborted),
+        StopReason::Aborted => Some(AnswerOutcome::Aborted),
         StopReason::Error => {
             let error = message.error_message.as_deref();
-            Some(Ending::Failed(error.unwrap_or("unknown").to_owned()))
+            Some(AnswerOutcome::Failed(error.unwrap_or("unknown").to_owned()))
         }
         StopReason::Pending | StopReason::Stop | StopReason::ToolUse | StopReason::Deferred => None,
     }
 }
 
-impl Block for AnswerBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        self.settle_looks(appearance);
+impl TranscriptBlock for AssistantMessageBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        self.drop_stale_layouts(ctx);
         self.thinking_rows.clear();
-        let mut lines = self.parts_lines(width, appearance);
-        if let Some(ending) = &self.ending {
-            let mut page = Page::new(width, appearance.output_padding, appearance);
-            match ending {
-                Ending::Aborted => page.text(ColorToken::Error, "Stopped before the end."),
-                Ending::Failed(error) => {
-                    page.foreign(ColorToken::Error, &format!("Error: {error}"));
+        let mut lines = self.parts_lines(width, ctx);
+        if let Some(outcome) = &self.outcome {
+            let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+            match outcome {
+                AnswerOutcome::Aborted => canvas.text(ColorToken::Error, "Interrupted."),
+                AnswerOutcome::Failed(error) => {
+                    canvas.untrusted(ColorToken::Error, &format!("Error: {error}"));
                 }
-                Ending::CutOff => page.text(
+                AnswerOutcome::CutOff => canvas.text(
                     ColorToken::Error,
-                    "The answer reached the limit of its length and was cut off.",
+                    "Output token limit reached; the response is incomplete.",
                 ),
             }
-            lines.extend(page.plain());
+            lines.extend(canvas.plain());
         }
         if !self.calls_tools {
             mark_zone(&mut lines);
@@ -323,7 +319,7 @@ impl Block for AnswerBlock {
     }
 
     fn row(&self) -> Option<ComponentId> {
-        self.wording.as_ref().map(Wording::id)
+        self.transform.as_ref().map(TextTransform::id)
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

@@ -1,54 +1,52 @@
-//! A shell command of the user, while it runs and afterwards.
+//! A user's shell command, while it runs and afterwards.
 
 use std::time::{Duration, Instant};
 
 use pi_ai::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
-use super::page::{Page, clean, is_click, without_tabs};
-use crate::block::Block;
+use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
+use crate::block::TranscriptBlock;
 use crate::keys;
-use crate::look::Appearance;
-use crate::transcript::BashEnd;
+use crate::transcript::BashOutcome;
+use crate::ui_theme::RenderContext;
 use crate::working::{FRAMES, INTERVAL};
 
-/// Rows of output in the short form.
-const SHOWN: usize = 20;
-/// How much of the output of a running command is kept to be shown.
+/// Rows of output in the collapsed form.
+const COLLAPSED_LINES: usize = 20;
+/// Maximum bytes of output kept for display while a command runs.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// A command and what it printed.
 #[derive(Debug)]
 pub(crate) struct BashExecutionBlock {
     command: String,
-    /// Whether the model does not see it.
+    /// Whether it is excluded from the model's context.
     excluded: bool,
     output: String,
-    /// Whether the beginning of the output is not kept here.
+    /// Whether the start of the output was dropped here.
     beginning_dropped: bool,
     sanitizer: Sanitizer,
-    end: Option<BashEnd>,
-    began: Option<Instant>,
+    outcome: Option<BashOutcome>,
+    started: Option<Instant>,
     now: Option<Instant>,
     expanded: bool,
     generation: u64,
 }
 
 impl BashExecutionBlock {
-    /// Begins with a command that runs.
     pub(crate) fn running(command: &str, excluded: bool, now: Instant) -> Self {
         Self {
-            began: Some(now),
+            started: Some(now),
             now: Some(now),
             ..Self::with(command, excluded)
         }
     }
 
-    /// Makes a block of a command that has ended.
+    /// Creates a block for a finished command.
     pub(crate) fn of(message: &BashExecutionMessage) -> Self {
         Self {
             output: clean(&message.output).into_owned(),
-            end: Some(BashEnd {
+            outcome: Some(BashOutcome {
                 exit_code: message.exit_code,
                 cancelled: message.cancelled,
                 truncated: message.truncated,
@@ -69,15 +67,15 @@ impl BashExecutionBlock {
             output: String::new(),
             beginning_dropped: false,
             sanitizer: Sanitizer::new(),
-            end: None,
-            began: None,
+            outcome: None,
+            started: None,
             now: None,
             expanded: false,
             generation: 0,
         }
     }
 
-    /// The command printed something.
+    /// Appends output.
     pub(crate) fn print(&mut self, piece: &str) {
         let start = self.output.len();
         self.sanitizer.push(piece, &mut self.output);
@@ -104,9 +102,8 @@ impl BashExecutionBlock {
         self.beginning_dropped = true;
     }
 
-    /// The command is over.
-    pub(crate) fn finish(&mut self, end: &BashEnd) {
-        self.end = Some(end.clone());
+    pub(crate) fn finish(&mut self, outcome: &BashOutcome) {
+        self.outcome = Some(outcome.clone());
         self.generation += 1;
     }
 
@@ -118,66 +115,67 @@ impl BashExecutionBlock {
         }
     }
 
-    fn draw_state(&self, page: &mut Page<'_>) {
-        let Some(end) = &self.end else {
-            let elapsed = match (self.began, self.now) {
-                (Some(began), Some(now)) => now.saturating_duration_since(began),
+    fn draw_state(&self, canvas: &mut BlockCanvas<'_>) {
+        let Some(outcome) = &self.outcome else {
+            let elapsed = match (self.started, self.now) {
+                (Some(started), Some(now)) => now.saturating_duration_since(started),
                 _ => Duration::ZERO,
             };
             let frame = (elapsed.as_millis() / INTERVAL.as_millis()) as usize % FRAMES.len();
-            let picture = FRAMES.get(frame).copied().unwrap_or_default();
-            let stop = page.appearance.key(keys::INTERRUPT);
-            page.blank();
-            page.styled(&format!(
+            let spinner = FRAMES.get(frame).copied().unwrap_or_default();
+            let stop = canvas.ctx.key(keys::INTERRUPT);
+            canvas.blank();
+            canvas.styled(&format!(
                 "{} {}",
-                page.appearance.paint(self.color(), picture),
-                page.appearance
+                canvas.ctx.paint(self.color(), spinner),
+                canvas
+                    .ctx
                     .paint(ColorToken::Muted, &format!("Running… ({stop} to stop)"))
             ));
             return;
         };
-        let mut remarks: Vec<(ColorToken, String)> = Vec::new();
-        match end {
-            BashEnd {
+        let mut notes: Vec<(ColorToken, String)> = Vec::new();
+        match outcome {
+            BashOutcome {
                 error: Some(error), ..
-            } => remarks.push((ColorToken::Error, format!("({error})"))),
-            BashEnd {
+            } => notes.push((ColorToken::Error, format!("({error})"))),
+            BashOutcome {
                 cancelled: true, ..
-            } => remarks.push((ColorToken::Warning, "(stopped)".to_owned())),
-            BashEnd {
+            } => notes.push((ColorToken::Warning, "(stopped)".to_owned())),
+            BashOutcome {
                 exit_code: Some(code),
                 ..
-            } if *code != 0 => remarks.push((ColorToken::Error, format!("(exit {code})"))),
+            } if *code != 0 => notes.push((ColorToken::Error, format!("(exit {code})"))),
             _ => {}
         }
-        if (end.truncated || self.beginning_dropped)
-            && let Some(full) = &end.full_output_path
+        if (outcome.truncated || self.beginning_dropped)
+            && let Some(full) = &outcome.full_output_path
         {
-            let remark = format!("Only the end is kept. All of it: {full}");
-            remarks.push((ColorToken::Warning, remark));
+            let note = format!("Output truncated. Full output: {full}");
+            notes.push((ColorToken::Warning, note));
         }
-        if !remarks.is_empty() {
-            page.blank();
+        if !notes.is_empty() {
+            canvas.blank();
         }
-        for (token, remark) in remarks {
-            page.foreign(token, &remark);
+        for (token, note) in notes {
+            canvas.untrusted(token, &note);
         }
     }
 }
 
-impl Block for BashExecutionBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, 1, appearance).expanded(self.expanded);
-        let style = appearance.style(self.color());
-        page.styled(&style.bold().apply(&format!("$ {}", self.command)));
+impl TranscriptBlock for BashExecutionBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, 1, ctx).expanded(self.expanded);
+        let style = ctx.style(self.color());
+        canvas.styled(&style.bold().apply(&format!("$ {}", self.command)));
         let output = self.output.trim_matches('\n').trim_end();
         if !output.is_empty() {
-            page.blank();
-            page.end(ColorToken::Muted, output, SHOWN);
+            canvas.blank();
+            canvas.tail(ColorToken::Muted, output, COLLAPSED_LINES);
         }
-        self.draw_state(&mut page);
+        self.draw_state(&mut canvas);
         let border = Line::from(style.apply(&"─".repeat(width)));
-        let mut lines = page.plain();
+        let mut lines = canvas.plain();
         lines.insert(1.min(lines.len()), border.clone());
         lines.push(border);
         lines.into()
@@ -195,12 +193,12 @@ impl Block for BashExecutionBlock {
     }
 
     fn is_finished(&self) -> bool {
-        self.end.is_some()
+        self.outcome.is_some()
     }
 
     fn next_tick(&self) -> Option<Instant> {
         self.now
-            .filter(|_| self.end.is_none())
+            .filter(|_| self.outcome.is_none())
             .map(|now| now + INTERVAL)
     }
 

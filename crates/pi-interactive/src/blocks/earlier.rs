@@ -1,13 +1,13 @@
-//! The line above a conversation of which only the recent part is shown.
+//! The line above a partially loaded conversation.
 
 use pi_tui::{ColorToken, Lines, action};
 
-use super::page::Page;
-use crate::block::Block;
-use crate::grouped::grouped;
-use crate::look::Appearance;
+use super::canvas::BlockCanvas;
+use crate::block::TranscriptBlock;
+use crate::thousands::group_thousands;
+use crate::ui_theme::RenderContext;
 
-/// Says how much is not shown.
+/// Shows the number of entries that are not loaded.
 #[derive(Debug)]
 pub(crate) struct EarlierBlock {
     entries: usize,
@@ -15,7 +15,6 @@ pub(crate) struct EarlierBlock {
 }
 
 impl EarlierBlock {
-    /// Makes a block for this many entries.
     pub(crate) fn new(entries: usize) -> Self {
         Self {
             entries,
@@ -23,23 +22,22 @@ impl EarlierBlock {
         }
     }
 
-    /// Says another number.
     pub(crate) fn set_entries(&mut self, entries: usize) {
         self.entries = entries;
         self.generation += 1;
     }
 }
 
-impl Block for EarlierBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let count = grouped(self.entries as u64);
-        let key = appearance.key(action::EDITOR_PAGE_UP);
-        let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.text(
+impl TranscriptBlock for EarlierBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let count = group_thousands(self.entries as u64);
+        let key = ctx.key(action::EDITOR_PAGE_UP);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        canvas.text(
             ColorToken::Dim,
-            &format!("… {count} earlier entries: {key} at an empty prompt"),
+            &format!("… {count} earlier entries ({key} at an empty prompt)"),
         );
-        page.plain().into()
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {

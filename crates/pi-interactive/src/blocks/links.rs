@@ -1,18 +1,16 @@
-//! Addresses to go to, one a line, each a link where the terminal has links.
+//! A list of labeled URLs, shown as hyperlinks if the terminal supports them.
 
 use pi_tui::{ColorToken, Lines};
 
-use super::page::{Page, clean_line};
-use crate::block::Block;
-use crate::look::Appearance;
+use super::canvas::{BlockCanvas, clean_line};
+use crate::block::TranscriptBlock;
+use crate::ui_theme::RenderContext;
 use crate::web_address::is_web;
 
-/// Addresses with what they are.
 #[derive(Debug)]
 pub(crate) struct LinksBlock(Vec<(&'static str, String)>);
 
 impl LinksBlock {
-    /// Makes a block of labels and web addresses.
     pub(crate) fn new(links: Vec<(&'static str, String)>) -> Self {
         let clean = links
             .into_iter()
@@ -21,21 +19,21 @@ impl LinksBlock {
     }
 }
 
-impl Block for LinksBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, appearance.output_padding, appearance);
+impl TranscriptBlock for LinksBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         for (label, address) in &self.0 {
-            let label = appearance.paint(ColorToken::Dim, &format!("{label}: "));
-            let shown = appearance.paint(ColorToken::Accent, address);
-            if appearance.capabilities.hyperlinks && is_web(address) {
-                page.styled(&format!(
+            let label = ctx.paint(ColorToken::Dim, &format!("{label}: "));
+            let shown = ctx.paint(ColorToken::Accent, address);
+            if ctx.capabilities.hyperlinks && is_web(address) {
+                canvas.styled(&format!(
                     "{label}\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\"
                 ));
             } else {
-                page.styled(&format!("{label}{shown}"));
+                canvas.styled(&format!("{label}{shown}"));
             }
         }
-        page.plain().into()
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {
@@ -48,21 +46,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn web_addresses_are_links_where_there_are_links() {
+    fn web_urls_are_hyperlinks_if_supported() {
         let addresses = vec![
             ("Share URL", "https://example.com/#1".to_owned()),
             ("Gist", "javascript:\u{1b}]8;;x".to_owned()),
         ];
         let mut block = LinksBlock::new(addresses);
-        let mut appearance = Appearance::for_tests();
-        appearance.capabilities.hyperlinks = true;
-        let lines = block.lines(60, &appearance);
+        let mut ctx = RenderContext::for_tests();
+        ctx.capabilities.hyperlinks = true;
+        let lines = block.lines(60, &ctx);
         let text: Vec<&str> = lines.iter().map(pi_tui::Line::as_str).collect();
         let text = text.join("\n");
         assert_eq!(text.matches("\x1b]8;;https://example.com/#1").count(), 1);
         assert_eq!(text.matches("\x1b]8;;").count(), 2);
-        appearance.capabilities.hyperlinks = false;
-        let lines = block.lines(60, &appearance);
+        ctx.capabilities.hyperlinks = false;
+        let lines = block.lines(60, &ctx);
         assert!(lines.iter().all(|line| !line.contains("\x1b]8")));
     }
 }

@@ -1,13 +1,12 @@
-//! A remark of the program.
+//! A notice of the application.
 
 use pi_tui::{ColorToken, Lines};
 
-use super::page::Page;
-use crate::block::Block;
-use crate::look::Appearance;
+use super::canvas::BlockCanvas;
+use crate::block::TranscriptBlock;
 use crate::transcript::{Notice, NoticeLevel};
+use crate::ui_theme::RenderContext;
 
-/// A remark.
 #[derive(Debug)]
 pub(crate) struct NoticeBlock {
     notice: Notice,
@@ -15,7 +14,6 @@ pub(crate) struct NoticeBlock {
 }
 
 impl NoticeBlock {
-    /// Makes a block of a remark.
     pub(crate) fn new(notice: Notice) -> Self {
         Self {
             notice,
@@ -23,24 +21,23 @@ impl NoticeBlock {
         }
     }
 
-    /// Makes another remark in its place.
     pub(crate) fn replace(&mut self, notice: Notice) {
         self.notice = notice;
         self.generation += 1;
     }
 }
 
-impl Block for NoticeBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+impl TranscriptBlock for NoticeBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let Notice { level, text } = &self.notice;
         let (token, prefix) = match level {
             NoticeLevel::Status | NoticeLevel::Info => (ColorToken::Dim, ""),
             NoticeLevel::Warning => (ColorToken::Warning, "Warning: "),
             NoticeLevel::Error => (ColorToken::Error, "Error: "),
         };
-        let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.remark(token, &format!("{prefix}{text}"));
-        page.plain().into()
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        canvas.notice(token, &format!("{prefix}{text}"));
+        canvas.plain().into()
     }
 
     fn generation(&self) -> u64 {

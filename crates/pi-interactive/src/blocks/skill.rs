@@ -1,23 +1,23 @@
-//! A skill that the user called; what the user wrote besides is a block of its own.
+//! A skill invoked by the user; additional text is a separate block.
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
-use super::page::{PANEL_PADDING, Page, clean_line, expand_hint, is_click};
-use crate::block::Block;
-use crate::look::Appearance;
+use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
+use crate::block::TranscriptBlock;
+use crate::ui_theme::RenderContext;
 
-/// A message that calls a skill, taken apart.
+/// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SkillCall<'text> {
     pub(crate) name: &'text str,
     pub(crate) instructions: &'text str,
-    /// What the user wrote besides; empty if nothing.
+    /// Additional text of the user; may be empty.
     pub(crate) message: &'text str,
 }
 
 impl<'text> SkillCall<'text> {
-    /// Takes a message apart; none if it calls no skill.
-    pub(crate) fn read(text: &'text str) -> Option<Self> {
+    /// Parses a message; `None` if it invokes no skill.
+    pub(crate) fn parse(text: &'text str) -> Option<Self> {
         let rest = text.strip_prefix("<skill name=\"")?;
         let (name, rest) = rest.split_once("\" location=\"")?;
         let (location, rest) = rest.split_once("\">\n")?;
@@ -37,7 +37,6 @@ impl<'text> SkillCall<'text> {
     }
 }
 
-/// A skill that was called.
 #[derive(Debug)]
 pub(crate) struct SkillBlock {
     name: String,
@@ -47,7 +46,6 @@ pub(crate) struct SkillBlock {
 }
 
 impl SkillBlock {
-    /// Makes a block of a call.
     pub(crate) fn new(call: &SkillCall<'_>) -> Self {
         Self {
             name: call.name.replace("&quot;", "\""),
@@ -58,24 +56,24 @@ impl SkillBlock {
     }
 }
 
-impl Block for SkillBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, PANEL_PADDING, appearance);
-        let label = appearance.style(ColorToken::CustomMessageLabel).bold();
-        let style = appearance.style(ColorToken::CustomMessageText);
+impl TranscriptBlock for SkillBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        let label = ctx.style(ColorToken::CustomMessageLabel).bold();
+        let style = ctx.style(ColorToken::CustomMessageText);
         let name = clean_line(&self.name);
         let hint = if self.expanded {
             String::new()
         } else {
-            expand_hint(appearance)
+            expand_hint(ctx)
         };
         let title = format!("{} {}{hint}", label.apply("[skill]"), style.apply(&name));
-        page.styled(&title);
+        canvas.styled(&title);
         if self.expanded {
-            page.blank();
-            page.markdown(&self.instructions, style, MarkdownOptions::default());
+            canvas.blank();
+            canvas.markdown(&self.instructions, style, MarkdownOptions::default());
         }
-        page.panel(ColorToken::CustomMessageBg).into()
+        canvas.panel(ColorToken::CustomMessageBg).into()
     }
 
     fn generation(&self) -> u64 {

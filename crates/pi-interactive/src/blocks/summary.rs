@@ -1,25 +1,21 @@
-//! Summaries: of what a compaction removed, and of a branch that was left.
+//! Summaries of compactions and of abandoned branches.
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
-use super::page::{PANEL_PADDING, Page, expand_hint, is_click};
-use crate::block::Block;
-use crate::grouped::grouped;
-use crate::look::Appearance;
+use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
+use crate::block::TranscriptBlock;
+use crate::thousands::group_thousands;
+use crate::ui_theme::RenderContext;
 
-/// What was summarized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {
-    /// What a compaction removed from the context.
     Compaction {
-        /// The size of the context before.
+        /// Context size before the compaction.
         tokens_before: u64,
     },
-    /// A branch that was left.
     Branch,
 }
 
-/// A summary; the short form says that there is one.
 #[derive(Debug)]
 pub(crate) struct SummaryBlock {
     summarized: Summarized,
@@ -29,7 +25,6 @@ pub(crate) struct SummaryBlock {
 }
 
 impl SummaryBlock {
-    /// Makes a block of a summary.
     pub(crate) fn new(summarized: Summarized, summary: &str) -> Self {
         Self {
             summarized,
@@ -40,28 +35,28 @@ impl SummaryBlock {
     }
 }
 
-impl Block for SummaryBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+impl TranscriptBlock for SummaryBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let (label, title) = match self.summarized {
             Summarized::Compaction { tokens_before } => (
                 "compaction",
-                format!("Compacted {} tokens", grouped(tokens_before)),
+                format!("Compacted {} tokens", group_thousands(tokens_before)),
             ),
-            Summarized::Branch => ("branch", "Summary of a branch".to_owned()),
+            Summarized::Branch => ("branch", "Branch summary".to_owned()),
         };
-        let mut page = Page::new(width, PANEL_PADDING, appearance);
-        page.label(label);
-        page.blank();
-        let style = appearance.style(ColorToken::CustomMessageText);
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        canvas.label(label);
+        canvas.blank();
+        let style = ctx.style(ColorToken::CustomMessageText);
         if self.expanded {
-            page.styled(&style.bold().apply(&title));
-            page.blank();
-            page.markdown(&self.summary, style, MarkdownOptions::default());
+            canvas.styled(&style.bold().apply(&title));
+            canvas.blank();
+            canvas.markdown(&self.summary, style, MarkdownOptions::default());
         } else {
-            let hint = expand_hint(appearance);
-            page.styled(&format!("{}{hint}", style.apply(&title)));
+            let hint = expand_hint(ctx);
+            canvas.styled(&format!("{}{hint}", style.apply(&title)));
         }
-        page.panel(ColorToken::CustomMessageBg).into()
+        canvas.panel(ColorToken::CustomMessageBg).into()
     }
 
     fn generation(&self) -> u64 {

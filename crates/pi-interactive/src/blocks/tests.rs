@@ -1,4 +1,4 @@
-//! What the blocks show, in every state and at every width.
+//! Rendering of all blocks in different states and widths.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,14 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::block::Block;
-use crate::look::Appearance;
-use crate::picture_desk::Conversion;
-use crate::transcript::{BashEnd, Notice, NoticeLevel};
+use crate::block::TranscriptBlock;
+use crate::image_converter::ImageConversion;
+use crate::transcript::{BashOutcome, Notice, NoticeLevel};
+use crate::ui_theme::RenderContext;
 
-/// Returns the rows of a block without colors and without what fills them.
-fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> Vec<String> {
-    let lines = block.lines(width, appearance);
+/// Returns the rows of a block without colors and trailing padding.
+fn shown_with(block: &mut impl TranscriptBlock, width: usize, ctx: &RenderContext) -> Vec<String> {
+    let lines = block.lines(width, ctx);
     for line in &lines {
         assert!(
             visible_width(line) <= width,
@@ -37,8 +37,8 @@ fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> 
         .collect()
 }
 
-fn shown(block: &mut impl Block) -> Vec<String> {
-    shown_with(block, 60, &Appearance::for_tests())
+fn shown(block: &mut impl TranscriptBlock) -> Vec<String> {
+    shown_with(block, 60, &RenderContext::for_tests())
 }
 
 fn call(name: &str, arguments: &Value) -> ToolCallBlock {
@@ -49,7 +49,6 @@ fn result(text: &str) -> Vec<InputBlock> {
     vec![InputBlock::text(text)]
 }
 
-/// Returns a call with its result.
 fn done(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
     let mut block = call(name, arguments);
     block.end(&result(text), None, false, None);
@@ -91,19 +90,19 @@ fn answer(content: Vec<AssistantBlock>, stop_reason: StopReason) -> AssistantMes
 }
 
 #[test]
-fn a_message_of_the_user_keeps_its_own_markers() {
+fn user_messages_keep_list_markers() {
     let mut block = UserBlock::new(&MessageContent::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
     assert_eq!(
         shown(&mut block),
         ["", "", " 7. seven", " 8. eight \\*", ""]
     );
-    let lines = block.lines(60, &Appearance::for_tests());
+    let lines = block.lines(60, &RenderContext::for_tests());
     assert!(lines.get(1).unwrap().starts_with("\x1b]133;A"));
     assert!(UserBlock::of_text(" \n").is_none());
 }
 
 #[test]
-fn pictures_of_the_user_are_named() {
+fn user_images_are_described() {
     let content = MessageContent::Blocks(vec![
         InputBlock::text("see"),
         InputBlock::Image(ImageContent::new("AAAA", "image/png")),
@@ -116,13 +115,13 @@ fn pictures_of_the_user_are_named() {
 }
 
 #[test]
-fn an_answer_shows_text_and_thinking_in_order() {
+fn a_message_shows_text_and_thinking_in_order() {
     let content = vec![
         thinking("First I consider."),
         thinking("Then both."),
         AssistantBlock::text("\nRoses **it** is.\n"),
     ];
-    let mut block = AnswerBlock::of(&answer(content, StopReason::Stop));
+    let mut block = AssistantMessageBlock::of(&answer(content, StopReason::Stop));
     assert_eq!(
         shown(&mut block),
         [
@@ -134,9 +133,9 @@ fn an_answer_shows_text_and_thinking_in_order() {
             " Roses it is."
         ]
     );
-    let hidden = Appearance {
+    let hidden = RenderContext {
         hide_thinking: true,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
     assert_eq!(
         shown_with(&mut block, 60, &hidden),
@@ -148,21 +147,21 @@ fn an_answer_shows_text_and_thinking_in_order() {
 }
 
 #[test]
-fn a_growing_answer_looks_like_the_whole_one() {
+fn a_streaming_message_renders_like_the_complete_one() {
     let text = "Here is code:\n\n```python\ndef half(x):\n    return x / 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe **bold** end.";
-    let mut growing = AnswerBlock::arriving();
+    let mut growing = AssistantMessageBlock::arriving();
     for end in 0..=text.len() {
         let part = text.get(..end).unwrap();
         growing.grow(&answer(
             vec![thinking("hm"), AssistantBlock::text(part)],
             StopReason::Pending,
         ));
-        let mut whole = AnswerBlock::arriving();
-        whole.grow(&answer(
+        let mut complete = AssistantMessageBlock::arriving();
+        complete.grow(&answer(
             vec![thinking("hm"), AssistantBlock::text(part)],
             StopReason::Pending,
         ));
-        assert_eq!(shown(&mut growing), shown(&mut whole), "{part:?}");
+        assert_eq!(shown(&mut growing), shown(&mut complete), "{part:?}");
     }
     assert!(!growing.is_finished());
     growing.finish(&answer(
@@ -173,27 +172,27 @@ fn a_growing_answer_looks_like_the_whole_one() {
 }
 
 #[test]
-fn an_answer_says_how_it_ended_if_it_ended_badly() {
+fn a_message_shows_how_it_failed() {
     let text = || vec![AssistantBlock::text("The beginning")];
-    let mut aborted = AnswerBlock::of(&answer(text(), StopReason::Aborted));
+    let mut aborted = AssistantMessageBlock::of(&answer(text(), StopReason::Aborted));
     assert_eq!(
         shown(&mut aborted),
-        ["", " The beginning", "", " Stopped before the end."]
+        ["", " The beginning", "", " Interrupted."]
     );
-    let mut failed = AnswerBlock::of(&AssistantMessage {
+    let mut failed = AssistantMessageBlock::of(&AssistantMessage {
         error_message: Some("529 \x1b[2Joverloaded".to_owned()),
         ..answer(Vec::new(), StopReason::Error)
     });
     assert_eq!(shown(&mut failed), ["", " Error: 529 overloaded"]);
-    let mut cut = AnswerBlock::of(&answer(text(), StopReason::Length));
-    assert!(shown(&mut cut).concat().contains("was cut off"));
-    assert!(AnswerBlock::of(&answer(vec![thinking(" ")], StopReason::Stop)).is_blank());
+    let mut cut = AssistantMessageBlock::of(&answer(text(), StopReason::Length));
+    assert!(shown(&mut cut).concat().contains("limit reached"));
+    assert!(AssistantMessageBlock::of(&answer(vec![thinking(" ")], StopReason::Stop)).is_blank());
 }
 
 #[test]
-fn a_command_shows_the_end_of_what_it_printed() {
+fn a_command_shows_the_end_of_its_output() {
     let mut block = call("bash", &json!({"command": "seq 300", "timeout": 5}));
-    assert_eq!(shown(&mut block), ["", "", " $ seq 300 (at most 5s)", ""]);
+    assert_eq!(shown(&mut block), ["", "", " $ seq 300 (timeout 5s)", ""]);
     let start = Instant::now();
     block.begin(start);
     block.update(&result(&numbered(7)), None);
@@ -202,7 +201,7 @@ fn a_command_shows_the_end_of_what_it_printed() {
         [
             "",
             "",
-            " $ seq 300 (at most 5s)",
+            " $ seq 300 (timeout 5s)",
             "",
             " … 2 earlier lines (ctrl+o to expand)",
             " line 3",
@@ -228,7 +227,7 @@ fn a_command_shows_the_end_of_what_it_printed() {
 }
 
 #[test]
-fn a_cut_output_says_where_all_of_it_is_and_says_it_once() {
+fn truncated_output_names_the_full_output_once() {
     let mut block = call("bash", &json!({"command": "yes"}));
     let details = json!({
         "truncation": {"truncated": true, "truncatedBy": "lines", "outputLines": 2, "totalLines": 9},
@@ -246,14 +245,15 @@ fn a_cut_output_says_where_all_of_it_is_and_says_it_once() {
             " y",
             " y",
             "",
-            " [Kept: 2 of 9 lines. All of it: /tmp/full.log]",
+            " [Truncated: showing 2 of 9 lines. Full output:",
+            " /tmp/full.log]",
             "",
         ]
     );
 }
 
 #[test]
-fn arguments_show_while_they_arrive() {
+fn arguments_are_shown_while_streaming() {
     let mut block = ToolCallBlock::arriving("write");
     assert_eq!(shown(&mut block), ["", "", " write …", ""]);
     block.arguments_arrived("{\"path\":\"long.txt\",\"content\":\"");
@@ -265,18 +265,18 @@ fn arguments_show_while_they_arrive() {
     assert_eq!(rows.get(13).map(String::as_str), Some(" row 10"));
     assert_eq!(
         rows.get(14).map(String::as_str),
-        Some(" … 2 more lines, 12 in all (ctrl+o to expand)")
+        Some(" … 2 more lines, 12 total (ctrl+o to expand)")
     );
-    block.give_up("Stopped.");
+    block.cancel("Interrupted.");
     assert!(block.is_finished());
     assert_eq!(
         shown(&mut block).get(16).map(String::as_str),
-        Some(" Stopped.")
+        Some(" Interrupted.")
     );
 }
 
 #[test]
-fn a_file_that_was_read_shows_only_when_expanded() {
+fn file_contents_are_shown_only_when_expanded() {
     let arguments = json!({"path": "/home/user/poem.rs", "offset": 10, "limit": 11});
     let mut block = done("read", &arguments, "fn main() {\n\tx();\n}\n");
     assert_eq!(shown(&mut block), ["", "", " read ~/poem.rs:10-20", ""]);
@@ -308,7 +308,7 @@ fn a_file_that_was_read_shows_only_when_expanded() {
 }
 
 #[test]
-fn an_edit_shows_what_it_will_do_and_then_what_it_did() {
+fn an_edit_shows_a_preview_and_then_the_diff() {
     let mut block = ToolCallBlock::arriving("edit");
     block.arguments_arrived(
         "{\"path\":\"a.rs\",\"edits\":[{\"oldText\":\"let b = 2;\",\"newText\":\"let b = 2",
@@ -343,7 +343,7 @@ fn an_edit_shows_what_it_will_do_and_then_what_it_did() {
 }
 
 #[test]
-fn searches_show_their_first_lines_and_their_limits() {
+fn searches_show_their_first_lines_and_limits() {
     let arguments = json!({"pattern": "needle", "glob": "*.rs", "limit": 20});
     let mut block = call("grep", &arguments);
     let details = json!({"matchLimitReached": 20, "linesTruncated": true});
@@ -358,8 +358,7 @@ fn searches_show_their_first_lines_and_their_limits() {
         [
             " line 15",
             " … 2 more lines (ctrl+o to expand)",
-            " [Not everything is shown: limit of 20 matches, long lines",
-            " are cut]",
+            " [Truncated: 20 matches limit, long lines truncated]",
             "",
         ]
     );
@@ -371,7 +370,7 @@ fn searches_show_their_first_lines_and_their_limits() {
 }
 
 #[test]
-fn an_unknown_tool_shows_its_arguments_and_its_text() {
+fn an_unknown_tool_shows_arguments_and_output() {
     let arguments = json!({"depth": 7, "name": "x\u{1b}[31my"});
     let mut block = call("dig", &arguments);
     assert_eq!(
@@ -385,7 +384,7 @@ fn an_unknown_tool_shows_its_arguments_and_its_text() {
 }
 
 #[test]
-fn arguments_of_another_type_break_nothing() {
+fn mistyped_arguments_are_handled() {
     let wrong = json!({
         "path": 7, "command": [1], "content": {}, "pattern": null, "edits": "x", "offset": "a",
         "limit": -1, "timeout": {}, "oldText": 5, "glob": 3,
@@ -395,25 +394,25 @@ fn arguments_of_another_type_break_nothing() {
     ] {
         for width in [1, 2, 3, 20, 200] {
             let mut block = call(name, &wrong);
-            shown_with(&mut block, width, &Appearance::for_tests());
+            shown_with(&mut block, width, &RenderContext::for_tests());
             block.end(
                 &result("\u{1b}]0;evil\u{7}text\r\nmore"),
                 Some(&wrong),
                 true,
                 None,
             );
-            let lines = block.lines(width, &Appearance::for_tests());
+            let lines = block.lines(width, &RenderContext::for_tests());
             assert!(!lines.iter().any(|line| line.contains("]0;")));
         }
     }
 }
 
 #[test]
-fn colors_tell_whether_a_tool_runs_succeeded_or_failed() {
-    let appearance = Appearance::for_tests();
+fn background_shows_the_state_of_a_call() {
+    let ctx = RenderContext::for_tests();
     let background = |block: &mut ToolCallBlock, token| {
-        let open = appearance.style(token).open();
-        let lines = block.lines(40, &appearance);
+        let open = ctx.style(token).open();
+        let lines = block.lines(40, &ctx);
         lines.iter().skip(1).all(|line| line.contains(&open))
     };
     let mut block = call("ls", &json!({}));
@@ -421,15 +420,15 @@ fn colors_tell_whether_a_tool_runs_succeeded_or_failed() {
     block.end(&result("x"), None, false, None);
     assert!(background(&mut block, ColorToken::ToolSuccessBg));
     let mut block = call("ls", &json!({}));
-    block.give_up("no");
+    block.cancel("no");
     assert!(background(&mut block, ColorToken::ToolErrorBg));
 }
 
-/// A PNG of one pixel.
+/// A 1×1 PNG.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[test]
-fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
+fn images_are_drawn_if_supported_and_described_otherwise() {
     let content = vec![
         InputBlock::text("Read image file [image/png]"),
         InputBlock::Image(ImageContent::new(DOT, "image/png")),
@@ -439,70 +438,70 @@ fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
     assert_eq!(shown(&mut block), ["", "", " read dot.png", ""]);
     block.set_expanded(true);
     assert!(shown(&mut block).contains(&" [Image: [image/png] 1x1]".to_owned()));
-    let appearance = Appearance {
+    let ctx = RenderContext {
         capabilities: TerminalCapabilities {
             images: Some(ImageProtocol::Kitty),
             ..TerminalCapabilities::default()
         },
         image_width: 4,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
-    let lines = block.lines(60, &appearance);
+    let lines = block.lines(60, &ctx);
     assert!(lines.iter().any(|line| line.contains("\x1b_G")));
     assert!(!lines.iter().any(|line| line.contains("[Image:")));
-    let hidden = Appearance {
+    let hidden = RenderContext {
         show_images: false,
-        ..appearance
+        ..ctx
     };
     let lines = block.lines(60, &hidden);
     assert!(!lines.iter().any(|line| line.contains("\x1b_G")));
 }
 
 #[test]
-fn a_picture_of_another_kind_shows_when_it_was_converted() {
+fn other_image_formats_are_drawn_after_conversion() {
     let mut bytes = std::io::Cursor::new(Vec::new());
-    image::DynamicImage::new_rgb8(2, 2)
-        .write_to(&mut bytes, image::ImageFormat::Bmp)
+    ::image::DynamicImage::new_rgb8(2, 2)
+        .write_to(&mut bytes, ::image::ImageFormat::Bmp)
         .unwrap();
     let data = STANDARD.encode(bytes.into_inner());
     let mut block = call("read", &json!({"path": "dot.bmp"}));
     let content = [InputBlock::Image(ImageContent::new(data, "image/bmp"))];
     block.end(&content, None, false, None);
-    let appearance = Appearance {
+    let ctx = RenderContext {
         capabilities: TerminalCapabilities {
             images: Some(ImageProtocol::Kitty),
             ..TerminalCapabilities::default()
         },
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
     let is_drawn = |block: &mut ToolCallBlock| {
-        let lines = block.lines(60, &appearance);
+        let lines = block.lines(60, &ctx);
         lines.iter().any(|line| line.contains("\x1b_G"))
     };
-    assert!(!is_drawn(&mut block), "not on this thread");
+    assert!(!is_drawn(&mut block), "conversion runs on another thread");
     assert!(!is_drawn(&mut block));
-    let left = appearance.pictures.next().now_or_never().unwrap();
-    assert_eq!(left.len(), 1, "asked for once");
-    left.into_iter().for_each(Conversion::run);
+    let left = ctx.image_converter.next_batch().now_or_never().unwrap();
+    assert_eq!(left.len(), 1, "queued once");
+    left.into_iter().for_each(ImageConversion::run);
     assert!(is_drawn(&mut block));
 }
 
 #[test]
-fn remarks_about_costs_show_to_those_who_want_them() {
+fn cost_notices_are_shown_only_if_enabled() {
     let mut block = CostBlock::new(CostNotice {
         token: ColorToken::Warning,
         text: "Cache miss\x1b[2J".to_owned(),
     });
-    assert!(block.lines(60, &Appearance::for_tests()).is_empty());
-    let appearance = Appearance {
+    assert!(block.lines(60, &RenderContext::for_tests()).is_empty());
+    let ctx = RenderContext {
         show_cost_notices: true,
-        ..Appearance::for_tests()
+        ..RenderContext::for_tests()
     };
-    assert_eq!(shown_with(&mut block, 60, &appearance), ["", " Cache miss"]);
+    assert_eq!(shown_with(&mut block, 60, &ctx), ["", " Cache miss"]);
 }
 
 #[test]
-fn diagrams_are_drawn_when_the_settings_say_so() {
+fn diagrams_are_drawn_if_enabled() {
     let text = "```mermaid\ngraph LR\nA-->B\n```";
     let message = AssistantMessage {
         content: vec![AssistantBlock::text(text)],
@@ -510,25 +509,25 @@ fn diagrams_are_drawn_when_the_settings_say_so() {
         ..AssistantMessage::default()
     };
     for (mermaid, is_code) in [(MermaidRendering::Off, true), (MermaidRendering::Streaming, false)] {
-        let appearance = Appearance {
+        let ctx = RenderContext {
             mermaid,
-            ..Appearance::for_tests()
+            ..RenderContext::for_tests()
         };
-        let lines = shown_with(&mut AnswerBlock::of(&message), 60, &appearance);
+        let lines = shown_with(&mut AssistantMessageBlock::of(&message), 60, &ctx);
         let has_code = lines.iter().any(|line| line.contains("A-->B"));
         assert_eq!(has_code, is_code, "{lines:?}");
     }
 }
 
 #[test]
-fn a_command_of_the_user_stands_between_borders() {
+fn a_user_command_is_framed() {
     let border = "─".repeat(30);
     let start = Instant::now();
     let mut block = BashExecutionBlock::running("ls\tx", false, start);
     block.print("one\x1b[3");
     block.print("1m red\n\ttwo\n");
     assert_eq!(
-        shown_with(&mut block, 30, &Appearance::for_tests()),
+        shown_with(&mut block, 30, &RenderContext::for_tests()),
         [
             "",
             &border,
@@ -542,7 +541,7 @@ fn a_command_of_the_user_stands_between_borders() {
         ]
     );
     assert!(block.next_tick().is_some());
-    let end = BashEnd {
+    let end = BashOutcome {
         exit_code: Some(4),
         cancelled: false,
         truncated: false,
@@ -550,13 +549,13 @@ fn a_command_of_the_user_stands_between_borders() {
         error: None,
     };
     block.finish(&end);
-    let rows = shown_with(&mut block, 30, &Appearance::for_tests());
+    let rows = shown_with(&mut block, 30, &RenderContext::for_tests());
     assert_eq!(rows.get(7).map(String::as_str), Some(" (exit 4)"));
     assert_eq!(block.next_tick(), None);
 }
 
 #[test]
-fn a_long_output_of_the_user_is_bounded() {
+fn user_command_output_is_bounded() {
     let mut block = BashExecutionBlock::running("yes", true, Instant::now());
     for number in 0..40_000 {
         block.print(&format!("printed line {number}\n"));
@@ -573,11 +572,11 @@ fn a_long_output_of_the_user_is_bounded() {
         ..BashExecutionMessage::default()
     });
     let text = shown(&mut stored).concat();
-    assert!(text.contains("(stopped)") && text.contains("All of it: /tmp/all"));
+    assert!(text.contains("(stopped)") && text.contains("Full output: /tmp/all"));
 }
 
 #[test]
-fn summaries_and_skills_are_short_until_asked() {
+fn summaries_and_skills_are_collapsed_by_default() {
     let summarized = Summarized::Compaction {
         tokens_before: 1_030_010,
     };
@@ -594,7 +593,7 @@ fn summaries_and_skills_are_short_until_asked() {
     assert!(block.mouse(&click(2)).handled);
     assert!(shown(&mut block).contains(&" Grow hollyhocks.".to_owned()));
     let text = "<skill name=\"knit\" location=\"/s/SKILL.md\">\nUse wool.\n</skill>\n\na sock";
-    let skill = SkillCall::read(text).unwrap();
+    let skill = SkillCall::parse(text).unwrap();
     assert_eq!((skill.name, skill.message), ("knit", "a sock"));
     let mut block = SkillBlock::new(&skill);
     assert_eq!(
@@ -606,12 +605,12 @@ fn summaries_and_skills_are_short_until_asked() {
         shown(&mut block),
         ["", "", " [skill] knit", "", " Use wool.", ""]
     );
-    assert_eq!(SkillCall::read("<skill name=\"x\">"), None);
-    assert_eq!(SkillCall::read("about <skill name=\"knit\""), None);
+    assert_eq!(SkillCall::parse("<skill name=\"x\">"), None);
+    assert_eq!(SkillCall::parse("about <skill name=\"knit\""), None);
 }
 
 #[test]
-fn remarks_and_messages_of_extensions() {
+fn notices_and_custom_messages() {
     let mut notice = NoticeBlock::new(Notice {
         level: NoticeLevel::Warning,
         text: "look\x1b[2J here".to_owned(),
@@ -622,7 +621,7 @@ fn remarks_and_messages_of_extensions() {
         text: "Facts\n  file  /a/long/path and more words".to_owned(),
     });
     assert_eq!(
-        shown_with(&mut facts, 24, &Appearance::for_tests()),
+        shown_with(&mut facts, 24, &RenderContext::for_tests()),
         ["", " Facts", "   file  /a/long/path", "   and more words"]
     );
     let mut custom = CustomBlock::new("other\nkind", &MessageContent::Text("a **bold** word".to_owned()));
@@ -633,26 +632,26 @@ fn remarks_and_messages_of_extensions() {
 }
 
 #[test]
-fn nothing_is_wider_than_the_terminal() {
+fn lines_fit_the_terminal() {
     let wide = "日本語🎉 ".repeat(20);
     for width in 1..40 {
-        let appearance = Appearance::for_tests();
+        let ctx = RenderContext::for_tests();
         let mut user = UserBlock::of_text(&wide).unwrap();
-        shown_with(&mut user, width, &appearance);
+        shown_with(&mut user, width, &ctx);
         let content = vec![thinking(&wide), AssistantBlock::text(wide.as_str())];
-        let mut answer = AnswerBlock::of(&answer(content, StopReason::Aborted));
-        shown_with(&mut answer, width, &appearance);
+        let mut answer = AssistantMessageBlock::of(&answer(content, StopReason::Aborted));
+        shown_with(&mut answer, width, &ctx);
         let mut bash = done("bash", &json!({"command": wide}), &wide);
-        shown_with(&mut bash, width, &appearance);
+        shown_with(&mut bash, width, &ctx);
         let mut edit = call(
             "edit",
             &json!({"path": wide, "oldText": wide, "newText": "x"}),
         );
-        shown_with(&mut edit, width, &appearance);
-        let mut own = BashExecutionBlock::running(&wide, false, Instant::now());
-        own.print(&wide);
-        shown_with(&mut own, width, &appearance);
+        shown_with(&mut edit, width, &ctx);
+        let mut user_command = BashExecutionBlock::running(&wide, false, Instant::now());
+        user_command.print(&wide);
+        shown_with(&mut user_command, width, &ctx);
         let mut earlier = EarlierBlock::new(100_000);
-        shown_with(&mut earlier, width, &appearance);
+        shown_with(&mut earlier, width, &ctx);
     }
 }

@@ -1,6 +1,6 @@
-//! A call of a tool: its arguments while they arrive, its output while it runs, its result.
+//! Tool calls: streaming arguments, running output, result.
 //!
-//! What the tools show differs and is told in `tools`; this keeps the state they show.
+//! The `tools` module renders each tool; this block holds the state.
 
 use std::time::{Duration, Instant};
 
@@ -11,34 +11,33 @@ use pi_runtime::{ComponentId, DrawnCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
-use super::drawer::{CallDrawer, CallState};
-use super::growing_code::GrowingCode;
-use super::page::{PANEL_PADDING, Page, Panel, clean, is_click};
-use super::picture::Picture;
+use super::canvas::{BlockCanvas, PANEL_PADDING, PanelCache, clean, is_click};
+use super::extension_renderer::{CallRenderer, CallState};
+use super::image::ImagePreview;
+use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
-use crate::block::Block;
-use crate::look::Appearance;
+use crate::block::TranscriptBlock;
+use crate::ui_theme::RenderContext;
 
-/// How often the running time is shown anew.
+/// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);
 
-/// What is known of the arguments.
 #[derive(Debug)]
-enum Arguments {
-    /// Their text is not complete.
+enum CallArguments {
+    /// The JSON text is incomplete.
     Arriving(IncrementalObject),
     Complete(JsonObject),
 }
 
-impl Arguments {
-    /// Reads what has arrived since the last time.
+impl CallArguments {
+    /// Parses what has arrived since the last call.
     fn read(&mut self) {
         if let Self::Arriving(growing) = self {
             growing.read();
         }
     }
 
-    /// Returns what was read.
+    /// Returns what has been parsed.
     fn known(&self) -> &JsonObject {
         match self {
             Self::Arriving(growing) => growing.object(),
@@ -47,27 +46,26 @@ impl Arguments {
     }
 }
 
-/// Where a call is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The arguments arrive, or the call waits for its turn.
+pub(super) enum CallProgress {
+    /// The arguments are streaming, or the call is queued.
     Waiting,
-    /// It runs since then.
+    /// Running since.
     Running(Instant),
-    /// It is over; how long it took, where we were there.
+    /// Finished; the duration, if the call ran in this process.
     Done(Option<Duration>),
 }
 
-/// What a tool returned, or has so far.
+/// A tool's final or partial result.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct CallOutput {
     pub(super) text: String,
-    pub(super) pictures: Vec<Picture>,
-    /// Data about the result, by the tool.
+    pub(super) images: Vec<ImagePreview>,
+    /// Tool-specific data.
     pub(super) details: Option<Value>,
 }
 
-impl Output {
+impl CallOutput {
     fn new(content: &[InputBlock], details: Option<&Value>) -> Self {
         let mut output = Self {
             details: details.cloned(),
@@ -77,7 +75,7 @@ impl Output {
         for block in content {
             match block {
                 InputBlock::Text(text) => texts.push(clean(&text.text)),
-                InputBlock::Image(image) => output.pictures.push(Picture::new(image.clone())),
+                InputBlock::Image(image) => output.images.push(ImagePreview::new(image.clone())),
                 InputBlock::Unknown(_) => {}
             }
         }
@@ -86,75 +84,73 @@ impl Output {
     }
 }
 
-/// What a tool shows of a call.
+/// The part of a call that a tool renders.
 #[derive(Debug)]
-pub(super) struct Call<'block> {
+pub(super) struct CallView<'block> {
     pub(super) name: &'block str,
-    /// The arguments as far as they are known.
+    /// The arguments parsed so far.
     pub(super) arguments: &'block JsonObject,
-    /// The output as far as it is known.
-    pub(super) output: Option<&'block Output>,
+    /// The output so far.
+    pub(super) output: Option<&'block CallOutput>,
     pub(super) failed: bool,
-    /// Where it is on its way.
-    pub(super) progress: Progress,
-    /// The present, for running times.
+    pub(super) progress: CallProgress,
+    /// The current time, for elapsed times.
     pub(super) now: Option<Instant>,
-    /// Colors of code in the arguments.
-    pub(super) code: &'block mut GrowingCode,
-    /// Changes in the arguments.
+    /// Highlighted code of the arguments.
+    pub(super) code: &'block mut StreamingCode,
+    /// Previews of the edits in the arguments.
     pub(super) previews: &'block mut EditPreviews,
 }
 
-/// A call of a tool.
 #[derive(Debug)]
 pub(crate) struct ToolCallBlock {
     name: String,
-    arguments: Arguments,
-    progress: Progress,
-    output: Option<Output>,
+    arguments: CallArguments,
+    progress: CallProgress,
+    output: Option<CallOutput>,
     failed: bool,
     now: Option<Instant>,
-    code: GrowingCode,
+    code: StreamingCode,
     previews: EditPreviews,
-    panel: Panel,
+    panel: PanelCache,
     expanded: bool,
     generation: u64,
-    /// Counts what an extension that draws the call must see.
+    /// Incremented on changes that an extension renderer must see.
     revision: u64,
-    drawer: Option<CallDrawer>,
+    renderer: Option<CallRenderer>,
 }
 
 impl ToolCallBlock {
-    /// Begins with a call of which only the tool is known.
+    /// Starts with only the tool's name.
     pub(crate) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            arguments: Arguments::Arriving(IncrementalObject::default()),
-            progress: Progress::Waiting,
+            arguments: CallArguments::Arriving(IncrementalObject::default()),
+            progress: CallProgress::Waiting,
             output: None,
             failed: false,
             now: None,
-            code: GrowingCode::default(),
+            code: StreamingCode::default(),
             previews: EditPreviews::default(),
-            panel: Panel::default(),
+            panel: PanelCache::default(),
             expanded: false,
             generation: 0,
             revision: 0,
-            drawer: None,
+            renderer: None,
         }
     }
 
-    /// Has an extension draw the call.
+    /// Lets an extension draw the call.
     #[must_use]
-    pub(crate) fn drawn_by(mut self, drawer: Option<CallDrawer>) -> Self {
-        self.drawer = drawer;
+    pub(crate) fn rendered_by(mut self, renderer: Option<CallRenderer>) -> Self {
+        self.renderer = renderer;
         self
     }
 
-    /// Takes lines of the extension that draws the call.
+    /// Accepts lines of the extension.
     pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
-        if let Some(drawer) = &mut self.drawer {
-            drawer.accept(drawn);
+        if let Some(renderer) = &mut self.renderer {
+            renderer.accept(drawn);
             self.generation += 1;
         }
     }
@@ -164,48 +160,47 @@ impl ToolCallBlock {
         self.revision += 1;
     }
 
-    /// Begins with a call whose arguments are known.
+    /// Creates a call with complete arguments.
     pub(crate) fn new(name: &str, arguments: &JsonObject) -> Self {
         let mut block = Self::arriving(name);
-        block.arguments = Arguments::Complete(arguments.clone());
+        block.arguments = CallArguments::Complete(arguments.clone());
         block
     }
 
-    /// Takes the next piece of the arguments' JSON text. It is read when it is shown, not before.
+    /// Appends a piece of the arguments' JSON text. It is parsed when it is shown.
     pub(crate) fn arguments_arrived(&mut self, piece: &str) {
-        if let Arguments::Arriving(growing) = &mut self.arguments {
+        if let CallArguments::Arriving(growing) = &mut self.arguments {
             growing.push(piece);
             self.changed();
         }
     }
 
-    /// Takes the whole arguments.
+    /// Sets the complete arguments.
     pub(crate) fn set_arguments(&mut self, arguments: &JsonObject) {
-        self.arguments = Arguments::Complete(arguments.clone());
+        self.arguments = CallArguments::Complete(arguments.clone());
         self.changed();
     }
 
-    /// The tool begins.
     pub(crate) fn begin(&mut self, now: Instant) {
-        if self.progress == Progress::Waiting {
-            self.progress = Progress::Running(now);
+        if self.progress == CallProgress::Waiting {
+            self.progress = CallProgress::Running(now);
             self.now = Some(now);
             self.changed();
         }
     }
 
-    /// The running tool has something to show.
+    /// Updates the partial output.
     pub(crate) fn update(&mut self, content: &[InputBlock], details: Option<&Value>) {
         if !self.is_finished() {
-            self.output = Some(Output::new(content, details));
-            if let Some(drawer) = &mut self.drawer {
-                drawer.set_result(content, details);
+            self.output = Some(CallOutput::new(content, details));
+            if let Some(renderer) = &mut self.renderer {
+                renderer.set_result(content, details);
             }
             self.changed();
         }
     }
 
-    /// The call is over. Without a time, its result was found in the session.
+    /// Finishes the call. Without a time, the result comes from the session file.
     pub(crate) fn end(
         &mut self,
         content: &[InputBlock],
@@ -214,34 +209,31 @@ impl ToolCallBlock {
         now: Option<Instant>,
     ) {
         let took = match (self.progress, now) {
-            (Progress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
-            (Progress::Done(took), _) => took,
-            (Progress::Waiting | Progress::Running(_), _) => None,
+            (CallProgress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
+            (CallProgress::Done(took), _) => took,
+            (CallProgress::Waiting | CallProgress::Running(_), _) => None,
         };
-        self.output = Some(Output::new(content, details));
-        if let Some(drawer) = &mut self.drawer {
-            drawer.set_result(content, details);
+        self.output = Some(CallOutput::new(content, details));
+        if let Some(renderer) = &mut self.renderer {
+            renderer.set_result(content, details);
         }
         self.failed = failed;
-        self.progress = Progress::Done(took);
+        self.progress = CallProgress::Done(took);
         self.changed();
     }
 
-    /// The call will never run: the answer it was part of failed or was stopped.
-    pub(crate) fn give_up(&mut self, why: &str) {
+    /// Marks a call that will never run, because its message failed or was interrupted.
+    pub(crate) fn cancel(&mut self, why: &str) {
         if !self.is_finished() {
             self.end(&[InputBlock::text(why)], None, true, None);
         }
     }
 
-    fn pictures(&mut self, width: usize, appearance: &Appearance) -> Vec<Line> {
-        let pictures = self
-            .output
-            .iter_mut()
-            .flat_map(|output| &mut output.pictures);
+    fn images(&mut self, width: usize, ctx: &RenderContext) -> Vec<Line> {
+        let images = self.output.iter_mut().flat_map(|output| &mut output.images);
         let mut lines = Vec::new();
-        for picture in pictures {
-            if let Some(rows) = picture.lines(width, appearance) {
+        for image in images {
+            if let Some(rows) = image.lines(width, ctx) {
                 lines.push(Line::default());
                 lines.extend(rows);
             }
@@ -251,29 +243,29 @@ impl ToolCallBlock {
 }
 
 impl ToolCallBlock {
-    /// Returns the lines an extension has drawn of the call and of its result.
-    fn foreign_lines(&mut self, width: usize, appearance: &Appearance) -> ForeignLines {
-        let Some(drawer) = &mut self.drawer else {
-            return ForeignLines::default();
+    /// Returns the lines an extension has drawn for the call and its result.
+    fn extension_lines(&mut self, width: usize, ctx: &RenderContext) -> ExtensionLines {
+        let Some(renderer) = &mut self.renderer else {
+            return ExtensionLines::default();
         };
         let state = CallState {
             tool: &self.name,
             arguments: Value::Object(self.arguments.known().clone()),
-            is_complete: matches!(self.arguments, Arguments::Complete(_)),
-            is_running: matches!(self.progress, Progress::Running(_)),
-            is_done: matches!(self.progress, Progress::Done(_)),
+            is_complete: matches!(self.arguments, CallArguments::Complete(_)),
+            is_running: matches!(self.progress, CallProgress::Running(_)),
+            is_done: matches!(self.progress, CallProgress::Done(_)),
             failed: self.failed,
             expanded: self.expanded,
             revision: self.revision,
         };
-        let draws_frame = drawer.draws_frame();
+        let draws_frame = renderer.draws_frame();
         let room = if draws_frame {
             width
         } else {
-            Page::new(width, PANEL_PADDING, appearance).width()
+            BlockCanvas::new(width, PANEL_PADDING, ctx).width()
         };
-        let (call, result) = drawer.lines(room, appearance, &state);
-        ForeignLines {
+        let (call, result) = renderer.lines(room, ctx, &state);
+        ExtensionLines {
             call,
             result,
             draws_frame,
@@ -281,30 +273,30 @@ impl ToolCallBlock {
     }
 }
 
-/// What an extension has drawn of a call.
+/// Lines of a call drawn by an extension.
 #[derive(Debug, Default)]
-struct ForeignLines {
+struct ExtensionLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
-    /// It draws the frame, too.
+    /// Whether it draws the frame, too.
     draws_frame: bool,
 }
 
-impl Block for ToolCallBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+impl TranscriptBlock for ToolCallBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         self.arguments.read();
-        let foreign = self.foreign_lines(width, appearance);
-        if foreign.draws_frame {
-            let parts = foreign.call.into_iter().chain(foreign.result).flatten();
+        let extension = self.extension_lines(width, ctx);
+        if extension.draws_frame {
+            let parts = extension.call.into_iter().chain(extension.result).flatten();
             let mut lines: Vec<Line> = parts.collect();
             if !lines.is_empty() {
                 lines.insert(0, Line::default());
             }
-            lines.extend(self.pictures(width, appearance));
+            lines.extend(self.images(width, ctx));
             return lines.into();
         }
-        let mut page = Page::new(width, PANEL_PADDING, appearance).expanded(self.expanded);
-        let mut call = Call {
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx).expanded(self.expanded);
+        let mut call = CallView {
             name: &self.name,
             arguments: self.arguments.known(),
             output: self.output.as_ref(),
@@ -314,18 +306,18 @@ impl Block for ToolCallBlock {
             code: &mut self.code,
             previews: &mut self.previews,
         };
-        tools::draw_with(&mut call, &mut page, foreign.call, foreign.result);
+        tools::draw_with(&mut call, &mut canvas, extension.call, extension.result);
         let background = match self.progress {
-            Progress::Waiting | Progress::Running(_) => ColorToken::ToolPendingBg,
-            Progress::Done(_) if self.failed => ColorToken::ToolErrorBg,
-            Progress::Done(_) => ColorToken::ToolSuccessBg,
+            CallProgress::Waiting | CallProgress::Running(_) => ColorToken::ToolPendingBg,
+            CallProgress::Done(_) if self.failed => ColorToken::ToolErrorBg,
+            CallProgress::Done(_) => ColorToken::ToolSuccessBg,
         };
-        let mut lines = page.panel_again(background, &mut self.panel);
-        lines.extend(self.pictures(width, appearance));
+        let mut lines = canvas.panel_cached(background, &mut self.panel);
+        lines.extend(self.images(width, ctx));
         if self.is_finished() {
-            self.code = GrowingCode::default();
+            self.code = StreamingCode::default();
             self.previews = EditPreviews::default();
-            self.panel = Panel::default();
+            self.panel = PanelCache::default();
         }
         lines.into()
     }
@@ -342,12 +334,14 @@ impl Block for ToolCallBlock {
     }
 
     fn is_finished(&self) -> bool {
-        matches!(self.progress, Progress::Done(_))
+        matches!(self.progress, CallProgress::Done(_))
     }
 
     fn next_tick(&self) -> Option<Instant> {
         match (self.progress, self.now) {
-            (Progress::Running(_), Some(now)) if tools::shows_time(&self.name) => Some(now + CLOCK),
+            (CallProgress::Running(_), Some(now)) if tools::shows_time(&self.name) => {
+                Some(now + CLOCK)
+            }
             _ => None,
         }
     }
@@ -360,7 +354,7 @@ impl Block for ToolCallBlock {
     }
 
     fn row(&self) -> Option<ComponentId> {
-        self.drawer.as_ref().map(CallDrawer::id)
+        self.renderer.as_ref().map(CallRenderer::id)
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

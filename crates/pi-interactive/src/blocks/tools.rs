@@ -1,4 +1,4 @@
-//! What each tool shows of a call, and the parts they have in common.
+//! Rendering of tool calls, one file per tool, and shared helpers.
 
 mod bash;
 mod edit;
@@ -13,67 +13,66 @@ use pi_ai::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 
-use super::page::{Page, clean_line};
-use super::tool_call::{Call, Output};
-use crate::look::Appearance;
-use crate::size_text::size_text;
+use super::canvas::{BlockCanvas, clean_line};
+use super::tool_call::{CallOutput, CallView};
+use crate::byte_size::format_size;
+use crate::ui_theme::RenderContext;
 
 pub(super) use edit::EditPreviews;
 
-/// Writes what is known of a call, with the parts in their place that an extension has drawn.
+/// Draws a call; uses the lines of an extension where it has drawn them.
 pub(super) fn draw_with(
-    call: &mut Call<'_>,
-    page: &mut Page<'_>,
+    call: &mut CallView<'_>,
+    canvas: &mut BlockCanvas<'_>,
     drawn_call: Option<Vec<Line>>,
     drawn_result: Option<Vec<Line>>,
 ) {
     match (drawn_call, drawn_result) {
-        (None, None) => draw(call, page),
+        (None, None) => draw(call, canvas),
         (drawn_call, drawn_result) => {
             match drawn_call {
-                Some(lines) => page.rows(lines),
-                None => page.styled(&title(call.name, page.appearance)),
+                Some(lines) => canvas.rows(lines),
+                None => canvas.styled(&title(call.name, canvas.ctx)),
             }
             match drawn_result {
-                Some(lines) => page.rows(lines),
-                None => draw_listing(call, page, other::SHOWN, &[]),
+                Some(lines) => canvas.rows(lines),
+                None => draw_listing(call, canvas, other::COLLAPSED_LINES, &[]),
             }
         }
     }
 }
 
-/// Writes what is known of a call.
-fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
+fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     match call.name {
-        "read" => read::draw(call, page),
-        "write" => write::draw(call, page),
-        "edit" => edit::draw(call, page),
-        "bash" => bash::draw(call, page, "$"),
-        "powershell" => bash::draw(call, page, "PS>"),
-        "grep" => grep::draw(call, page),
-        "find" => find::draw(call, page),
-        "ls" => ls::draw(call, page),
-        _ => other::draw(call, page),
+        "read" => read::draw(call, canvas),
+        "write" => write::draw(call, canvas),
+        "edit" => edit::draw(call, canvas),
+        "bash" => bash::draw(call, canvas, "$"),
+        "powershell" => bash::draw(call, canvas, "PS>"),
+        "grep" => grep::draw(call, canvas),
+        "find" => find::draw(call, canvas),
+        "ls" => ls::draw(call, canvas),
+        _ => other::draw(call, canvas),
     }
 }
 
-/// Returns whether a tool shows how long it has been running.
+/// Returns whether a tool shows its running time.
 pub(super) fn shows_time(name: &str) -> bool {
     matches!(name, "bash" | "powershell")
 }
 
-/// A text among the arguments.
+/// A string argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Argument<'call> {
-    /// It has not arrived, or was left out.
+    /// Missing, or not streamed yet.
     Missing,
     Text(&'call str),
-    /// It is no text.
+    /// Not a string.
     Invalid,
 }
 
 impl<'call> Argument<'call> {
-    /// Returns the first of these arguments that is there.
+    /// Returns the first of these arguments that is present.
     fn of(arguments: &'call JsonObject, names: &[&str]) -> Self {
         match names.iter().find_map(|name| arguments.get(*name)) {
             None | Some(Value::Null) => Self::Missing,
@@ -82,12 +81,12 @@ impl<'call> Argument<'call> {
         }
     }
 
-    /// Returns the path of a call; some models name it otherwise.
+    /// Returns the path argument; some models use another name.
     fn path(arguments: &'call JsonObject) -> Self {
         Self::of(arguments, &["file_path", "path"])
     }
 
-    /// Returns the text, if it is one and not empty.
+    /// Returns the text, unless empty.
     fn text(self) -> Option<&'call str> {
         match self {
             Self::Text(text) if !text.is_empty() => Some(text),
@@ -96,48 +95,44 @@ impl<'call> Argument<'call> {
     }
 }
 
-/// Returns the name of a tool as a title.
-fn title(name: &str, appearance: &Appearance) -> String {
-    title_style(appearance).apply(&clean_line(name))
+fn title(name: &str, ctx: &RenderContext) -> String {
+    title_style(ctx).apply(&clean_line(name))
 }
 
-fn title_style(appearance: &Appearance) -> Style {
-    appearance.style(ColorToken::ToolTitle).bold()
+fn title_style(ctx: &RenderContext) -> Style {
+    ctx.style(ColorToken::ToolTitle).bold()
 }
 
-/// Returns an argument in one color; `missing` stands for one that is not there.
+/// Returns an argument in one color; `missing` is shown if there is none.
 fn painted(
     argument: Argument<'_>,
     token: ColorToken,
     missing: &str,
-    appearance: &Appearance,
+    ctx: &RenderContext,
 ) -> String {
     match argument {
-        Argument::Invalid => appearance.paint(ColorToken::Error, "[not a text]"),
-        Argument::Missing | Argument::Text("") => appearance.paint(ColorToken::ToolOutput, missing),
-        Argument::Text(text) => appearance.paint(token, &clean_line(text)),
+        Argument::Invalid => ctx.paint(ColorToken::Error, "[invalid argument]"),
+        Argument::Missing | Argument::Text("") => ctx.paint(ColorToken::ToolOutput, missing),
+        Argument::Text(text) => ctx.paint(token, &clean_line(text)),
     }
 }
 
-/// Returns the path of a call, as a link where the terminal knows them.
-fn painted_path(argument: Argument<'_>, appearance: &Appearance) -> String {
+/// Returns the path of a call, as a hyperlink if supported.
+fn painted_path(argument: Argument<'_>, ctx: &RenderContext) -> String {
     let Some(path) = argument.text() else {
-        return painted(argument, ColorToken::Accent, "…", appearance);
+        return painted(argument, ColorToken::Accent, "…", ctx);
     };
-    let shown = appearance.paint(
-        ColorToken::Accent,
-        &clean_line(&short_path(path, appearance)),
-    );
-    if !appearance.capabilities.hyperlinks {
+    let shown = ctx.paint(ColorToken::Accent, &clean_line(&short_path(path, ctx)));
+    if !ctx.capabilities.hyperlinks {
         return shown;
     }
-    let address = file_address(&appearance.cwd.join(path).to_string_lossy());
+    let address = file_address(&ctx.cwd.join(path).to_string_lossy());
     format!("\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\")
 }
 
-/// Returns a path with the home as `~`.
-fn short_path(path: &str, appearance: &Appearance) -> String {
-    let home = appearance.home.as_ref().and_then(|home| home.to_str());
+/// Returns a path with the home directory as `~`.
+fn short_path(path: &str, ctx: &RenderContext) -> String {
+    let home = ctx.home.as_ref().and_then(|home| home.to_str());
     let inside = home
         .filter(|home| !home.is_empty())
         .and_then(|home| path.strip_prefix(home))
@@ -145,7 +140,7 @@ fn short_path(path: &str, appearance: &Appearance) -> String {
     inside.map_or_else(|| path.to_owned(), |rest| format!("~{rest}"))
 }
 
-/// Returns the address of a file, everything unusual escaped.
+/// Returns the `file://` URL of a path, percent-encoded.
 fn file_address(path: &str) -> String {
     let mut address = String::from("file://");
     if !path.starts_with('/') {
@@ -161,7 +156,7 @@ fn file_address(path: &str) -> String {
     address
 }
 
-/// Returns a number among the arguments as it was written.
+/// Returns a numeric argument as it was written.
 fn number(arguments: &JsonObject, name: &str) -> Option<String> {
     let value = arguments.get(name).filter(|value| !value.is_null())?;
     Some(match value {
@@ -170,23 +165,28 @@ fn number(arguments: &JsonObject, name: &str) -> Option<String> {
     })
 }
 
-/// Returns the text of an output, with a line for each picture that cannot be shown.
-fn output_text(output: &Output, appearance: &Appearance) -> String {
+/// Returns the text of an output, with a line for each image that cannot be drawn.
+fn output_text(output: &CallOutput, ctx: &RenderContext) -> String {
     let mut text = output.text.trim_end().to_owned();
-    let shows_pictures = appearance.capabilities.images.is_some() && appearance.show_images;
-    if !shows_pictures {
-        for picture in &output.pictures {
+    let shows_images = ctx.capabilities.images.is_some() && ctx.show_images;
+    if !shows_images {
+        for image in &output.images {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&picture.description());
+            text.push_str(&image.description());
         }
     }
     text
 }
 
-/// Writes the first lines of the output of a tool that lists things.
-fn draw_listing(call: &Call<'_>, page: &mut Page<'_>, shown: usize, limits: &[(&str, &str)]) {
+/// Draws the first lines of a listing, and the limits that were reached.
+fn draw_listing(
+    call: &CallView<'_>,
+    canvas: &mut BlockCanvas<'_>,
+    shown: usize,
+    limits: &[(&str, &str)],
+) {
     let Some(output) = call.output else {
         return;
     };
@@ -195,34 +195,34 @@ fn draw_listing(call: &Call<'_>, page: &mut Page<'_>, shown: usize, limits: &[(&
     } else {
         ColorToken::ToolOutput
     };
-    let text = output_text(output, page.appearance);
+    let text = output_text(output, canvas.ctx);
     let text = text.trim();
     if !text.is_empty() {
-        page.blank();
-        page.beginning(token, text, shown);
+        canvas.blank();
+        canvas.head(token, text, shown);
     }
     let details = output.details.as_ref();
     let detail = |name: &str| details.and_then(|details| details.get(name));
     let mut reasons: Vec<String> = limits
         .iter()
         .filter_map(|(name, what)| match detail(name)? {
-            Value::Number(limit) => Some(format!("limit of {limit} {what}")),
+            Value::Number(limit) => Some(format!("{limit} {what} limit")),
             Value::Bool(true) => Some((*what).to_owned()),
             _ => None,
         })
         .collect();
-    if let Some(truncation) = Truncation::of(output) {
-        reasons.push(format!("limit of {}", size_text(truncation.max_bytes)));
+    if let Some(truncation) = OutputTruncation::of(output) {
+        reasons.push(format!("{} limit", format_size(truncation.max_bytes)));
     }
     if !reasons.is_empty() {
-        let remark = format!("[Not everything is shown: {}]", reasons.join(", "));
-        page.text(ColorToken::Warning, &remark);
+        let note = format!("[Truncated: {}]", reasons.join(", "));
+        canvas.text(ColorToken::Warning, &note);
     }
 }
 
-/// What a result says about having been cut.
+/// Truncation details of a result.
 #[derive(Debug, PartialEq, Eq)]
-struct Truncation {
+struct OutputTruncation {
     by_lines: bool,
     output_lines: u64,
     total_lines: u64,
@@ -230,9 +230,9 @@ struct Truncation {
     first_line_too_long: bool,
 }
 
-impl Truncation {
-    /// Reads it off a result; none if nothing was cut.
-    fn of(output: &Output) -> Option<Self> {
+impl OutputTruncation {
+    /// Reads the details; `None` if nothing was truncated.
+    fn of(output: &CallOutput) -> Option<Self> {
         let details = output.details.as_ref()?.get("truncation")?;
         let flag = |name: &str| {
             details
@@ -255,19 +255,19 @@ impl Truncation {
         })
     }
 
-    fn remark(&self) -> String {
+    fn note(&self) -> String {
         if self.first_line_too_long {
-            format!(
-                "the first line is longer than {}",
-                size_text(self.max_bytes)
-            )
+            format!("first line exceeds {}", format_size(self.max_bytes))
         } else if self.by_lines {
-            format!("{} of {} lines", self.output_lines, self.total_lines)
+            format!(
+                "showing {} of {} lines",
+                self.output_lines, self.total_lines
+            )
         } else {
             format!(
-                "{} lines, limit of {}",
+                "showing {} lines ({} limit)",
                 self.output_lines,
-                size_text(self.max_bytes)
+                format_size(self.max_bytes)
             )
         }
     }

@@ -1,92 +1,94 @@
-//! What the user said.
+//! User messages.
 
 use pi_ai::{MessageContent, InputBlock};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines, MarkdownOptions};
 
-use super::drawer::Wording;
-use super::page::{Page, mark_zone};
-use super::picture::describe;
-use crate::block::Block;
-use crate::look::Appearance;
+use super::canvas::{BlockCanvas, mark_zone};
+use super::extension_renderer::TextTransform;
+use super::image::describe;
+use crate::block::TranscriptBlock;
+use crate::ui_theme::RenderContext;
 
-/// A message of the user.
 #[derive(Debug)]
 pub(crate) struct UserBlock {
     text: String,
-    /// A line for each picture that goes with it.
-    pictures: Vec<String>,
-    wording: Option<Wording>,
+    /// A line for each attached image.
+    images: Vec<String>,
+    transform: Option<TextTransform>,
     generation: u64,
 }
 
 impl UserBlock {
-    /// Lets extensions have a say in the wording.
+    /// Lets extensions transform the text.
     #[must_use]
-    pub(crate) fn worded_by(mut self, wording: Option<Wording>) -> Self {
-        self.wording = wording;
+    pub(crate) fn transformed_by(mut self, transform: Option<TextTransform>) -> Self {
+        self.transform = transform;
         self
     }
 
-    /// Takes the wording of extensions.
+    /// Accepts the transformed text.
     pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
-        if let Some(wording) = &mut self.wording {
-            wording.accept(texts);
+        if let Some(transform) = &mut self.transform {
+            transform.accept(texts);
             self.generation += 1;
         }
     }
 
-    /// Makes a block of a message; none if there is nothing to show.
+    /// Creates a block for a message; `None` if it is empty.
     pub(crate) fn new(content: &MessageContent) -> Option<Self> {
-        let pictures = match content {
+        let images = match content {
             MessageContent::Text(_) => Vec::new(),
-            MessageContent::Blocks(blocks) => blocks.iter().filter_map(picture).collect(),
+            MessageContent::Blocks(blocks) => blocks.iter().filter_map(image).collect(),
         };
-        Self::with(content.joined_text(), pictures)
+        Self::with(content.joined_text(), images)
     }
 
-    /// Makes a block of a text; none if it is empty.
+    /// Creates a block for text; `None` if it is empty.
     pub(crate) fn of_text(text: &str) -> Option<Self> {
         Self::with(text.to_owned(), Vec::new())
     }
 
-    fn with(text: String, pictures: Vec<String>) -> Option<Self> {
-        let is_empty = text.trim().is_empty() && pictures.is_empty();
+    fn with(text: String, images: Vec<String>) -> Option<Self> {
+        let is_empty = text.trim().is_empty() && images.is_empty();
         (!is_empty).then_some(Self {
             text,
-            pictures,
-            wording: None,
+            images,
+            transform: None,
             generation: 0,
         })
     }
 }
 
-fn picture(block: &InputBlock) -> Option<String> {
+fn image(block: &InputBlock) -> Option<String> {
     match block {
         InputBlock::Image(image) => Some(describe(image)),
         InputBlock::Text(_) | InputBlock::Unknown(_) => None,
     }
 }
 
-impl Block for UserBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let mut page = Page::new(width, appearance.output_padding, appearance);
+impl TranscriptBlock for UserBlock {
+    fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         let options = MarkdownOptions {
             keep_list_markers: true,
             keep_escapes: true,
             ..MarkdownOptions::default()
         };
-        let style = appearance.style(ColorToken::UserMessageText);
-        if let Some(wording) = &mut self.wording {
+        let style = ctx.style(ColorToken::UserMessageText);
+        if let Some(transform) = &mut self.transform {
             let parts = [("user", self.text.as_str())].into_iter();
-            wording.ask(width, appearance, (0, false), parts);
+            transform.request(width, ctx, (0, false), parts);
         }
-        let worded = self.wording.as_ref().and_then(|wording| wording.text(0));
-        page.markdown(worded.unwrap_or(&self.text), style, options);
-        for picture in &self.pictures {
-            page.foreign(ColorToken::Muted, picture);
+        let accept_texts = self
+            .transform
+            .as_ref()
+            .and_then(|transform| transform.text(0));
+        canvas.markdown(accept_texts.unwrap_or(&self.text), style, options);
+        for image in &self.images {
+            canvas.untrusted(ColorToken::Muted, image);
         }
-        let mut lines = page.panel(ColorToken::UserMessageBg);
+        let mut lines = canvas.panel(ColorToken::UserMessageBg);
         mark_zone(&mut lines);
         lines.into()
     }
@@ -96,6 +98,6 @@ impl Block for UserBlock {
     }
 
     fn row(&self) -> Option<ComponentId> {
-        self.wording.as_ref().map(Wording::id)
+        self.transform.as_ref().map(TextTransform::id)
     }
 }

@@ -1,8 +1,8 @@
-//! The time a question waits for its answer.
+//! The countdown of a question with a timeout.
 
 use std::time::{Duration, Instant};
 
-/// Counts seconds down to a moment.
+/// Counts down the seconds to a deadline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Countdown {
     deadline: Instant,
@@ -10,7 +10,7 @@ pub(super) struct Countdown {
 }
 
 impl Countdown {
-    /// Starts now; nothing if there is no time to wait for.
+    /// Starts the countdown; `None` without a timeout.
     pub(super) fn start(timeout: Option<Duration>, now: Instant) -> Option<Self> {
         let timeout = timeout.filter(|timeout| !timeout.is_zero())?;
         Some(Self {
@@ -19,7 +19,7 @@ impl Countdown {
         })
     }
 
-    /// Returns the whole seconds that are left, begun ones included.
+    /// Returns the remaining seconds, rounded up.
     pub(super) fn seconds_left(&self) -> u64 {
         self.left()
             .as_millis()
@@ -34,7 +34,7 @@ impl Countdown {
         self.deadline.checked_sub(ahead).unwrap_or(self.deadline)
     }
 
-    /// Goes on to `now`; returns whether the time is over.
+    /// Advances to `now`; returns whether the time is up.
     pub(super) fn advance(&mut self, now: Instant) -> bool {
         self.now = self.now.max(now);
         self.now >= self.deadline
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_ticks_when_the_second_changes_and_ends_in_time() {
+    fn ticks_every_second_and_ends_at_the_deadline() {
         let start = Instant::now();
         let after = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut countdown = Countdown::start(Some(Duration::from_millis(2_500)), start).unwrap();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_means_no_countdown() {
+    fn no_timeout_means_no_countdown() {
         assert!(Countdown::start(None, Instant::now()).is_none());
         assert!(Countdown::start(Some(Duration::ZERO), Instant::now()).is_none());
     }

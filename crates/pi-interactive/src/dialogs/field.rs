@@ -6,9 +6,9 @@ use pi_tui::{
     Component, Input, InputContext, InputEvent, InputOptions, Keybindings, MouseEvent, Paste,
 };
 
-use super::sheet::Hit;
+use super::canvas::HitTarget;
 
-/// Returns a field that begins with a text, the cursor behind it.
+/// Returns a field with initial text and the cursor at its end.
 pub(super) fn prefilled(text: &str) -> Input {
     let mut field = Input::new(InputOptions::default());
     if !text.is_empty() {
@@ -25,14 +25,14 @@ pub(super) fn prefilled(text: &str) -> Input {
     field
 }
 
-/// Passes a mouse event on to a field, if the pointer is on it.
+/// Forwards a mouse event to a field, if the pointer is on it.
 pub(super) fn point_at_field(
     field: &mut Input,
     event: &MouseEvent,
-    hit: Option<Hit>,
+    hit: Option<HitTarget>,
     context: &InputContext<'_>,
 ) -> bool {
-    let Some(Hit::Field { column }) = hit else {
+    let Some(HitTarget::Field { column }) = hit else {
         return false;
     };
     let inside = MouseEvent {

@@ -1,51 +1,49 @@
-//! The very first start: a theme, seen at once, and how to sign in. Nothing is sent anywhere.
+//! The first-start dialog: theme selection with preview, then sign-in. Sends nothing.
 
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::ListPane;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
 use crate::intent::{Intent, SettingChange};
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// Following the terminal, then the themes themselves.
+/// Value of the theme setting, and its label.
 const THEMES: [(&str, &str); 3] = [
     ("light/dark", "Follow the terminal"),
     ("dark", "Dark"),
     ("light", "Light"),
 ];
 
-/// What is asked at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum SetupStep {
     Theme,
     SignIn,
 }
 
-/// The dialog of the first start.
 #[derive(Debug)]
 pub(crate) struct FirstStartDialog {
-    step: Step,
+    step: SetupStep,
     picker: Picker,
     scheme: ColorScheme,
-    /// Providers that work already, such as by a key in the environment.
+    /// Providers that are already configured, such as by an environment variable.
     ready: Vec<String>,
 }
 
 impl FirstStartDialog {
     /// Opens the dialog; `ready` names the providers that need no sign-in.
-    pub(crate) fn open(look: Look, scheme: ColorScheme, ready: Vec<String>) -> Window<Self> {
-        let pane = Self {
-            step: Step::Theme,
-            picker: Picker::new(THEMES.len(), Edge::Stop),
+    pub(crate) fn open(ui: UiTheme, scheme: ColorScheme, ready: Vec<String>) -> DialogFrame<Self> {
+        let body = Self {
+            step: SetupStep::Theme,
+            picker: Picker::new(THEMES.len(), EdgeBehavior::Stop),
             scheme,
             ready,
         };
-        Window::new(look, pane)
+        DialogFrame::new(ui, body)
     }
 
     fn theme(&self) -> &'static str {
@@ -53,82 +51,82 @@ impl FirstStartDialog {
         chosen.map_or("dark", |(theme, _)| *theme)
     }
 
-    fn paint_theme(&mut self, sheet: &mut Sheet) {
+    fn paint_theme(&mut self, canvas: &mut DialogCanvas) {
         let scheme = match self.scheme {
             ColorScheme::Light => "light",
             ColorScheme::Dark => "dark",
         };
-        sheet.text(Weight::Title, ColorToken::Text, "Which colors do you like?");
-        let text = format!("Your terminal looks {scheme} at the moment.");
-        sheet.text(Weight::Help, ColorToken::Muted, &text);
-        sheet.blank();
+        canvas.text(RowPriority::Title, ColorToken::Text, "Choose a theme");
+        let text = format!("Your terminal has a {scheme} background.");
+        canvas.text(RowPriority::Help, ColorToken::Muted, &text);
+        canvas.blank();
         for (index, (_, label)) in THEMES.iter().enumerate() {
-            sheet.choice(index, index == self.picker.selected(), label, "");
+            canvas.choice(index, index == self.picker.selected(), label, "");
         }
     }
 
-    fn paint_sign_in(&mut self, sheet: &mut Sheet) {
+    fn paint_sign_in(&mut self, canvas: &mut DialogCanvas) {
         let text = if self.ready.is_empty() {
-            "pi needs a model to talk to. Sign in with a subscription or an API key.".to_owned()
+            "Sign in with a subscription or an API key to use a model.".to_owned()
         } else {
             let names: Vec<String> = self.ready.iter().map(|name| one_line(name)).collect();
-            format!("You can begin at once with {}.", names.join(", "))
+            format!("Ready to use: {}.", names.join(", "))
         };
-        sheet.text(Weight::Title, ColorToken::Text, &text);
-        let text = "/login does the same at any time. Keys in the environment are found, too.";
-        sheet.text(Weight::Help, ColorToken::Muted, text);
-        sheet.blank();
-        for (index, label) in ["Sign in now", "Later"].iter().enumerate() {
-            sheet.choice(index, index == self.picker.selected(), label, "");
+        canvas.text(RowPriority::Title, ColorToken::Text, &text);
+        let text = "You can run /login at any time. API keys in environment variables work, too.";
+        canvas.text(RowPriority::Help, ColorToken::Muted, text);
+        canvas.blank();
+        for (index, label) in ["Sign in now", "Skip"].iter().enumerate() {
+            canvas.choice(index, index == self.picker.selected(), label, "");
         }
     }
 }
 
-impl ListPane for FirstStartDialog {
+impl ListBody for FirstStartDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.step) {
-            (Picked::Moved, Step::Theme) => {
-                outbox.send(Intent::PreviewTheme(self.theme().to_owned()));
+            (PickerEvent::Moved, SetupStep::Theme) => {
+                sink.send(Intent::PreviewTheme(self.theme().to_owned()));
             }
-            (Picked::Moved, Step::SignIn) => {}
-            (Picked::Confirmed, Step::Theme) => {
+            (PickerEvent::Moved, SetupStep::SignIn) => {}
+            (PickerEvent::Confirmed, SetupStep::Theme) => {
                 let theme = self.theme().to_owned();
-                outbox.send(Intent::ChangeSetting(SettingChange::Theme(theme)));
-                self.step = Step::SignIn;
-                self.picker = Picker::new(2, Edge::Stop);
+                sink.send(Intent::ChangeSetting(SettingChange::Theme(theme)));
+                self.step = SetupStep::SignIn;
+                self.picker = Picker::new(2, EdgeBehavior::Stop);
                 self.picker.select(usize::from(!self.ready.is_empty()));
             }
-            (Picked::Confirmed, Step::SignIn) => {
-                outbox.send(Intent::FinishFirstStart);
+            (PickerEvent::Confirmed, SetupStep::SignIn) => {
+                sink.send(Intent::FinishFirstStart);
                 if self.picker.selected() == 0 {
-                    outbox.send(Intent::OpenLogin);
+                    sink.send(Intent::OpenLogin);
                 }
-                outbox.close();
+                sink.close();
             }
-            (Picked::Cancelled, Step::Theme) => {
-                outbox.send(Intent::EndThemePreview);
-                outbox.finish(Intent::FinishFirstStart);
+            (PickerEvent::Canceled, SetupStep::Theme) => {
+                sink.send(Intent::EndThemePreview);
+                sink.finish(Intent::FinishFirstStart);
             }
-            (Picked::Cancelled, Step::SignIn) => outbox.finish(Intent::FinishFirstStart),
+            (PickerEvent::Canceled, SetupStep::SignIn) => sink.finish(Intent::FinishFirstStart),
         }
     }
 }
 
-impl Pane for FirstStartDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("Welcome to pi");
-        sheet.blank();
+impl DialogBody for FirstStartDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("Welcome to pi");
+        canvas.blank();
         match self.step {
-            Step::Theme => self.paint_theme(sheet),
-            Step::SignIn => self.paint_sign_in(sheet),
+            SetupStep::Theme => self.paint_theme(canvas),
+            SetupStep::SignIn => self.paint_sign_in(canvas),
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "choose"),
             Hint::leave("skip"),
@@ -139,19 +137,19 @@ impl Pane for FirstStartDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, outbox)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, outbox)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

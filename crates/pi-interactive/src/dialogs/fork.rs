@@ -1,73 +1,72 @@
-//! Choosing the message a new session branches off before.
+//! Selects the message before which the session is forked.
 
 use pi_session::EntryId;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-const MOST_MESSAGES: usize = 10;
-/// The message, where it stands, and an empty row.
+const MAX_MESSAGES: usize = 10;
+/// The message, its position, and an empty row.
 const ROWS_EACH: usize = 3;
 
-/// A message of the user that a session can branch off before.
+/// A user message before which the session can be forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForkPoint {
     pub(crate) entry: EntryId,
     pub(crate) text: String,
 }
 
-/// The dialog that chooses where to fork.
 pub(crate) struct ForkDialog {
     points: Vec<ForkPoint>,
     picker: Picker,
 }
 
 impl ForkDialog {
-    /// Opens the dialog with messages from the oldest to the newest, which is selected.
-    pub(crate) fn open(look: Look, points: Vec<ForkPoint>) -> Window<Self> {
-        let mut picker = Picker::new(points.len(), Edge::Wrap);
+    /// Opens the dialog with messages from oldest to newest; the newest is selected.
+    pub(crate) fn open(ui: UiTheme, points: Vec<ForkPoint>) -> DialogFrame<Self> {
+        let mut picker = Picker::new(points.len(), EdgeBehavior::Wrap);
         picker.select(points.len());
-        Window::new(look, Self { points, picker })
+        DialogFrame::new(ui, Self { points, picker })
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => match self.points.get(self.picker.selected()) {
-                Some(point) => outbox.finish(Intent::Fork {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => match self.points.get(self.picker.selected()) {
+                Some(point) => sink.finish(Intent::Fork {
                     entry: point.entry.clone(),
                 }),
-                None => outbox.close(),
+                None => sink.close(),
             },
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl Pane for ForkDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("Fork the session");
-        let text = "A new session begins with everything before the message you choose.";
-        sheet.text(Weight::Detail, ColorToken::Muted, text);
-        sheet.blank();
+impl DialogBody for ForkDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("Fork session");
+        let text = "Creates a new session with everything before the selected message.";
+        canvas.text(RowPriority::Detail, ColorToken::Muted, text);
+        canvas.blank();
         if self.points.is_empty() {
-            sheet.text(
-                Weight::Content,
+            canvas.text(
+                RowPriority::Content,
                 ColorToken::Muted,
-                "  You have said nothing yet.",
+                "  No messages yet.",
             );
         }
         let visible = self
             .picker
-            .window(sheet.list_rows(MOST_MESSAGES, ROWS_EACH, 5));
+            .visible_range(canvas.list_rows(MAX_MESSAGES, ROWS_EACH, 5));
         let cut = visible.len() < self.points.len();
         for index in visible {
             let Some(point) = self.points.get(index) else {
@@ -76,22 +75,22 @@ impl Pane for ForkDialog {
             let text = one_line(&point.text);
             let selected = index == self.picker.selected();
             let line = if selected {
-                sheet.bold(ColorToken::Accent, &format!(" → {text}"))
+                canvas.bold(ColorToken::Accent, &format!(" → {text}"))
             } else {
                 format!("   {text}")
             };
-            sheet.item(index, selected, &line);
-            let place = format!("   Message {} of {}", index + 1, self.points.len());
-            let place = sheet.paint(ColorToken::Muted, &place);
-            sheet.row(Weight::Detail, &place);
-            sheet.blank();
+            canvas.item(index, selected, &line);
+            let position = format!("   Message {} of {}", index + 1, self.points.len());
+            let position = canvas.paint(ColorToken::Muted, &position);
+            canvas.row(RowPriority::Detail, &position);
+            canvas.blank();
         }
         if cut {
-            sheet.position(self.picker.selected(), self.points.len(), "");
+            canvas.position(self.picker.selected(), self.points.len(), "");
         }
-        sheet.hints(&[
+        canvas.hints(&[
             Hint::movement(),
-            Hint::key(action::SELECT_CONFIRM, "fork before it"),
+            Hint::key(action::SELECT_CONFIRM, "fork"),
             Hint::leave("cancel"),
         ]);
     }
@@ -100,26 +99,26 @@ impl Pane for ForkDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         let Some(picked) = self.picker.key(event, context) else {
             return InputOutcome::Ignored;
         };
-        self.settle(picked, outbox);
+        self.on_pick(picked, sink);
         InputOutcome::Consumed
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let Some(picked) = self.picker.mouse(event, hit) else {
             return false;
         };
-        self.settle(picked, outbox);
+        self.on_pick(picked, sink);
         true
     }
 }

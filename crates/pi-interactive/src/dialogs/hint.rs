@@ -1,49 +1,48 @@
-//! Hints at keys: what an action's key is called, and what it does here.
+//! Key hints: the keys of an action and what they do.
 
 use pi_tui::ColorToken;
 use pi_tui::action;
 
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
-/// A key and what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hint {
     actions: Vec<&'static str>,
-    does: String,
+    description: String,
 }
 
 impl Hint {
-    pub(super) fn key(action: &'static str, does: impl Into<String>) -> Self {
+    pub(super) fn key(action: &'static str, description: impl Into<String>) -> Self {
         Self {
             actions: vec![action],
-            does: does.into(),
+            description: description.into(),
         }
     }
 
-    /// Returns a hint at keys that belong together.
-    pub(super) fn keys(actions: &[&'static str], does: &str) -> Self {
+    /// Returns a hint for keys that belong together.
+    pub(super) fn keys(actions: &[&'static str], description: &str) -> Self {
         Self {
             actions: actions.to_vec(),
-            does: does.to_owned(),
+            description: description.to_owned(),
         }
     }
 
-    /// Returns the hint at the keys that move the selection.
+    /// Returns the hint for the keys that move the selection.
     pub(super) fn movement() -> Self {
         Self::keys(&[action::SELECT_UP, action::SELECT_DOWN], "move")
     }
 
-    /// Returns the hint at the key that leaves the dialog.
-    pub(super) fn leave(does: &str) -> Self {
-        Self::key(action::SELECT_CANCEL, does)
+    /// Returns the hint for the key that closes the dialog.
+    pub(super) fn leave(description: &str) -> Self {
+        Self::key(action::SELECT_CANCEL, description)
     }
 
-    /// Returns the painted hint; nothing if none of the actions has a key.
-    pub(super) fn text(&self, appearance: &Appearance) -> Option<String> {
+    /// Returns the styled hint; `None` if none of the actions has a key.
+    pub(super) fn text(&self, ctx: &RenderContext) -> Option<String> {
         let keys: Vec<String> = self
             .actions
             .iter()
-            .map(|action| appearance.key(action))
+            .map(|action| ctx.key(action))
             .filter(|key| !key.is_empty())
             .collect();
         if keys.is_empty() {
@@ -51,20 +50,20 @@ impl Hint {
         }
         Some(format!(
             "{} {}",
-            appearance.paint(ColorToken::Dim, &together(&keys)),
-            appearance.paint(ColorToken::Muted, &self.does)
+            ctx.paint(ColorToken::Dim, &join_keys(&keys)),
+            ctx.paint(ColorToken::Muted, &self.description)
         ))
     }
 }
 
 /// Joins keys, writing common modifiers once: `ctrl+d/t/u`.
-fn together(keys: &[String]) -> String {
+fn join_keys(keys: &[String]) -> String {
     let split = |key: &str| match key.rfind('+') {
         Some(at) if at + 1 < key.len() => {
             let (modifiers, name) = key.split_at(at + 1);
-            (modifiers.to_owned(), arrow(name).to_owned())
+            (modifiers.to_owned(), key_symbol(name).to_owned())
         }
-        _ => (String::new(), arrow(key).to_owned()),
+        _ => (String::new(), key_symbol(key).to_owned()),
     };
     let parts: Vec<(String, String)> = keys.iter().map(|key| split(key)).collect();
     let first = parts.first().map(|(modifiers, _)| modifiers.clone());
@@ -75,16 +74,16 @@ fn together(keys: &[String]) -> String {
             format!("{modifiers}{}", names.join("/"))
         }
         None => {
-            let whole: Vec<String> = parts
+            let full: Vec<String> = parts
                 .iter()
                 .map(|(modifiers, name)| format!("{modifiers}{name}"))
                 .collect();
-            whole.join("/")
+            full.join("/")
         }
     }
 }
 
-fn arrow(key: &str) -> &str {
+fn key_symbol(key: &str) -> &str {
     match key {
         "up" => "↑",
         "down" => "↓",
@@ -103,10 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modifiers_in_common_are_written_once() {
+    fn common_modifiers_are_written_once() {
         let joined = |keys: &[&str]| {
             let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-            together(&keys)
+            join_keys(&keys)
         };
         assert_eq!(joined(&["up", "down"]), "↑/↓");
         assert_eq!(joined(&["ctrl+left", "ctrl+right"]), "ctrl+←/→");
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn an_action_without_a_key_has_no_hint() {
-        let appearance = Appearance::for_tests();
-        assert_eq!(Hint::key("app.session.new", "new").text(&appearance), None);
+        let ctx = RenderContext::for_tests();
+        assert_eq!(Hint::key("app.session.new", "new").text(&ctx), None);
     }
 }

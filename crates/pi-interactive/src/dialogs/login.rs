@@ -1,19 +1,19 @@
-//! Signing in: by account or by key, to which provider, and what the sign-in asks on its way.
+//! Sign-in: method, provider, API key or provider flow.
 
 use pi_ai::{AuthKind, AuthStatus};
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::picker::Picked;
-use super::plain::one_line;
-use super::question::{Question, QuestionDialog};
+use super::intent_sink::IntentSink;
+use super::picker::PickerEvent;
+use super::plain_text::one_line;
+use super::question::{QuestionDialog, QuestionOptions};
 use super::secret_field::SecretField;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
-use crate::intent::{Answer, Intent};
-use crate::look::Look;
+use crate::dialog::DialogUpdate;
+use crate::intent::{Intent, QuestionAnswer};
+use crate::ui_theme::UiTheme;
 
 mod logout;
 mod providers;
@@ -21,68 +21,65 @@ mod sign_in;
 
 pub(crate) use logout::LogoutDialog;
 use providers::ProviderList;
-use sign_in::SignIn;
+use sign_in::SignInView;
 
 /// A way to authenticate with a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct LoginOption {
     pub(crate) provider: String,
-    /// Its name for people.
+    /// Display name.
     pub(crate) name: String,
-    /// Whether it is an account or a key.
     pub(crate) kind: AuthKind,
-    /// What is there already.
+    /// Credentials that are already configured.
     pub(crate) status: Option<AuthStatus>,
-    /// Whether questions lead through it: a sign-in, or a key that needs more than itself.
+    /// Whether the provider's flow prompts for everything: a sign-in, or a key with additional details.
     pub(crate) is_guided: bool,
 }
 
-/// What the dialog is doing.
-enum Stage {
+enum LoginStep {
     Method(QuestionDialog),
     Providers(ProviderList),
-    /// What is the key?
+    /// The API key is typed.
     Key(LoginOption, SecretField),
-    /// The sign-in takes its course.
-    SignIn(SignIn),
+    /// The provider's flow is running.
+    SignIn(SignInView),
 }
 
-/// The dialog of signing in.
 pub(crate) struct LoginDialog {
     options: Vec<LoginOption>,
-    /// The ways the first question offers, in its order.
+    /// The methods of the first question, in its order.
     kinds: Vec<AuthKind>,
-    stage: Stage,
+    step: LoginStep,
 }
 
 impl LoginDialog {
-    /// Opens the dialog; `provider` is what the user asked for, by id or name.
+    /// Opens the dialog; `provider` is the ID or name the user typed.
     pub(crate) fn open(
-        look: Look,
+        ui: UiTheme,
         options: Vec<LoginOption>,
         provider: Option<&str>,
-    ) -> Window<Self> {
-        let mut pane = Self {
+    ) -> DialogFrame<Self> {
+        let mut body = Self {
             options,
             kinds: Vec::new(),
-            stage: Stage::Method(QuestionDialog::part(Question::default(), &[])),
+            step: LoginStep::Method(QuestionDialog::embedded(QuestionOptions::default(), &[])),
         };
-        let asked = match provider.map(str::trim).filter(|text| !text.is_empty()) {
+        let intent = match provider.map(str::trim).filter(|text| !text.is_empty()) {
             None => {
-                pane.ask_method();
+                body.ask_method();
                 None
             }
-            Some(text) => pane.go_to(text),
+            Some(text) => body.select_named(text),
         };
-        let window = Window::new(look, pane);
-        match asked {
-            Some(intent) => window.asking(intent),
-            None => window,
+        let frame = DialogFrame::new(ui, body);
+        match intent {
+            Some(intent) => frame.with_intent(intent),
+            None => frame,
         }
     }
 
     fn ask_method(&mut self) {
-        self.ask_method_of("How do you want to sign in?");
+        self.ask_method_of("Choose a sign-in method");
     }
 
     fn ask_method_of(&mut self, title: &str) {
@@ -92,19 +89,19 @@ impl LoginDialog {
             .filter(|kind| offered(*kind))
             .collect();
         let labels = self.kinds.iter().map(|kind| match kind {
-            AuthKind::OAuth => "With an account or subscription",
-            AuthKind::ApiKey => "With an API key",
+            AuthKind::OAuth => "Account or subscription",
+            AuthKind::ApiKey => "API key",
         });
-        let question = Question {
+        let question = QuestionOptions {
             title: title.to_owned(),
-            ..Question::default()
+            ..QuestionOptions::default()
         };
         let labels: Vec<String> = labels.map(str::to_owned).collect();
-        self.stage = Stage::Method(QuestionDialog::part(question, &labels));
+        self.step = LoginStep::Method(QuestionDialog::embedded(question, &labels));
     }
 
-    /// Goes as far as what the user named allows.
-    fn go_to(&mut self, text: &str) -> Option<Intent> {
+    /// Goes as far as the named provider allows.
+    fn select_named(&mut self, text: &str) -> Option<Intent> {
         let named: Vec<LoginOption> = self
             .options
             .iter()
@@ -116,14 +113,14 @@ impl LoginDialog {
         match named.as_slice() {
             [only] => self.start(only.clone()),
             [first, rest @ ..] if rest.iter().all(|other| other.provider == first.provider) => {
-                let title = format!("How do you want to sign in to {}?", one_line(&first.name));
+                let title = format!("Choose a sign-in method for {}", one_line(&first.name));
                 self.options = named;
                 self.ask_method_of(&title);
                 None
             }
             _ => {
                 let options = self.options.clone();
-                self.stage = Stage::Providers(ProviderList::new(options, text));
+                self.step = LoginStep::Providers(ProviderList::new(options, text));
                 None
             }
         }
@@ -131,15 +128,15 @@ impl LoginDialog {
 
     fn start(&mut self, option: LoginOption) -> Option<Intent> {
         if !option.is_guided {
-            self.stage = Stage::Key(option, SecretField::default());
+            self.step = LoginStep::Key(option, SecretField::default());
             return None;
         }
         let (provider, kind) = (option.provider.clone(), option.kind);
-        self.stage = Stage::SignIn(SignIn::new(&option.name));
+        self.step = LoginStep::SignIn(SignInView::new(&option.name));
         Some(Intent::SignIn { provider, kind })
     }
 
-    fn choose_method(&mut self, chosen: usize, outbox: &mut Outbox) {
+    fn choose_method(&mut self, chosen: usize, sink: &mut IntentSink) {
         let Some(kind) = self.kinds.get(chosen).copied() else {
             return;
         };
@@ -149,59 +146,59 @@ impl LoginDialog {
             [only] => {
                 let intent = self.start(only.clone());
                 if let Some(intent) = intent {
-                    outbox.send(intent);
+                    sink.send(intent);
                 }
             }
-            _ => self.stage = Stage::Providers(ProviderList::new(options, "")),
+            _ => self.step = LoginStep::Providers(ProviderList::new(options, "")),
         }
     }
 
-    fn choose_provider(&mut self, picked: Picked, outbox: &mut Outbox) {
-        let Stage::Providers(list) = &self.stage else {
+    fn choose_provider(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+        let LoginStep::Providers(list) = &self.step else {
             return;
         };
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => {
                 if let Some(option) = list.selected().cloned() {
                     let intent = self.start(option);
                     if let Some(intent) = intent {
-                        outbox.send(intent);
+                        sink.send(intent);
                     }
                 }
             }
-            Picked::Cancelled if self.kinds.is_empty() => outbox.close(),
-            Picked::Cancelled => self.ask_method(),
+            PickerEvent::Canceled if self.kinds.is_empty() => sink.close(),
+            PickerEvent::Canceled => self.ask_method(),
         }
     }
 
-    fn settle_method(&mut self, inner: &mut Outbox, outbox: &mut Outbox) {
+    fn handle_method_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             match intent {
-                Intent::Answer(Answer::Chosen(chosen)) => self.choose_method(chosen, outbox),
-                _ => outbox.close(),
+                Intent::Answer(QuestionAnswer::Chosen(chosen)) => self.choose_method(chosen, sink),
+                _ => sink.close(),
             }
         }
     }
 
-    fn handle_key_stage(
+    fn handle_key_step(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        let Stage::Key(option, field) = &mut self.stage else {
+        let LoginStep::Key(option, field) = &mut self.step else {
             return InputOutcome::Ignored;
         };
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::SELECT_CANCEL) {
-                outbox.close();
+                sink.close();
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, action::SELECT_CONFIRM) {
                 if let Some(key) = field.value() {
                     let provider = option.provider.clone();
-                    outbox.finish(Intent::StoreKey { provider, key });
+                    sink.finish(Intent::StoreKey { provider, key });
                 }
                 return InputOutcome::Consumed;
             }
@@ -214,34 +211,34 @@ impl LoginDialog {
     }
 }
 
-impl Pane for LoginDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        match &mut self.stage {
-            Stage::Method(question) => question.paint(sheet),
-            Stage::Providers(list) => list.paint(
-                sheet,
-                "Which provider?",
+impl DialogBody for LoginDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        match &mut self.step {
+            LoginStep::Method(question) => question.paint(canvas),
+            LoginStep::Providers(list) => list.paint(
+                canvas,
+                "Choose a provider",
                 &[
                     Hint::movement(),
                     Hint::key(action::SELECT_CONFIRM, "choose"),
                     Hint::leave("back"),
                 ],
             ),
-            Stage::Key(option, field) => {
-                sheet.blank();
-                sheet.title(&format!("API key of {}", one_line(&option.name)));
-                let text = "It is stored in auth.json for you alone, and never shown again.";
-                sheet.text(Weight::Help, ColorToken::Muted, text);
-                sheet.blank();
+            LoginStep::Key(option, field) => {
+                canvas.blank();
+                canvas.title(&format!("API key for {}", one_line(&option.name)));
+                let text = "Stored in auth.json, readable only by you.";
+                canvas.text(RowPriority::Help, ColorToken::Muted, text);
+                canvas.blank();
                 let line = field.line();
-                sheet.row(Weight::Focus, &line);
-                sheet.blank();
-                sheet.hints(&[
+                canvas.row(RowPriority::Focus, &line);
+                canvas.blank();
+                canvas.hints(&[
                     Hint::key(action::SELECT_CONFIRM, "save"),
                     Hint::leave("cancel"),
                 ]);
             }
-            Stage::SignIn(sign_in) => sign_in.paint(sheet),
+            LoginStep::SignIn(sign_in) => sign_in.paint(canvas),
         }
     }
 
@@ -249,65 +246,65 @@ impl Pane for LoginDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        match &mut self.stage {
-            Stage::Method(question) => {
-                let mut inner = Outbox::default();
+        match &mut self.step {
+            LoginStep::Method(question) => {
+                let mut inner = IntentSink::default();
                 let outcome = question.handle(event, context, &mut inner);
-                self.settle_method(&mut inner, outbox);
+                self.handle_method_intents(&mut inner, sink);
                 outcome
             }
-            Stage::Providers(list) => match list.key(event, context) {
+            LoginStep::Providers(list) => match list.key(event, context) {
                 Ok(picked) => {
-                    self.choose_provider(picked, outbox);
+                    self.choose_provider(picked, sink);
                     InputOutcome::Consumed
                 }
                 Err(outcome) => outcome,
             },
-            Stage::Key(..) => self.handle_key_stage(event, context, outbox),
-            Stage::SignIn(sign_in) => sign_in.handle(event, context, outbox),
+            LoginStep::Key(..) => self.handle_key_step(event, context, sink),
+            LoginStep::SignIn(sign_in) => sign_in.handle(event, context, sink),
         }
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        match &mut self.stage {
-            Stage::Method(question) => {
-                let mut inner = Outbox::default();
+        match &mut self.step {
+            LoginStep::Method(question) => {
+                let mut inner = IntentSink::default();
                 let used = question.mouse(event, hit, context, &mut inner);
-                self.settle_method(&mut inner, outbox);
+                self.handle_method_intents(&mut inner, sink);
                 used
             }
-            Stage::Providers(list) => match list.mouse(event, hit, context) {
+            LoginStep::Providers(list) => match list.mouse(event, hit, context) {
                 Ok(picked) => {
-                    self.choose_provider(picked, outbox);
+                    self.choose_provider(picked, sink);
                     true
                 }
                 Err(used) => used,
             },
-            Stage::SignIn(sign_in) => sign_in.mouse(event, hit, context, outbox),
-            Stage::Key(..) => false,
+            LoginStep::SignIn(sign_in) => sign_in.mouse(event, hit, context, sink),
+            LoginStep::Key(..) => false,
         }
     }
 
     fn set_focused(&mut self, focused: bool) {
-        match &mut self.stage {
-            Stage::Providers(list) => list.set_focused(focused),
-            Stage::Key(_, field) => field.set_focused(focused),
-            Stage::SignIn(sign_in) => sign_in.set_focused(focused),
-            Stage::Method(_) => {}
+        match &mut self.step {
+            LoginStep::Providers(list) => list.set_focused(focused),
+            LoginStep::Key(_, field) => field.set_focused(focused),
+            LoginStep::SignIn(sign_in) => sign_in.set_focused(focused),
+            LoginStep::Method(_) => {}
         }
     }
 
-    fn feed(&mut self, news: DialogNews, outbox: &mut Outbox) {
-        if let Stage::SignIn(sign_in) = &mut self.stage {
-            sign_in.feed(news, outbox);
+    fn on_update(&mut self, update: DialogUpdate, sink: &mut IntentSink) {
+        if let LoginStep::SignIn(sign_in) = &mut self.step {
+            sign_in.on_update(update, sink);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Choosing a model: search, the scope to choose from, and what is known about the selected one.
+//! The model selector: search, scope, and details of the selected model.
 
 use std::sync::Arc;
 
@@ -8,91 +8,86 @@ use pi_tui::{
     action, sort_by_score,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use crate::dialog::DialogUpdate;
 use crate::intent::Intent;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-const MOST_ROWS: usize = 10;
+const MAX_ROWS: usize = 10;
 
-/// What the model dialog begins with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ModelChoices {
-    /// The model in use.
+pub(crate) struct ModelDialogOptions {
     pub(crate) current: Option<Arc<Model>>,
-    /// Provider and id of the model new sessions begin with.
+    /// Provider and ID of the default model.
     pub(crate) default: Option<(String, String)>,
-    /// Models whose provider is set up.
+    /// Models of configured providers.
     pub(crate) available: Vec<Arc<Model>>,
-    /// Models that are cycled through, if there is a choice of them.
+    /// Models to cycle through; empty if unrestricted.
     pub(crate) scoped: Vec<ScopedModel>,
-    /// What is searched for at first.
+    /// Initial search text.
     pub(crate) search: String,
-    /// Whether catalogs are being fetched; the result comes as news.
+    /// Whether catalogs are being fetched; the result arrives as an update.
     pub(crate) refreshing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum ModelListScope {
     Scoped,
     All,
 }
 
-/// What is known about the catalogs.
 #[derive(Debug)]
-enum Catalogs {
+enum CatalogState {
     Known,
     Refreshing,
     Refreshed,
     Failed(String),
 }
 
-/// The dialog that chooses a model.
 pub(crate) struct ModelDialog {
     current: Option<Arc<Model>>,
     default: Option<(String, String)>,
     all: Vec<Arc<Model>>,
     scoped: Vec<Arc<Model>>,
-    scope: Scope,
+    scope: ModelListScope,
     matching: Vec<Arc<Model>>,
     picker: Picker,
     search: Input,
-    catalogs: Catalogs,
+    catalogs: CatalogState,
 }
 
 impl ModelDialog {
-    /// Opens the dialog.
-    pub(crate) fn open(look: Look, choices: ModelChoices) -> Window<Self> {
-        let scoped: Vec<Arc<Model>> = choices.scoped.into_iter().map(|item| item.model).collect();
-        let mut pane = Self {
-            current: choices.current,
-            default: choices.default,
+    pub(crate) fn open(ui: UiTheme, options: ModelDialogOptions) -> DialogFrame<Self> {
+        let scoped: Vec<Arc<Model>> = options.scoped.into_iter().map(|item| item.model).collect();
+        let mut body = Self {
+            current: options.current,
+            default: options.default,
             all: Vec::new(),
             scope: if scoped.is_empty() {
-                Scope::All
+                ModelListScope::All
             } else {
-                Scope::Scoped
+                ModelListScope::Scoped
             },
             scoped,
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Wrap),
-            search: prefilled(&choices.search),
-            catalogs: if choices.refreshing {
-                Catalogs::Refreshing
+            picker: Picker::new(0, EdgeBehavior::Wrap),
+            search: prefilled(&options.search),
+            catalogs: if options.refreshing {
+                CatalogState::Refreshing
             } else {
-                Catalogs::Known
+                CatalogState::Known
             },
         };
-        pane.set_models(choices.available);
-        Window::new(look, pane)
+        body.set_models(options.available);
+        DialogFrame::new(ui, body)
     }
 
     fn set_models(&mut self, models: Vec<Arc<Model>>) {
@@ -112,7 +107,7 @@ impl ModelDialog {
             }
         }
         self.all = sorted;
-        self.search_again();
+        self.apply_search();
         self.select_current();
     }
 
@@ -144,37 +139,47 @@ impl ModelDialog {
         self.matching.get(self.picker.selected()).cloned()
     }
 
-    fn paint_scope(&self, sheet: &mut Sheet) {
+    fn paint_scope(&self, canvas: &mut DialogCanvas) {
         if self.scoped.is_empty() {
-            let text = "Models of the providers you are signed in to. /login adds more.";
-            sheet.text(Weight::Detail, ColorToken::Muted, text);
+            let text = "Models of configured providers. Run /login to add more.";
+            canvas.text(RowPriority::Detail, ColorToken::Muted, text);
             return;
         }
-        let name = |scope: Scope, name: &str| {
+        let name = |scope: ModelListScope, name: &str| {
             let token = if self.scope == scope {
                 ColorToken::Accent
             } else {
                 ColorToken::Muted
             };
-            sheet.paint(token, name)
+            canvas.paint(token, name)
         };
-        let (all, scoped) = (name(Scope::All, "all"), name(Scope::Scoped, "scoped"));
-        let between = sheet.paint(ColorToken::Muted, " | ");
-        let label = sheet.paint(ColorToken::Muted, "Models: ");
-        sheet.row(Weight::Detail, &format!(" {label}{all}{between}{scoped}"));
+        let (all, scoped) = (
+            name(ModelListScope::All, "all"),
+            name(ModelListScope::Scoped, "scoped"),
+        );
+        let between = canvas.paint(ColorToken::Muted, " | ");
+        let label = canvas.paint(ColorToken::Muted, "Models: ");
+        canvas.row(
+            RowPriority::Detail,
+            &format!(" {label}{all}{between}{scoped}"),
+        );
     }
 
-    fn paint_list(&mut self, sheet: &mut Sheet) {
+    fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
             let text = if self.all.is_empty() {
-                "No model is available yet. /login signs in to a provider."
+                "No models available. Run /login to sign in to a provider."
             } else {
-                "No model matches."
+                "No matching models."
             };
-            sheet.text(Weight::Content, ColorToken::Muted, &format!("  {text}"));
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                &format!("  {text}"),
+            );
             return;
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let Some(model) = self.matching.get(index) else {
@@ -187,36 +192,36 @@ impl ModelDialog {
             if self.is_default(model) {
                 note.push_str(" · default");
             }
-            let note = sheet.paint(ColorToken::Muted, &note);
-            sheet.choice(index, selected, &label, &note);
+            let note = canvas.paint(ColorToken::Muted, &note);
+            canvas.choice(index, selected, &label, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
         if let Some(model) = self.chosen() {
-            sheet.blank();
-            sheet.text(
-                Weight::Detail,
+            canvas.blank();
+            canvas.text(
+                RowPriority::Detail,
                 ColorToken::Muted,
                 &format!("  {}", describe(&model)),
             );
         }
     }
 
-    fn paint_catalogs(&self, sheet: &mut Sheet) {
+    fn paint_catalogs(&self, canvas: &mut DialogCanvas) {
         let (token, text) = match &self.catalogs {
-            Catalogs::Known => return,
-            Catalogs::Refreshing => (ColorToken::Muted, "Looking for new models…".to_owned()),
-            Catalogs::Refreshed => (ColorToken::Success, "The list is up to date.".to_owned()),
-            Catalogs::Failed(cause) => (ColorToken::Warning, one_line(cause)),
+            CatalogState::Known => return,
+            CatalogState::Refreshing => (ColorToken::Muted, "Updating models…".to_owned()),
+            CatalogState::Refreshed => (ColorToken::Success, "Models are up to date.".to_owned()),
+            CatalogState::Failed(cause) => (ColorToken::Warning, one_line(cause)),
         };
-        sheet.blank();
-        sheet.text(Weight::Help, token, &format!("  {text}"));
+        canvas.blank();
+        canvas.text(RowPriority::Help, token, &format!("  {text}"));
     }
 }
 
-/// Returns what a search looks at. The provider stands first, so that `openai/gpt` finds OpenAI's
-/// own models before those that another provider passes on.
+/// Returns the searched text. The provider comes first, so that `openai/gpt` finds OpenAI's own models before
+/// those of resellers.
 fn search_text(model: &Model) -> String {
     let Model {
         id, provider, name, ..
@@ -224,20 +229,20 @@ fn search_text(model: &Model) -> String {
     format!("{provider} {provider}/{id} {provider} {id} {name}")
 }
 
-/// Returns what is worth knowing about a model before choosing it.
+/// Returns a one-line description of a model.
 fn describe(model: &Model) -> String {
     let mut parts = vec![one_line(&model.name)];
     parts.push(format!("{} context", tokens(model.context_window)));
     if model.reasoning {
-        parts.push("thinks".to_owned());
+        parts.push("reasoning".to_owned());
     }
     if model.accepts_images() {
-        parts.push("sees images".to_owned());
+        parts.push("image input".to_owned());
     }
     let rates = &model.cost.rates;
     if rates.input > 0.0 || rates.output > 0.0 {
         parts.push(format!(
-            "${} in, ${} out per million",
+            "${} in / ${} out per 1M",
             rates.input, rates.output
         ));
     }
@@ -252,40 +257,40 @@ fn tokens(count: u64) -> String {
     }
 }
 
-impl ListPane for ModelDialog {
+impl ListBody for ModelDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => {
                 if let Some(model) = self.chosen() {
-                    outbox.finish(Intent::SetModel(model));
+                    sink.finish(Intent::SetModel(model));
                 }
             }
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl SearchPane for ModelDialog {
+impl SearchBody for ModelDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let models = match self.scope {
-            Scope::Scoped => &self.scoped,
-            Scope::All => &self.all,
+            ModelListScope::Scoped => &self.scoped,
+            ModelListScope::All => &self.all,
         };
         let text = self.search.value().trim().to_lowercase();
         let query = FuzzyQuery::new(&text);
         let found = models.iter().filter_map(|model| {
-            let asked_for_default =
+            let matches_default =
                 !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
-            let score = if asked_for_default {
+            let score = if matches_default {
                 f64::NEG_INFINITY
             } else {
                 query.score(&search_text(model))?
@@ -300,86 +305,86 @@ impl SearchPane for ModelDialog {
     }
 }
 
-impl Pane for ModelDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        self.paint_scope(sheet);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
-        self.paint_catalogs(sheet);
-        sheet.blank();
+impl DialogBody for ModelDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        self.paint_scope(canvas);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
+        self.paint_catalogs(canvas);
+        canvas.blank();
         let mut hints = vec![
             Hint::key(action::SELECT_CONFIRM, "use"),
-            Hint::key(keys::MODELS_SAVE, "use in new sessions too"),
+            Hint::key(keys::MODELS_SAVE, "use and save as default"),
             Hint::leave("cancel"),
         ];
         if !self.scoped.is_empty() {
-            hints.insert(0, Hint::key(action::INPUT_TAB, "all or scoped"));
+            hints.insert(0, Hint::key(action::INPUT_TAB, "all/scoped"));
         }
-        sheet.hints(&hints);
+        canvas.hints(&hints);
     }
 
     fn handle(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::INPUT_TAB) {
                 if !self.scoped.is_empty() {
                     self.scope = match self.scope {
-                        Scope::Scoped => Scope::All,
-                        Scope::All => Scope::Scoped,
+                        ModelListScope::Scoped => ModelListScope::All,
+                        ModelListScope::All => ModelListScope::Scoped,
                     };
                     self.picker.select(0);
-                    self.search_again();
+                    self.apply_search();
                     self.select_current();
                 }
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, keys::MODELS_SAVE) {
                 if let Some(model) = self.chosen() {
-                    outbox.finish(Intent::SaveDefaultModel(model));
+                    sink.finish(Intent::SaveDefaultModel(model));
                 }
                 return InputOutcome::Consumed;
             }
         }
-        self.pick_or_type(event, context, outbox)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {
         self.search.set_focused(focused);
     }
 
-    fn feed(&mut self, news: DialogNews, _outbox: &mut Outbox) {
-        match news {
-            DialogNews::Models(models) => {
-                self.catalogs = Catalogs::Refreshed;
+    fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
+        match update {
+            DialogUpdate::Models(models) => {
+                self.catalogs = CatalogState::Refreshed;
                 let selected = self.chosen();
                 self.set_models(models);
-                let kept = selected.and_then(|selected| {
+                let position = selected.and_then(|selected| {
                     self.matching
                         .iter()
                         .position(|model| model.is_same(&selected))
                 });
-                if let Some(index) = kept {
+                if let Some(index) = position {
                     self.picker.select(index);
                 }
             }
-            DialogNews::Failed(cause) => self.catalogs = Catalogs::Failed(cause),
+            DialogUpdate::Failed(cause) => self.catalogs = CatalogState::Failed(cause),
             _ => {}
         }
     }

@@ -1,45 +1,41 @@
-//! The selection of a list: where it is, how keys, wheel and clicks move it.
+//! The selection of a list, moved by keys, wheel and clicks.
 //!
-//! What the entries are and how they look is the dialog's.
+//! Content and rendering of the entries are up to the dialog.
 
 use std::ops::Range;
 
 use pi_tui::{InputContext, InputEvent, MouseButton, MouseEvent, MouseEventKind, action};
 
-use super::sheet::Hit;
+use super::canvas::HitTarget;
 
-/// What happens beyond the first and the last entry.
+/// Movement beyond the first and last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
-    /// The selection goes on at the other end.
+pub(super) enum EdgeBehavior {
     Wrap,
     Stop,
 }
 
-/// What became of an event.
+/// What an input event did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Picked {
-    /// The selection is, or stays, somewhere.
+pub(super) enum PickerEvent {
+    /// The selection may have moved.
     Moved,
-    /// The selected entry is chosen.
     Confirmed,
-    /// The list is to be left.
-    Cancelled,
+    Canceled,
 }
 
-/// A selection among entries.
 #[derive(Debug)]
 pub(super) struct Picker {
     selected: usize,
     count: usize,
-    edge: Edge,
-    /// Entries shown when last painted.
+    edge: EdgeBehavior,
+    /// Number of entries shown when last painted.
     page: usize,
     pressed: Option<usize>,
 }
 
 impl Picker {
-    pub(super) fn new(count: usize, edge: Edge) -> Self {
+    pub(super) fn new(count: usize, edge: EdgeBehavior) -> Self {
         Self {
             selected: 0,
             count,
@@ -57,19 +53,18 @@ impl Picker {
         self.count
     }
 
-    /// Selects an entry, or the last one there is.
+    /// Selects an entry, clamped to the last one.
     pub(super) fn select(&mut self, index: usize) {
         self.selected = index.min(self.count.saturating_sub(1));
     }
 
-    /// Says how many entries there are now.
     pub(super) fn set_count(&mut self, count: usize) {
         self.count = count;
         self.select(self.selected);
     }
 
     /// Returns the entries to paint if `page` fit, with the selected one near the middle.
-    pub(super) fn window(&mut self, page: usize) -> Range<usize> {
+    pub(super) fn visible_range(&mut self, page: usize) -> Range<usize> {
         self.page = page.max(1);
         let start = self
             .selected
@@ -78,36 +73,40 @@ impl Picker {
         start..(start + self.page).min(self.count)
     }
 
-    /// Moves the selection, or tells what a key of lists asks for; nothing for other keys.
-    pub(super) fn key(&mut self, event: &InputEvent, context: &InputContext<'_>) -> Option<Picked> {
+    /// Handles list keys; `None` for other keys.
+    pub(super) fn key(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+    ) -> Option<PickerEvent> {
         let InputEvent::Key(key) = event else {
             return None;
         };
-        let means = |action| context.keybindings.matches(key, action);
+        let pressed = |action| context.keybindings.matches(key, action);
         let last = self.count.saturating_sub(1);
-        if means(action::SELECT_UP) {
+        if pressed(action::SELECT_UP) {
             self.selected = match (self.selected, self.edge) {
-                (0, Edge::Wrap) => last,
+                (0, EdgeBehavior::Wrap) => last,
                 (selected, _) => selected.saturating_sub(1),
             };
-        } else if means(action::SELECT_DOWN) {
+        } else if pressed(action::SELECT_DOWN) {
             self.selected = match (self.selected >= last, self.edge) {
-                (true, Edge::Wrap) => 0,
-                (true, Edge::Stop) => last,
+                (true, EdgeBehavior::Wrap) => 0,
+                (true, EdgeBehavior::Stop) => last,
                 (false, _) => self.selected + 1,
             };
-        } else if means(action::SELECT_PAGE_UP) {
+        } else if pressed(action::SELECT_PAGE_UP) {
             self.page_up();
-        } else if means(action::SELECT_PAGE_DOWN) {
+        } else if pressed(action::SELECT_PAGE_DOWN) {
             self.page_down();
-        } else if means(action::SELECT_CONFIRM) {
-            return Some(Picked::Confirmed);
-        } else if means(action::SELECT_CANCEL) {
-            return Some(Picked::Cancelled);
+        } else if pressed(action::SELECT_CONFIRM) {
+            return Some(PickerEvent::Confirmed);
+        } else if pressed(action::SELECT_CANCEL) {
+            return Some(PickerEvent::Canceled);
         } else {
             return None;
         }
-        Some(Picked::Moved)
+        Some(PickerEvent::Moved)
     }
 
     pub(super) fn page_up(&mut self) {
@@ -118,8 +117,8 @@ impl Picker {
         self.select(self.selected + self.page);
     }
 
-    /// Handles the keys of lists that nothing is typed into: `j` and `k` move, too.
-    pub(super) fn letter(&mut self, event: &InputEvent) -> Option<Picked> {
+    /// Handles letter keys of lists without a search field: `j` and `k` move.
+    pub(super) fn letter_key(&mut self, event: &InputEvent) -> Option<PickerEvent> {
         let InputEvent::Key(key) = event else {
             return None;
         };
@@ -129,13 +128,17 @@ impl Picker {
             'j' => {}
             _ => return None,
         }
-        Some(Picked::Moved)
+        Some(PickerEvent::Moved)
     }
 
-    /// Handles the wheel anywhere, and a click on an entry: pressing selects, releasing chooses.
-    pub(super) fn mouse(&mut self, event: &MouseEvent, hit: Option<Hit>) -> Option<Picked> {
+    /// Handles the wheel anywhere, and clicks on entries: pressing selects, releasing confirms.
+    pub(super) fn mouse(
+        &mut self,
+        event: &MouseEvent,
+        hit: Option<HitTarget>,
+    ) -> Option<PickerEvent> {
         let item = match hit {
-            Some(Hit::Item(index)) if index < self.count => Some(index),
+            Some(HitTarget::Item(index)) if index < self.count => Some(index),
             _ => None,
         };
         match (event.kind, event.button, item) {
@@ -145,18 +148,18 @@ impl Picker {
                 } else {
                     self.select(self.selected + 1);
                 }
-                Some(Picked::Moved)
+                Some(PickerEvent::Moved)
             }
             (MouseEventKind::Press, MouseButton::Left, Some(index)) => {
                 self.pressed = Some(index);
                 self.selected = index;
-                Some(Picked::Moved)
+                Some(PickerEvent::Moved)
             }
-            // Pressing moved the list, so that another entry may be under the pointer by now.
+            // Pressing may have scrolled the list, so that another entry is under the pointer by now.
             (MouseEventKind::Click { .. }, MouseButton::Left, _) => {
                 let clicked = self.pressed.take().or(item)?;
                 self.select(clicked);
-                Some(Picked::Confirmed)
+                Some(PickerEvent::Confirmed)
             }
             _ => None,
         }
@@ -172,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    fn press(picker: &mut Picker, keys: &str) -> Option<Picked> {
+    fn press(picker: &mut Picker, keys: &str) -> Option<PickerEvent> {
         let keybindings = crate::keys::keybindings(Platform::Linux, &UserKeybindings::default());
         let context = InputContext {
             keybindings: &keybindings,
@@ -189,12 +192,12 @@ mod tests {
 
     #[test]
     fn the_edges_wrap_or_stop() {
-        let mut wrapping = Picker::new(3, Edge::Wrap);
+        let mut wrapping = Picker::new(3, EdgeBehavior::Wrap);
         press(&mut wrapping, "up");
         assert_eq!(wrapping.selected(), 2);
         press(&mut wrapping, "down");
         assert_eq!(wrapping.selected(), 0);
-        let mut stopping = Picker::new(3, Edge::Stop);
+        let mut stopping = Picker::new(3, EdgeBehavior::Stop);
         press(&mut stopping, "up");
         assert_eq!(stopping.selected(), 0);
         press(&mut stopping, "down down down down");
@@ -202,27 +205,27 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_has_nothing_to_go_to() {
-        for edge in [Edge::Wrap, Edge::Stop] {
+    fn an_empty_list_does_not_move() {
+        for edge in [EdgeBehavior::Wrap, EdgeBehavior::Stop] {
             let mut picker = Picker::new(0, edge);
             press(&mut picker, "up down pageUp pageDown");
             assert_eq!(picker.selected(), 0);
-            assert_eq!(picker.window(10), 0..0);
+            assert_eq!(picker.visible_range(10), 0..0);
         }
     }
 
     #[test]
-    fn the_selection_is_in_the_middle_of_what_shows() {
-        let mut picker = Picker::new(20, Edge::Wrap);
-        assert_eq!(picker.window(5), 0..5);
+    fn the_selection_is_centered() {
+        let mut picker = Picker::new(20, EdgeBehavior::Wrap);
+        assert_eq!(picker.visible_range(5), 0..5);
         picker.select(10);
-        assert_eq!(picker.window(5), 8..13);
+        assert_eq!(picker.visible_range(5), 8..13);
         press(&mut picker, "pageDown");
-        assert_eq!(picker.window(5), 13..18);
+        assert_eq!(picker.visible_range(5), 13..18);
         picker.select(usize::MAX);
-        assert_eq!(picker.window(5), 15..20);
+        assert_eq!(picker.visible_range(5), 15..20);
         picker.set_count(2);
         assert_eq!(picker.selected(), 1);
-        assert_eq!(picker.window(5), 0..2);
+        assert_eq!(picker.visible_range(5), 0..2);
     }
 }

@@ -1,81 +1,78 @@
-//! Work under way: what it does, how far it is, and a way to give it up.
+//! A progress dialog that can be canceled.
 
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::plain::lines_of;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
-use crate::intent::{Answer, Intent};
-use crate::look::Look;
+use super::intent_sink::IntentSink;
+use super::plain_text::sanitize_lines;
+use crate::dialog::DialogUpdate;
+use crate::intent::{Intent, QuestionAnswer};
+use crate::ui_theme::UiTheme;
 
-/// The widest bar.
-const WIDEST_BAR: usize = 40;
+const MAX_BAR_WIDTH: usize = 40;
 
-/// How far some work is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Progress {
-    /// What is being done.
+pub(crate) struct ProgressUpdate {
     pub(crate) message: String,
-    /// How much of it is done, from 0 to 1, where that is known.
+    /// Completed fraction from 0 to 1, if known.
     pub(crate) share: Option<f64>,
 }
 
-/// The dialog of work under way. Giving up is [`Answer::Dismissed`].
+/// Shows work in progress. Canceling answers with [`QuestionAnswer::Dismissed`].
 #[derive(Debug)]
 pub(crate) struct ProgressDialog {
     title: String,
     subject: String,
-    progress: Progress,
+    progress: ProgressUpdate,
 }
 
 impl ProgressDialog {
-    /// Opens the dialog; `subject` is what the work is about.
-    pub(crate) fn open(look: Look, title: &str, subject: &str) -> Window<Self> {
-        Window::new(
-            look,
+    /// Opens the dialog; `subject` is what is being processed.
+    pub(crate) fn open(ui: UiTheme, title: &str, subject: &str) -> DialogFrame<Self> {
+        DialogFrame::new(
+            ui,
             Self {
-                title: lines_of(title),
-                subject: lines_of(subject),
-                progress: Progress::default(),
+                title: sanitize_lines(title),
+                subject: sanitize_lines(subject),
+                progress: ProgressUpdate::default(),
             },
         )
     }
 }
 
-impl Pane for ProgressDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title(&self.title);
+impl DialogBody for ProgressDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title(&self.title);
         if !self.subject.is_empty() {
-            sheet.text(Weight::Detail, ColorToken::Text, &self.subject);
+            canvas.text(RowPriority::Detail, ColorToken::Text, &self.subject);
         }
-        sheet.blank();
+        canvas.blank();
         let message = match self.progress.message.as_str() {
-            "" => "One moment…",
+            "" => "Please wait…",
             message => message,
         };
-        sheet.text(Weight::Content, ColorToken::Muted, message);
+        canvas.text(RowPriority::Content, ColorToken::Muted, message);
         if let Some(share) = self.progress.share {
-            let line = bar(sheet, share);
-            sheet.row(Weight::Focus, &line);
+            let line = bar(canvas, share);
+            canvas.row(RowPriority::Focus, &line);
         }
-        sheet.blank();
-        sheet.hints(&[Hint::leave("give up")]);
+        canvas.blank();
+        canvas.hints(&[Hint::leave("cancel")]);
     }
 
     fn handle(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event
             && context.keybindings.matches(key, action::SELECT_CANCEL)
         {
-            outbox.finish(Intent::Answer(Answer::Dismissed));
+            sink.finish(Intent::Answer(QuestionAnswer::Dismissed));
             return InputOutcome::Consumed;
         }
         InputOutcome::Ignored
@@ -84,26 +81,26 @@ impl Pane for ProgressDialog {
     fn mouse(
         &mut self,
         _event: &MouseEvent,
-        _hit: Option<Hit>,
+        _hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        _outbox: &mut Outbox,
+        _outbox: &mut IntentSink,
     ) -> bool {
         false
     }
 
-    fn feed(&mut self, news: DialogNews, _outbox: &mut Outbox) {
-        if let DialogNews::Progress(progress) = news {
-            self.progress = Progress {
-                message: lines_of(&progress.message),
+    fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
+        if let DialogUpdate::Progress(progress) = update {
+            self.progress = ProgressUpdate {
+                message: sanitize_lines(&progress.message),
                 share: progress.share,
             };
         }
     }
 }
 
-fn bar(sheet: &Sheet, share: f64) -> String {
+fn bar(canvas: &DialogCanvas, share: f64) -> String {
     let share = share.clamp(0.0, 1.0);
-    let width = sheet.width().saturating_sub(8).clamp(1, WIDEST_BAR);
+    let width = canvas.width().saturating_sub(8).clamp(1, MAX_BAR_WIDTH);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -111,38 +108,41 @@ fn bar(sheet: &Sheet, share: f64) -> String {
         reason = "a share of a few columns"
     )]
     let (filled, percent) = ((share * width as f64) as usize, (share * 100.0) as usize);
-    let done = sheet.paint(ColorToken::Accent, &"█".repeat(filled));
-    let left = sheet.paint(ColorToken::Dim, &"░".repeat(width - filled.min(width)));
+    let done = canvas.paint(ColorToken::Accent, &"█".repeat(filled));
+    let left = canvas.paint(ColorToken::Dim, &"░".repeat(width - filled.min(width)));
     format!(" {done}{left} {percent:>3}%")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogs::testing::{Stage as Terminal, survives_every_size, withstands_anything};
+    use crate::dialogs::testing::{DialogTester, fits_every_size, survives_random_input};
 
     #[test]
-    fn it_says_how_far_the_work_is() {
-        let look = Look::for_tests();
-        let dialog = ProgressDialog::open(look.clone(), "Loading", "a\u{1b}[31m model");
-        let mut stage = Terminal::new(&look, dialog);
-        assert!(stage.screen().contains("One moment…"));
-        stage.feed(DialogNews::Progress(Progress {
+    fn shows_progress() {
+        let ui = UiTheme::for_tests();
+        let dialog = ProgressDialog::open(ui.clone(), "Loading", "a\u{1b}[31m model");
+        let mut tester = DialogTester::new(&ui, dialog);
+        assert!(tester.screen().contains("Please wait…"));
+        tester.on_update(DialogUpdate::Progress(ProgressUpdate {
             message: "halfway".to_owned(),
             share: Some(0.5),
         }));
-        insta::assert_snapshot!(stage.screen());
-        stage.press("escape");
-        assert_eq!(stage.intents(), [Intent::Answer(Answer::Dismissed)]);
-        assert!(stage.is_done());
+        insta::assert_snapshot!(tester.screen());
+        tester.press("escape");
+        assert_eq!(
+            tester.intents(),
+            [Intent::Answer(QuestionAnswer::Dismissed)]
+        );
+        assert!(tester.is_done());
     }
 
     #[test]
-    fn it_fits_any_terminal_and_takes_any_key() {
-        let look = Look::for_tests();
-        survives_every_size(ProgressDialog::open(look.clone(), "Loading", "a model"));
-        withstands_anything(&look, || {
-            ProgressDialog::open(look.clone(), "Loading", "a model")
+    fn fits_any_terminal_and_survives_any_input() {
+        let ui = UiTheme::for_tests();
+        fits_every_size(ProgressDialog::open(ui.clone(), "Loading", "a model"));
+        survives_random_input(&ui, || {
+            ProgressDialog::open(ui.clone(), "Loading", "a model")
         });
     }
 }

@@ -1,4 +1,4 @@
-//! A question that is answered with a line of text.
+//! A question answered with a line of text.
 
 use std::time::Instant;
 
@@ -7,40 +7,39 @@ use pi_tui::{
     action,
 };
 
+use super::canvas::{DialogCanvas, HitTarget};
 use super::countdown::Countdown;
 use super::field::point_at_field;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::plain::one_line;
-use super::question::{Question, paint_question};
-use super::sheet::{Hit, Sheet};
-use super::window::{Pane, Window};
-use crate::intent::{Answer, Intent};
-use crate::look::Look;
+use super::intent_sink::IntentSink;
+use super::plain_text::one_line;
+use super::question::{QuestionOptions, paint_question};
+use crate::intent::{Intent, QuestionAnswer};
+use crate::ui_theme::UiTheme;
 
-/// The dialog with one field.
 pub(crate) struct PromptDialog {
-    question: Question,
+    question: QuestionOptions,
     field: Input,
     countdown: Option<Countdown>,
 }
 
 impl PromptDialog {
-    /// Asks for a line; `example` shows while nothing is typed.
+    /// Asks for a line; `example` is the placeholder.
     pub(crate) fn open(
-        look: Look,
-        question: Question,
+        ui: UiTheme,
+        question: QuestionOptions,
         example: Option<&str>,
         now: Instant,
-    ) -> Window<Self> {
+    ) -> DialogFrame<Self> {
         let field = Input::new(InputOptions {
             placeholder: example.map(one_line).unwrap_or_default(),
-            placeholder_style: look.painter(ColorToken::Dim),
+            placeholder_style: ui.painter(ColorToken::Dim),
             ..InputOptions::default()
         });
         let countdown = Countdown::start(question.timeout, now);
-        Window::new(
-            look,
+        DialogFrame::new(
+            ui,
             Self {
                 question,
                 field,
@@ -50,12 +49,12 @@ impl PromptDialog {
     }
 }
 
-impl Pane for PromptDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        paint_question(sheet, &self.question, self.countdown.as_ref());
-        sheet.field(&mut self.field);
-        sheet.blank();
-        sheet.hints(&[
+impl DialogBody for PromptDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        paint_question(canvas, &self.question, self.countdown.as_ref());
+        canvas.field(&mut self.field);
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "send"),
             Hint::leave("cancel"),
         ]);
@@ -65,16 +64,16 @@ impl Pane for PromptDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::SELECT_CONFIRM) || key.raw() == b"\n" {
                 let text = self.field.value().to_owned();
-                outbox.finish(Intent::Answer(Answer::Text(text)));
+                sink.finish(Intent::Answer(QuestionAnswer::Text(text)));
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, action::SELECT_CANCEL) {
-                outbox.finish(Intent::Answer(Answer::Dismissed));
+                sink.finish(Intent::Answer(QuestionAnswer::Dismissed));
                 return InputOutcome::Consumed;
             }
         }
@@ -84,9 +83,9 @@ impl Pane for PromptDialog {
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        _outbox: &mut Outbox,
+        _outbox: &mut IntentSink,
     ) -> bool {
         point_at_field(&mut self.field, event, hit, context)
     }
@@ -99,13 +98,13 @@ impl Pane for PromptDialog {
         self.countdown.map(|countdown| countdown.next_tick())
     }
 
-    fn tick(&mut self, now: Instant, outbox: &mut Outbox) {
+    fn tick(&mut self, now: Instant, sink: &mut IntentSink) {
         if self
             .countdown
             .as_mut()
             .is_some_and(|countdown| countdown.advance(now))
         {
-            outbox.finish(Intent::Answer(Answer::Dismissed));
+            sink.finish(Intent::Answer(QuestionAnswer::Dismissed));
         }
     }
 }

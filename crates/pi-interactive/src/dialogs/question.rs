@@ -1,94 +1,105 @@
-//! A question with a few answers to choose from: confirmations, and the choices of extensions.
+//! A multiple-choice question: confirmations, and choices of extensions.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::countdown::Countdown;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::ListPane;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::{lines_of, one_line, path_line};
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::intent::{Answer, Intent};
-use crate::look::Look;
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::{one_line, path_line, sanitize_lines};
+use crate::intent::{Intent, QuestionAnswer};
+use crate::ui_theme::UiTheme;
 
-const MOST_CHOICES: usize = 12;
+const MAX_CHOICES: usize = 12;
 
-/// What is asked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Question {
-    /// In a few words.
+pub(crate) struct QuestionOptions {
     pub(crate) title: String,
     pub(crate) details: Option<String>,
-    /// How long to wait for an answer.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What becomes of the answer.
+/// What the answer is used for.
 #[derive(Clone, Debug)]
-enum Purpose {
+enum QuestionPurpose {
     Choose,
     Confirm,
     Import(PathBuf),
 }
 
-/// The dialog of a question.
 #[derive(Debug)]
 pub(crate) struct QuestionDialog {
-    question: Question,
+    question: QuestionOptions,
     choices: Vec<String>,
     picker: Picker,
     countdown: Option<Countdown>,
-    purpose: Purpose,
+    purpose: QuestionPurpose,
 }
 
 impl QuestionDialog {
-    /// Asks which of the choices it shall be; the answer is [`Answer::Chosen`] or a dismissal.
+    /// Multiple-choice question, answered with [`QuestionAnswer::Chosen`] or a dismissal.
     pub(crate) fn choose(
-        look: Look,
-        question: Question,
+        ui: UiTheme,
+        question: QuestionOptions,
         choices: &[String],
         now: Instant,
-    ) -> Window<Self> {
-        Window::new(look, Self::new(question, choices, Purpose::Choose, now))
-    }
-
-    /// Asks yes or no; leaving the question, or letting its time pass, is a no.
-    pub(crate) fn confirm(look: Look, question: Question, now: Instant) -> Window<Self> {
-        let choices = vec!["Yes".to_owned(), "No".to_owned()];
-        Window::new(look, Self::new(question, &choices, Purpose::Confirm, now))
-    }
-
-    /// Asks whether a session file shall replace the session; yes is [`Intent::Import`].
-    pub(crate) fn import(look: Look, path: PathBuf, now: Instant) -> Window<Self> {
-        let file = path_line(&path, &look.appearance());
-        let question = Question {
-            title: "Import this session?".to_owned(),
-            details: Some(format!(
-                "{file} is copied to this project's sessions and opened in place of the current one."
-            )),
-            timeout: None,
-        };
-        let choices = vec!["Import and open it".to_owned(), "Stay here".to_owned()];
-        Window::new(
-            look,
-            Self::new(question, &choices, Purpose::Import(path), now),
+    ) -> DialogFrame<Self> {
+        DialogFrame::new(
+            ui,
+            Self::new(question, choices, QuestionPurpose::Choose, now),
         )
     }
 
-    /// Returns the inside alone, for dialogs that ask on their way.
-    pub(super) fn part(question: Question, choices: &[String]) -> Self {
-        Self::new(question, choices, Purpose::Choose, Instant::now())
+    /// Asks yes or no; dismissing the question, or letting it time out, means no.
+    pub(crate) fn confirm(
+        ui: UiTheme,
+        question: QuestionOptions,
+        now: Instant,
+    ) -> DialogFrame<Self> {
+        let choices = vec!["Yes".to_owned(), "No".to_owned()];
+        DialogFrame::new(
+            ui,
+            Self::new(question, &choices, QuestionPurpose::Confirm, now),
+        )
     }
 
-    fn new(question: Question, choices: &[String], purpose: Purpose, now: Instant) -> Self {
+    /// Asks whether to import a session file; yes sends [`Intent::Import`].
+    pub(crate) fn import(ui: UiTheme, path: PathBuf, now: Instant) -> DialogFrame<Self> {
+        let file = path_line(&path, &ui.context());
+        let question = QuestionOptions {
+            title: "Import this session?".to_owned(),
+            details: Some(format!(
+                "Copies {file} to this project's sessions and switches to it."
+            )),
+            timeout: None,
+        };
+        let choices = vec!["Import".to_owned(), "Cancel".to_owned()];
+        DialogFrame::new(
+            ui,
+            Self::new(question, &choices, QuestionPurpose::Import(path), now),
+        )
+    }
+
+    /// Returns only the body, for dialogs that embed a question.
+    pub(super) fn embedded(question: QuestionOptions, choices: &[String]) -> Self {
+        Self::new(question, choices, QuestionPurpose::Choose, Instant::now())
+    }
+
+    fn new(
+        question: QuestionOptions,
+        choices: &[String],
+        purpose: QuestionPurpose,
+        now: Instant,
+    ) -> Self {
         let choices: Vec<String> = choices.iter().map(|choice| one_line(choice)).collect();
         Self {
-            picker: Picker::new(choices.len(), Edge::Stop),
+            picker: Picker::new(choices.len(), EdgeBehavior::Stop),
             countdown: Countdown::start(question.timeout, now),
             question,
             choices,
@@ -96,72 +107,82 @@ impl QuestionDialog {
         }
     }
 
-    fn answer(&self, outbox: &mut Outbox) {
+    fn answer(&self, sink: &mut IntentSink) {
         let chosen = self.picker.selected();
         match &self.purpose {
-            Purpose::Choose => outbox.finish(Intent::Answer(Answer::Chosen(chosen))),
-            Purpose::Confirm => outbox.finish(Intent::Answer(Answer::Confirmed(chosen == 0))),
-            Purpose::Import(path) if chosen == 0 => outbox.finish(Intent::Import(path.clone())),
-            Purpose::Import(_) => self.dismiss(outbox),
+            QuestionPurpose::Choose => sink.finish(Intent::Answer(QuestionAnswer::Chosen(chosen))),
+            QuestionPurpose::Confirm => {
+                sink.finish(Intent::Answer(QuestionAnswer::Confirmed(chosen == 0)));
+            }
+            QuestionPurpose::Import(path) if chosen == 0 => {
+                sink.finish(Intent::Import(path.clone()));
+            }
+            QuestionPurpose::Import(_) => self.dismiss(sink),
         }
     }
 
-    fn dismiss(&self, outbox: &mut Outbox) {
+    fn dismiss(&self, sink: &mut IntentSink) {
         let answer = match self.purpose {
-            Purpose::Confirm => Answer::Confirmed(false),
-            Purpose::Choose | Purpose::Import(_) => Answer::Dismissed,
+            QuestionPurpose::Confirm => QuestionAnswer::Confirmed(false),
+            QuestionPurpose::Choose | QuestionPurpose::Import(_) => QuestionAnswer::Dismissed,
         };
-        outbox.finish(Intent::Answer(answer));
+        sink.finish(Intent::Answer(answer));
     }
 }
 
-/// Paints what is asked, with the time that is left.
+/// Paints the question and its countdown.
 pub(super) fn paint_question(
-    sheet: &mut Sheet,
-    question: &Question,
+    canvas: &mut DialogCanvas,
+    question: &QuestionOptions,
     countdown: Option<&Countdown>,
 ) {
-    let mut title = lines_of(&question.title);
+    let mut title = sanitize_lines(&question.title);
     if let Some(countdown) = countdown {
-        title = format!("{title} ({} s left)", countdown.seconds_left());
+        title = format!("{title} ({}s left)", countdown.seconds_left());
     }
-    sheet.blank();
-    sheet.title(&title);
+    canvas.blank();
+    canvas.title(&title);
     if let Some(details) = &question.details {
-        sheet.text(Weight::Detail, ColorToken::Text, &lines_of(details));
+        canvas.text(
+            RowPriority::Detail,
+            ColorToken::Text,
+            &sanitize_lines(details),
+        );
     }
-    sheet.blank();
+    canvas.blank();
 }
 
-impl ListPane for QuestionDialog {
+impl ListBody for QuestionDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed if self.choices.is_empty() => self.dismiss(outbox),
-            Picked::Confirmed => self.answer(outbox),
-            Picked::Cancelled => self.dismiss(outbox),
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed if self.choices.is_empty() => self.dismiss(sink),
+            PickerEvent::Confirmed => self.answer(sink),
+            PickerEvent::Canceled => self.dismiss(sink),
         }
     }
 }
 
-impl Pane for QuestionDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        paint_question(sheet, &self.question, self.countdown.as_ref());
-        let visible = self.picker.window(sheet.list_rows(MOST_CHOICES, 1, 2));
+impl DialogBody for QuestionDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        paint_question(canvas, &self.question, self.countdown.as_ref());
+        let visible = self
+            .picker
+            .visible_range(canvas.list_rows(MAX_CHOICES, 1, 2));
         let cut = visible.len() < self.choices.len();
         for index in visible {
             let label = self.choices.get(index).map_or("", String::as_str);
-            sheet.choice(index, index == self.picker.selected(), label, "");
+            canvas.choice(index, index == self.picker.selected(), label, "");
         }
         if cut {
-            sheet.position(self.picker.selected(), self.choices.len(), "");
+            canvas.position(self.picker.selected(), self.choices.len(), "");
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "choose"),
             Hint::leave("cancel"),
@@ -172,32 +193,32 @@ impl Pane for QuestionDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, outbox)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, outbox)
+        self.handle_list_mouse(event, hit, sink)
     }
 
     fn next_tick(&self) -> Option<Instant> {
         self.countdown.map(|countdown| countdown.next_tick())
     }
 
-    fn tick(&mut self, now: Instant, outbox: &mut Outbox) {
+    fn tick(&mut self, now: Instant, sink: &mut IntentSink) {
         if self
             .countdown
             .as_mut()
             .is_some_and(|countdown| countdown.advance(now))
         {
-            self.dismiss(outbox);
+            self.dismiss(sink);
         }
     }
 }

@@ -1,25 +1,24 @@
-//! Something to read and scroll: the keys, the news of a version.
+//! A scrollable text: keyboard shortcuts, the changelog.
 
 use pi_tui::{
     ColorToken, Component, InputContext, InputEvent, InputOutcome, Lines, MouseEvent,
     MouseEventKind, action,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::look::Look;
+use super::intent_sink::IntentSink;
+use super::plain_text::one_line;
+use crate::ui_theme::UiTheme;
 
 mod hotkeys;
 
 use hotkeys::Hotkeys;
 
-/// Rows of the dialog besides the text: borders, title, position, keys and spacing.
+/// Rows besides the text: borders, title, position, keys and spacing.
 const OTHER_ROWS: usize = 7;
 
-/// The dialog that shows a text.
 pub(crate) struct ReaderDialog {
     title: String,
     content: Box<dyn Component>,
@@ -29,22 +28,22 @@ pub(crate) struct ReaderDialog {
 }
 
 impl ReaderDialog {
-    /// Shows any component, such as rendered Markdown; its text must be clean of control characters.
-    pub(crate) fn open(look: Look, title: &str, content: Box<dyn Component>) -> Window<Self> {
-        let pane = Self {
+    /// Shows any component, such as rendered Markdown; its text must be sanitized.
+    pub(crate) fn open(ui: UiTheme, title: &str, content: Box<dyn Component>) -> DialogFrame<Self> {
+        let body = Self {
             title: one_line(title),
             content,
             first: 0,
             page: 1,
             count: 0,
         };
-        Window::new(look, pane)
+        DialogFrame::new(ui, body)
     }
 
-    /// Shows which keys do what.
-    pub(crate) fn hotkeys(look: Look) -> Window<Self> {
-        let content = Box::new(Hotkeys::new(look.clone()));
-        Self::open(look, "Keys", content)
+    /// Shows the keyboard shortcuts.
+    pub(crate) fn hotkeys(ui: UiTheme) -> DialogFrame<Self> {
+        let content = Box::new(Hotkeys::new(ui.clone()));
+        Self::open(ui, "Keys", content)
     }
 
     fn scroll_to(&mut self, first: usize) {
@@ -52,25 +51,25 @@ impl ReaderDialog {
     }
 }
 
-impl Pane for ReaderDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        let lines: Lines = self.content.render(sheet.width());
+impl DialogBody for ReaderDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        let lines: Lines = self.content.render(canvas.width());
         self.count = lines.len();
-        self.page = sheet.height().saturating_sub(OTHER_ROWS).max(1);
+        self.page = canvas.height().saturating_sub(OTHER_ROWS).max(1);
         self.scroll_to(self.first);
-        sheet.title(&self.title);
-        sheet.blank();
+        canvas.title(&self.title);
+        canvas.blank();
         for line in lines.iter().skip(self.first).take(self.page) {
-            sheet.row(Weight::Content, line);
+            canvas.row(RowPriority::Content, line);
         }
         if self.page < self.count {
             let last = (self.first + self.page).min(self.count);
-            let text = format!(" lines {}–{last} of {}", self.first + 1, self.count);
-            let line = sheet.paint(ColorToken::Muted, &text);
-            sheet.row(Weight::Detail, &line);
+            let text = format!(" Lines {}–{last} of {}", self.first + 1, self.count);
+            let line = canvas.paint(ColorToken::Muted, &text);
+            canvas.row(RowPriority::Detail, &line);
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::keys(&[action::SELECT_UP, action::SELECT_DOWN], "scroll"),
             Hint::keys(&[action::SELECT_PAGE_UP, action::SELECT_PAGE_DOWN], "page"),
             Hint::leave("close"),
@@ -81,25 +80,25 @@ impl Pane for ReaderDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         let InputEvent::Key(key) = event else {
             return InputOutcome::Ignored;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(action::SELECT_CANCEL) || means(action::SELECT_CONFIRM) {
-            outbox.close();
-        } else if means(action::SELECT_UP) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(action::SELECT_CANCEL) || pressed(action::SELECT_CONFIRM) {
+            sink.close();
+        } else if pressed(action::SELECT_UP) {
             self.scroll_to(self.first.saturating_sub(1));
-        } else if means(action::SELECT_DOWN) {
+        } else if pressed(action::SELECT_DOWN) {
             self.scroll_to(self.first + 1);
-        } else if means(action::SELECT_PAGE_UP) {
+        } else if pressed(action::SELECT_PAGE_UP) {
             self.scroll_to(self.first.saturating_sub(self.page));
-        } else if means(action::SELECT_PAGE_DOWN) || key.text() == Some(' ') {
+        } else if pressed(action::SELECT_PAGE_DOWN) || key.text() == Some(' ') {
             self.scroll_to(self.first + self.page);
-        } else if means(action::ALT_SCREEN_TOP) {
+        } else if pressed(action::ALT_SCREEN_TOP) {
             self.scroll_to(0);
-        } else if means(action::ALT_SCREEN_BOTTOM) {
+        } else if pressed(action::ALT_SCREEN_BOTTOM) {
             self.scroll_to(usize::MAX);
         } else {
             return InputOutcome::Ignored;
@@ -110,9 +109,9 @@ impl Pane for ReaderDialog {
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        _hit: Option<Hit>,
+        _hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        _outbox: &mut Outbox,
+        _outbox: &mut IntentSink,
     ) -> bool {
         let MouseEventKind::Wheel { lines } = event.kind else {
             return false;

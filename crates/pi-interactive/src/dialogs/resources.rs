@@ -1,170 +1,164 @@
-//! Which resources count: a list in groups, each entry switched with a key, for the user or the project.
+//! Enables and disables resources, for the user or the project.
 //!
-//! What switching does is the board's matter, which stands between this dialog and the settings.
+//! A [`ResourceToggles`] applies the changes to the settings.
 
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, Key, KeyId, MouseEvent,
     action,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::look::Look;
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use crate::ui_theme::UiTheme;
 
-/// More rows than this are not shown at once, however high the terminal is.
-const MOST_ROWS: usize = 40;
+/// Maximum number of rows shown, however tall the terminal is.
+const MAX_ROWS: usize = 40;
 
-/// Rows of the dialog beside its list.
+/// Rows of the dialog besides its list.
 const OTHER_ROWS: usize = 11;
 
-/// Whose settings are changed.
+/// Which settings are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BoardSide {
+pub(crate) enum ResourceScope {
     User,
     Project,
 }
 
-/// How an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum ToggleState {
     On,
     Off,
-    /// It counts because the project says so.
+    /// Enabled by the project.
     Loaded,
-    /// It does not because the project says so.
+    /// Disabled by the project.
     Unloaded,
 }
 
-/// An entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BoardEntry {
-    /// Where it comes from; entries of one group follow each other.
+pub(crate) struct ResourceEntry {
+    /// Origin; entries of a group are adjacent.
     pub(crate) group: String,
-    /// What it is.
     pub(crate) kind: &'static str,
-    /// What it is called.
     pub(crate) name: String,
-    /// Where it is, which is searched too.
+    /// Searched, too.
     pub(crate) path: String,
-    pub(crate) mark: Mark,
-    /// Whether it is only inherited and nothing is said about it.
-    pub(crate) is_dim: bool,
+    pub(crate) mark: ToggleState,
+    /// Whether the project inherits it unchanged.
+    pub(crate) is_inherited: bool,
 }
 
-/// Knows the entries and switches them.
-pub(crate) trait ResourceBoard: Send {
-    /// Returns the entries, sorted.
-    fn entries(&self, side: BoardSide) -> Vec<BoardEntry>;
+/// Lists the resources and toggles them.
+pub(crate) trait ResourceToggles: Send {
+    /// Returns the entries in list order.
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry>;
 
-    /// Switches an entry by its place in the list; the error is a sentence for the user.
-    fn switch(&mut self, side: BoardSide, place: usize) -> Result<(), String>;
+    /// Toggles an entry by its index in the list; the error is a message for the user.
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String>;
 
-    /// Returns whether the project's settings can be changed.
+    /// Whether the project's settings can be changed.
     fn has_project(&self) -> bool;
 }
 
-/// The dialog that switches resources.
 pub(crate) struct ResourcesDialog {
-    board: Box<dyn ResourceBoard>,
-    side: BoardSide,
-    entries: Vec<BoardEntry>,
-    /// The places in `entries` that match the search.
+    toggles: Box<dyn ResourceToggles>,
+    scope: ResourceScope,
+    entries: Vec<ResourceEntry>,
+    /// Indices in `entries` that match the search.
     matching: Vec<usize>,
     picker: Picker,
     search: Input,
     problem: Option<String>,
 }
 
-/// A row of the list: a heading, or an entry by its number among those that match.
-enum Row<'a> {
+/// A row of the list: a heading, or an entry with its index among the matches.
+enum ResourceRow<'a> {
     Group(&'a str, bool),
     Kind(&'static str),
-    Entry(usize, &'a BoardEntry),
+    Entry(usize, &'a ResourceEntry),
 }
 
 impl ResourcesDialog {
-    /// Opens the dialog on one side of a board.
-    pub(crate) fn open(look: Look, board: Box<dyn ResourceBoard>, side: BoardSide) -> Window<Self> {
-        let mut pane = Self {
-            board,
-            side,
+    pub(crate) fn open(
+        ui: UiTheme,
+        toggles: Box<dyn ResourceToggles>,
+        scope: ResourceScope,
+    ) -> DialogFrame<Self> {
+        let mut body = Self {
+            toggles,
+            scope,
             entries: Vec::new(),
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Stop),
+            picker: Picker::new(0, EdgeBehavior::Stop),
             search: prefilled(""),
             problem: None,
         };
-        pane.look_up();
-        Window::new(look, pane)
+        body.reload_entries();
+        DialogFrame::new(ui, body)
     }
 
-    fn look_up(&mut self) {
-        self.entries = self.board.entries(self.side);
-        self.search_again();
+    fn reload_entries(&mut self) {
+        self.entries = self.toggles.entries(self.scope);
+        self.apply_search();
     }
 
-    fn switch(&mut self) {
-        let Some(place) = self.matching.get(self.picker.selected()).copied() else {
+    fn toggle(&mut self) {
+        let Some(index) = self.matching.get(self.picker.selected()).copied() else {
             return;
         };
-        self.problem = self.board.switch(self.side, place).err();
-        self.look_up();
+        self.problem = self.toggles.toggle(self.scope, index).err();
+        self.reload_entries();
     }
 
-    fn turn(&mut self) {
-        if self.board.has_project() {
-            self.side = match self.side {
-                BoardSide::User => BoardSide::Project,
-                BoardSide::Project => BoardSide::User,
+    fn switch_scope(&mut self) {
+        if self.toggles.has_project() {
+            self.scope = match self.scope {
+                ResourceScope::User => ResourceScope::Project,
+                ResourceScope::Project => ResourceScope::User,
             };
             self.picker.select(0);
-            self.look_up();
+            self.reload_entries();
         }
     }
 
-    fn rows(&self) -> Vec<Row<'_>> {
+    fn rows(&self) -> Vec<ResourceRow<'_>> {
         let mut rows = Vec::new();
-        let mut last: Option<&BoardEntry> = None;
-        for (number, place) in self.matching.iter().enumerate() {
-            let Some(entry) = self.entries.get(*place) else {
+        let mut last: Option<&ResourceEntry> = None;
+        for (number, index) in self.matching.iter().enumerate() {
+            let Some(entry) = self.entries.get(*index) else {
                 continue;
             };
             let is_same_group = last.is_some_and(|last| last.group == entry.group);
             if !is_same_group {
-                rows.push(Row::Group(&entry.group, entry.is_dim));
+                rows.push(ResourceRow::Group(&entry.group, entry.is_inherited));
             }
             if !is_same_group || last.is_some_and(|last| last.kind != entry.kind) {
-                rows.push(Row::Kind(entry.kind));
+                rows.push(ResourceRow::Kind(entry.kind));
             }
-            rows.push(Row::Entry(number, entry));
+            rows.push(ResourceRow::Entry(number, entry));
             last = Some(entry);
         }
         rows
     }
 
-    fn paint_list(&mut self, sheet: &mut Sheet) {
+    fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
-            sheet.text(
-                Weight::Content,
-                ColorToken::Muted,
-                "  No resource is there.",
-            );
+            canvas.text(RowPriority::Content, ColorToken::Muted, "  No resources.");
             return;
         }
-        let page = sheet.list_rows(MOST_ROWS, 1, OTHER_ROWS);
+        let page = canvas.list_rows(MAX_ROWS, 1, OTHER_ROWS);
         let selected = self.picker.selected();
-        // The picker pages by entries; headings make a page of rows a little shorter.
-        self.picker.window(page);
+        // The picker pages by entries; headings make a page of rows slightly shorter.
+        self.picker.visible_range(page);
         let rows = self.rows();
         let at = rows
             .iter()
-            .position(|row| matches!(row, Row::Entry(number, _) if *number == selected))
+            .position(|row| matches!(row, ResourceRow::Entry(number, _) if *number == selected))
             .unwrap_or_default();
         let start = at
             .saturating_sub(page / 2)
@@ -172,141 +166,145 @@ impl ResourcesDialog {
         let is_cut = rows.len() > page;
         for row in rows.into_iter().skip(start).take(page) {
             match row {
-                Row::Group(label, is_dim) => {
-                    let token = if is_dim {
+                ResourceRow::Group(label, is_inherited) => {
+                    let token = if is_inherited {
                         ColorToken::Dim
                     } else {
                         ColorToken::Accent
                     };
-                    let label = sheet.bold(token, &one_line(label));
-                    sheet.row(Weight::Content, &format!("  {label}"));
+                    let label = canvas.bold(token, &one_line(label));
+                    canvas.row(RowPriority::Content, &format!("  {label}"));
                 }
-                Row::Kind(label) => {
-                    let label = sheet.paint(ColorToken::Muted, label);
-                    sheet.row(Weight::Content, &format!("    {label}"));
+                ResourceRow::Kind(label) => {
+                    let label = canvas.paint(ColorToken::Muted, label);
+                    canvas.row(RowPriority::Content, &format!("    {label}"));
                 }
-                Row::Entry(number, entry) => {
-                    let line = paint_entry(sheet, entry, number == selected);
-                    sheet.item(number, number == selected, &line);
+                ResourceRow::Entry(number, entry) => {
+                    let line = paint_entry(canvas, entry, number == selected);
+                    canvas.item(number, number == selected, &line);
                 }
             }
         }
         if is_cut {
-            sheet.position(selected, self.matching.len(), "");
+            canvas.position(selected, self.matching.len(), "");
         }
     }
 }
 
-fn paint_entry(sheet: &Sheet, entry: &BoardEntry, is_selected: bool) -> String {
+fn paint_entry(canvas: &DialogCanvas, entry: &ResourceEntry, is_selected: bool) -> String {
     let (mark, token, note) = match entry.mark {
-        Mark::On => ("[x]", ColorToken::Success, ""),
-        Mark::Off => ("[ ]", ColorToken::Dim, ""),
-        Mark::Loaded => ("[+]", ColorToken::Success, "  loaded for the project"),
-        Mark::Unloaded => ("[-]", ColorToken::Warning, "  left out for the project"),
+        ToggleState::On => ("[x]", ColorToken::Success, ""),
+        ToggleState::Off => ("[ ]", ColorToken::Dim, ""),
+        ToggleState::Loaded => ("[+]", ColorToken::Success, "  enabled for this project"),
+        ToggleState::Unloaded => ("[-]", ColorToken::Warning, "  disabled for this project"),
     };
-    let token = if entry.is_dim { ColorToken::Dim } else { token };
+    let token = if entry.is_inherited {
+        ColorToken::Dim
+    } else {
+        token
+    };
     let arrow = if is_selected { "> " } else { "  " };
     let name = one_line(&entry.name);
-    let name = match (entry.is_dim, is_selected) {
-        (true, _) => sheet.paint(ColorToken::Dim, &name),
-        (false, true) => sheet.bold(ColorToken::Text, &name),
+    let name = match (entry.is_inherited, is_selected) {
+        (true, _) => canvas.paint(ColorToken::Dim, &name),
+        (false, true) => canvas.bold(ColorToken::Text, &name),
         (false, false) => name,
     };
-    let note = sheet.paint(ColorToken::Muted, note);
-    format!("{arrow}    {} {name}{note}", sheet.paint(token, mark))
+    let note = canvas.paint(ColorToken::Muted, note);
+    format!("{arrow}    {} {name}{note}", canvas.paint(token, mark))
 }
 
-impl ListPane for ResourcesDialog {
+impl ListBody for ResourcesDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => self.switch(),
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => self.toggle(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl SearchPane for ResourcesDialog {
+impl SearchBody for ResourcesDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
-        let wanted = self.search.value().trim().to_lowercase();
+    fn apply_search(&mut self) {
+        let query = self.search.value().trim().to_lowercase();
         let entries = self.entries.iter().enumerate();
         self.matching = entries
             .filter(|(_, entry)| {
                 let texts = [entry.name.as_str(), entry.kind, entry.path.as_str()];
-                wanted.is_empty()
+                query.is_empty()
                     || texts
                         .iter()
-                        .any(|text| text.to_lowercase().contains(&wanted))
+                        .any(|text| text.to_lowercase().contains(&query))
             })
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect();
         self.picker.set_count(self.matching.len());
     }
 }
 
-impl Pane for ResourcesDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        let (title, file) = match self.side {
-            BoardSide::User => ("Resources of the user", "settings.json of the user"),
-            BoardSide::Project => (
-                "Resources of this project",
-                ".pi/settings.json; what the user has is dimmed",
+impl DialogBody for ResourcesDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        let (title, file) = match self.scope {
+            ResourceScope::User => ("User resources", "Saved in your settings.json"),
+            ResourceScope::Project => (
+                "Project resources",
+                "Saved in .pi/settings.json. Inherited user resources are dimmed.",
             ),
         };
-        sheet.title(title);
-        sheet.text(Weight::Detail, ColorToken::Muted, file);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
+        canvas.title(title);
+        canvas.text(RowPriority::Detail, ColorToken::Muted, file);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
         if let Some(problem) = &self.problem {
-            sheet.text(Weight::Focus, ColorToken::Error, problem);
+            canvas.text(RowPriority::Focus, ColorToken::Error, problem);
         }
-        sheet.blank();
-        let mut hints = vec![Hint::key(action::SELECT_CONFIRM, "or space: switch")];
-        if self.board.has_project() {
-            hints.push(Hint::key(action::INPUT_TAB, "user or project"));
+        canvas.blank();
+        let mut hints = vec![Hint::key(action::SELECT_CONFIRM, "or space to toggle")];
+        if self.toggles.has_project() {
+            hints.push(Hint::key(action::INPUT_TAB, "user/project"));
         }
         hints.push(Hint::leave("close"));
-        sheet.hints(&hints);
+        canvas.hints(&hints);
     }
 
     fn handle(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::INPUT_TAB) {
-                self.turn();
+                self.switch_scope();
                 return InputOutcome::Consumed;
             }
             if key.is(KeyId::new(Key::Space)) || key.text() == Some(' ') {
-                self.switch();
+                self.toggle();
                 return InputOutcome::Consumed;
             }
         }
-        self.pick_or_type(event, context, outbox)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -1,6 +1,6 @@
-//! Choosing the session to go on with: search, order, scope, rename and delete.
+//! The session picker: search, order, scope, rename and delete.
 //!
-//! Sessions arrive as they are found; the selection stays on its session meanwhile.
+//! Sessions arrive as they are found; the selection stays on its session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::{point_at_field, prefilled};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
+use super::intent_sink::IntentSink;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use crate::dialog::DialogUpdate;
 use crate::intent::{Intent, SessionScope};
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 mod age;
-mod painting;
 mod query;
 mod thread;
+mod view;
 
-use query::Query;
-use thread::{Placed, threads};
+use query::SessionQuery;
+use thread::{ThreadedSession, threads};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum SessionOrder {
     Threads,
     Recent,
     Relevance,
 }
 
-impl Order {
+impl SessionOrder {
     fn next(self) -> Self {
         match self {
             Self::Threads => Self::Recent,
@@ -49,83 +49,81 @@ impl Order {
     fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
-            Self::Recent => "newest first",
-            Self::Relevance => "best match first",
+            Self::Recent => "recent",
+            Self::Relevance => "relevance",
         }
     }
 }
 
-/// What is known of a scope's sessions.
+/// The sessions of a scope found so far.
 #[derive(Debug, Default)]
-struct Listing {
+struct SessionListing {
     sessions: Vec<Arc<SessionInfo>>,
     loaded: usize,
     total: usize,
     finished: bool,
 }
 
-/// What the dialog is doing.
-enum Stage {
+enum ResumeMode {
     Choosing,
     Deleting(PathBuf),
     Renaming { path: PathBuf, field: Input },
 }
 
-/// The dialog that chooses a session.
 pub(crate) struct ResumeDialog {
     current: Option<PathBuf>,
     now_ms: i64,
     scope: SessionScope,
-    /// Whose sessions were asked for last: there is one search at a time, and the next one ends it.
-    searched: SessionScope,
-    here: Listing,
-    everywhere: Listing,
-    order: Order,
+    /// The scope listed last: there is one listing at a time, and the next one cancels it.
+    listed_scope: SessionScope,
+    project_sessions: SessionListing,
+    all_sessions: SessionListing,
+    order: SessionOrder,
     named_only: bool,
     show_paths: bool,
-    shown: Vec<Placed>,
+    shown: Vec<ThreadedSession>,
     picker: Picker,
-    /// Whether the user moved: until then the first session stays selected while others arrive.
+    /// Whether the user moved the selection; until then the first session stays selected as others arrive.
     moved: bool,
     search: Input,
-    stage: Stage,
+    mode: ResumeMode,
     message: Option<(ColorToken, String)>,
 }
 
 impl ResumeDialog {
-    /// Opens the dialog; it asks for the sessions of the project. `current` cannot be deleted.
-    pub(crate) fn open(look: Look, current: Option<PathBuf>, now_ms: i64) -> Window<Self> {
-        let pane = Self {
+    /// Opens the dialog and requests the project's sessions. `current` cannot be deleted.
+    pub(crate) fn open(ui: UiTheme, current: Option<PathBuf>, now_ms: i64) -> DialogFrame<Self> {
+        let body = Self {
             current,
             now_ms,
             scope: SessionScope::Project,
-            searched: SessionScope::Project,
-            here: Listing::default(),
-            everywhere: Listing::default(),
-            order: Order::Threads,
+            listed_scope: SessionScope::Project,
+            project_sessions: SessionListing::default(),
+            all_sessions: SessionListing::default(),
+            order: SessionOrder::Threads,
             named_only: false,
             show_paths: false,
             shown: Vec::new(),
-            picker: Picker::new(0, Edge::Stop),
+            picker: Picker::new(0, EdgeBehavior::Stop),
             moved: false,
             search: prefilled(""),
-            stage: Stage::Choosing,
+            mode: ResumeMode::Choosing,
             message: None,
         };
-        Window::new(look, pane).asking(Intent::ListSessions(SessionScope::Project))
+        DialogFrame::new(ui, body).with_intent(Intent::ListSessions(SessionScope::Project))
     }
 
-    fn listing(&self) -> &Listing {
+    fn listing(&self) -> &SessionListing {
         match self.scope {
-            SessionScope::Project => &self.here,
-            SessionScope::All => &self.everywhere,
+            SessionScope::Project => &self.project_sessions,
+            SessionScope::All => &self.all_sessions,
         }
     }
 
-    fn listing_of(&mut self, scope: SessionScope) -> &mut Listing {
+    fn listing_of(&mut self, scope: SessionScope) -> &mut SessionListing {
         match scope {
-            SessionScope::Project => &mut self.here,
-            SessionScope::All => &mut self.everywhere,
+            SessionScope::Project => &mut self.project_sessions,
+            SessionScope::All => &mut self.all_sessions,
         }
     }
 
@@ -139,11 +137,11 @@ impl ResumeDialog {
         self.current.as_deref() == Some(path)
     }
 
-    /// Finds what to show, and keeps the selection on its session if the user chose it.
-    fn list_again(&mut self) {
-        let kept = self.selected().map(|session| session.path.clone());
-        let kept = kept.filter(|_| self.moved);
-        let query = Query::parse(self.search.value());
+    /// Filters and sorts the sessions; keeps the selection if the user moved it.
+    fn refresh_list(&mut self) {
+        let selected = self.selected().map(|session| session.path.clone());
+        let selected = selected.filter(|_| self.moved);
+        let query = SessionQuery::parse(self.search.value());
         let sessions: Vec<Arc<SessionInfo>> = self
             .listing()
             .sessions
@@ -151,34 +149,40 @@ impl ResumeDialog {
             .filter(|session| !self.named_only || is_named(session))
             .cloned()
             .collect();
-        self.shown = if self.order == Order::Threads && query.is_empty() {
+        self.shown = if self.order == SessionOrder::Threads && query.is_empty() {
             threads(&sessions)
         } else {
             self.search_in(sessions, &query)
         };
         self.message = match query {
-            Query::Invalid(cause) => Some((ColorToken::Error, format!("No pattern: {cause}"))),
+            SessionQuery::Invalid(cause) => {
+                Some((ColorToken::Error, format!("Invalid pattern: {cause}")))
+            }
             _ => None,
         };
         self.picker.set_count(self.shown.len());
-        let place = |path: &PathBuf| {
+        let position = |path: &PathBuf| {
             self.shown
                 .iter()
                 .position(|placed| placed.session.path == *path)
         };
-        if let Some(index) = kept.as_ref().and_then(place) {
+        if let Some(index) = selected.as_ref().and_then(position) {
             self.picker.select(index);
         } else if !self.moved {
             self.picker.select(0);
         }
     }
 
-    fn search_in(&self, sessions: Vec<Arc<SessionInfo>>, query: &Query) -> Vec<Placed> {
+    fn search_in(
+        &self,
+        sessions: Vec<Arc<SessionInfo>>,
+        query: &SessionQuery,
+    ) -> Vec<ThreadedSession> {
         let mut found: Vec<(f64, Arc<SessionInfo>)> = sessions
             .into_iter()
             .filter_map(|session| Some((query.score(&session)?, session)))
             .collect();
-        if self.order != Order::Recent && !query.is_empty() {
+        if self.order != SessionOrder::Recent && !query.is_empty() {
             found.sort_by(|(first, one), (second, other)| {
                 let newest_first = other.modified_ms.cmp(&one.modified_ms);
                 first.total_cmp(second).then(newest_first)
@@ -186,24 +190,24 @@ impl ResumeDialog {
         }
         found
             .into_iter()
-            .map(|(_, session)| Placed::alone(session))
+            .map(|(_, session)| ThreadedSession::unthreaded(session))
             .collect()
     }
 
-    fn switch_scope(&mut self, outbox: &mut Outbox) {
+    fn switch_scope(&mut self, sink: &mut IntentSink) {
         self.scope = match self.scope {
             SessionScope::Project => SessionScope::All,
             SessionScope::All => SessionScope::Project,
         };
-        if !self.listing().finished && self.searched != self.scope {
-            self.search_again(outbox);
+        if !self.listing().finished && self.listed_scope != self.scope {
+            self.apply_search(sink);
         }
-        self.list_again();
+        self.refresh_list();
     }
 
-    fn search_again(&mut self, outbox: &mut Outbox) {
-        self.searched = self.scope;
-        outbox.send(Intent::ListSessions(self.scope));
+    fn apply_search(&mut self, sink: &mut IntentSink) {
+        self.listed_scope = self.scope;
+        sink.send(Intent::ListSessions(self.scope));
     }
 
     fn start_deleting(&mut self) {
@@ -211,10 +215,10 @@ impl ResumeDialog {
             return;
         };
         if self.is_current(&path) {
-            let text = "This is the session you are in; it cannot be deleted here.";
+            let text = "The current session cannot be deleted.";
             self.message = Some((ColorToken::Error, text.to_owned()));
         } else {
-            self.stage = Stage::Deleting(path);
+            self.mode = ResumeMode::Deleting(path);
         }
     }
 
@@ -222,73 +226,73 @@ impl ResumeDialog {
         if let Some(session) = self.selected() {
             let mut field = prefilled(session.name.as_deref().unwrap_or_default());
             field.set_focused(true);
-            self.stage = Stage::Renaming {
+            self.mode = ResumeMode::Renaming {
                 path: session.path.clone(),
                 field,
             };
         }
     }
 
-    /// Shows a new name at once; the file follows.
+    /// Shows a new name at once; the file is renamed in the background.
     fn rename(&mut self, path: &Path, name: Option<&str>) {
-        for listing in [&mut self.here, &mut self.everywhere] {
+        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
             for session in &mut listing.sessions {
                 if session.path == path {
                     Arc::make_mut(session).name = name.map(str::to_owned);
                 }
             }
         }
-        self.list_again();
+        self.refresh_list();
     }
 
     fn forget(&mut self, path: &Path) {
-        for listing in [&mut self.here, &mut self.everywhere] {
+        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
             listing.sessions.retain(|session| session.path != path);
         }
-        self.list_again();
+        self.refresh_list();
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         self.moved = true;
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => {
                 if let Some(session) = self.selected() {
-                    outbox.finish(Intent::Resume(session.path.clone()));
+                    sink.finish(Intent::Resume(session.path.clone()));
                 }
             }
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 
-    /// Handles a key while a session is to be deleted or renamed; returns whether one is.
-    fn handle_stage(
+    /// Handles a key while a session is being deleted or renamed; returns whether that is the case.
+    fn handle_mode(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
-        match &mut self.stage {
-            Stage::Choosing => return false,
-            Stage::Deleting(path) => {
-                if means(action::SELECT_CONFIRM) {
-                    outbox.send(Intent::DeleteSession(path.clone()));
-                    self.stage = Stage::Choosing;
-                } else if means(action::SELECT_CANCEL) {
-                    self.stage = Stage::Choosing;
+        let pressed = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
+        match &mut self.mode {
+            ResumeMode::Choosing => return false,
+            ResumeMode::Deleting(path) => {
+                if pressed(action::SELECT_CONFIRM) {
+                    sink.send(Intent::DeleteSession(path.clone()));
+                    self.mode = ResumeMode::Choosing;
+                } else if pressed(action::SELECT_CANCEL) {
+                    self.mode = ResumeMode::Choosing;
                 }
             }
-            Stage::Renaming { path, field } => {
-                if means(action::SELECT_CONFIRM) {
+            ResumeMode::Renaming { path, field } => {
+                if pressed(action::SELECT_CONFIRM) {
                     let path = path.clone();
                     let name = one_line(field.value());
                     let name = (!name.is_empty()).then_some(name);
-                    self.stage = Stage::Choosing;
+                    self.mode = ResumeMode::Choosing;
                     self.rename(&path, name.as_deref());
-                    outbox.send(Intent::RenameSession { path, name });
-                } else if means(action::SELECT_CANCEL) {
-                    self.stage = Stage::Choosing;
+                    sink.send(Intent::RenameSession { path, name });
+                } else if pressed(action::SELECT_CANCEL) {
+                    self.mode = ResumeMode::Choosing;
                 } else {
                     field.handle_input(event, context);
                 }
@@ -297,33 +301,33 @@ impl ResumeDialog {
         true
     }
 
-    /// Handles the keys that change what is listed; returns whether it was one of them.
+    /// Handles the keys that change the list; returns whether one was pressed.
     fn handle_view(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
+        let pressed = |action| context.keybindings.matches(key, action);
         let searching = !self.search.value().is_empty();
-        if means(action::INPUT_TAB) {
-            self.switch_scope(outbox);
-        } else if means(keys::SESSION_TOGGLE_SORT) {
+        if pressed(action::INPUT_TAB) {
+            self.switch_scope(sink);
+        } else if pressed(keys::SESSION_TOGGLE_SORT) {
             self.order = self.order.next();
-            self.list_again();
-        } else if means(keys::SESSION_TOGGLE_NAMED_FILTER) {
+            self.refresh_list();
+        } else if pressed(keys::SESSION_TOGGLE_NAMED_FILTER) {
             self.named_only = !self.named_only;
-            self.list_again();
-        } else if means(keys::SESSION_TOGGLE_PATH) {
+            self.refresh_list();
+        } else if pressed(keys::SESSION_TOGGLE_PATH) {
             self.show_paths = !self.show_paths;
-        } else if means(keys::SESSION_DELETE)
-            || (means(keys::SESSION_DELETE_NONINVASIVE) && !searching)
+        } else if pressed(keys::SESSION_DELETE)
+            || (pressed(keys::SESSION_DELETE_NONINVASIVE) && !searching)
         {
             self.start_deleting();
-        } else if means(keys::SESSION_RENAME) {
+        } else if pressed(keys::SESSION_RENAME) {
             self.start_renaming();
         } else {
             return false;
@@ -342,67 +346,67 @@ fn is_named(session: &SessionInfo) -> bool {
 fn title(session: &SessionInfo) -> String {
     let title = one_line(session.title().unwrap_or_default());
     if title.is_empty() {
-        "(nothing said)".to_owned()
+        "(empty)".to_owned()
     } else {
         title
     }
 }
 
-impl Pane for ResumeDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        if let Stage::Renaming { path, .. } = &self.stage {
-            let title = format!("Name of “{}”", self.title_of(path));
-            sheet.title(&title);
-            let text = "Without a name, the first message stands for the session.";
-            sheet.text(Weight::Help, ColorToken::Muted, text);
-            sheet.blank();
-            if let Stage::Renaming { field, .. } = &mut self.stage {
-                sheet.field(field);
+impl DialogBody for ResumeDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        if let ResumeMode::Renaming { path, .. } = &self.mode {
+            let title = format!("Rename “{}”", self.title_of(path));
+            canvas.title(&title);
+            let text = "Leave empty to show the first message instead.";
+            canvas.text(RowPriority::Help, ColorToken::Muted, text);
+            canvas.blank();
+            if let ResumeMode::Renaming { field, .. } = &mut self.mode {
+                canvas.field(field);
             }
-            sheet.blank();
-            sheet.hints(&[
+            canvas.blank();
+            canvas.hints(&[
                 Hint::key(action::SELECT_CONFIRM, "save"),
                 Hint::leave("cancel"),
             ]);
             return;
         }
-        self.paint_head(sheet);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
-        if matches!(self.stage, Stage::Deleting(_)) {
+        self.paint_header(canvas);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
+        if matches!(self.mode, ResumeMode::Deleting(_)) {
             return;
         }
-        sheet.blank();
-        let syntax = "Search: words, \"a phrase\", re:a pattern";
-        sheet.text(Weight::Help, ColorToken::Dim, syntax);
-        sheet.hints(&self.hints());
+        canvas.blank();
+        let syntax = "Search: words, \"phrase\", re:regex";
+        canvas.text(RowPriority::Help, ColorToken::Dim, syntax);
+        canvas.hints(&self.hints());
     }
 
     fn handle(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        if self.handle_stage(event, context, outbox) {
+        if self.handle_mode(event, context, sink) {
             return InputOutcome::Consumed;
         }
         self.message = None;
-        if self.handle_view(event, context, outbox) {
+        if self.handle_view(event, context, sink) {
             return InputOutcome::Consumed;
         }
         if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, outbox);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         let before = self.search.value().to_owned();
         let outcome = self.search.handle_input(event, context);
         if self.search.value() != before {
             self.moved = false;
-            self.list_again();
+            self.refresh_list();
         }
         outcome
     }
@@ -410,16 +414,16 @@ impl Pane for ResumeDialog {
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        match &mut self.stage {
-            Stage::Deleting(_) => false,
-            Stage::Renaming { field, .. } => point_at_field(field, event, hit, context),
-            Stage::Choosing => {
+        match &mut self.mode {
+            ResumeMode::Deleting(_) => false,
+            ResumeMode::Renaming { field, .. } => point_at_field(field, event, hit, context),
+            ResumeMode::Choosing => {
                 if let Some(picked) = self.picker.mouse(event, hit) {
-                    self.settle(picked, outbox);
+                    self.on_pick(picked, sink);
                     return true;
                 }
                 point_at_field(&mut self.search, event, hit, context)
@@ -429,14 +433,14 @@ impl Pane for ResumeDialog {
 
     fn set_focused(&mut self, focused: bool) {
         self.search.set_focused(focused);
-        if let Stage::Renaming { field, .. } = &mut self.stage {
+        if let ResumeMode::Renaming { field, .. } = &mut self.mode {
             field.set_focused(focused);
         }
     }
 
-    fn feed(&mut self, news: DialogNews, outbox: &mut Outbox) {
-        match news {
-            DialogNews::Sessions {
+    fn on_update(&mut self, update: DialogUpdate, sink: &mut IntentSink) {
+        match update {
+            DialogUpdate::Sessions {
                 scope,
                 sessions,
                 loaded,
@@ -444,26 +448,26 @@ impl Pane for ResumeDialog {
                 finished,
             } => {
                 let listing = self.listing_of(scope);
-                // A report that the end of the search has overtaken, or of a search that begins again: what is
-                // known is better.
+                // Ignore a report that arrives after its listing has finished, or that belongs to a restarted
+                // listing: what is known is more complete.
                 if listing.finished && !finished {
                     return;
                 }
                 (listing.loaded, listing.total, listing.finished) = (loaded, total, finished);
                 if let Some(sessions) = sessions {
                     listing.sessions = sessions;
-                    self.list_again();
+                    self.refresh_list();
                 }
             }
-            DialogNews::SessionDeleted(path) => {
+            DialogUpdate::SessionDeleted(path) => {
                 self.forget(&path);
-                self.message = Some((ColorToken::Success, "The session is deleted.".to_owned()));
+                self.message = Some((ColorToken::Success, "Session deleted.".to_owned()));
             }
-            DialogNews::SessionRenamed => self.search_again(outbox),
-            DialogNews::Failed(cause) => {
+            DialogUpdate::SessionRenamed => self.apply_search(sink),
+            DialogUpdate::Failed(cause) => {
                 self.message = Some((ColorToken::Error, cause));
-                // A name that was shown may not have been written.
-                self.search_again(outbox);
+                // The new name may not have been written.
+                self.apply_search(sink);
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
-//! Which models are cycled through, and in which order.
+//! Selects the models to cycle through, and their order.
 //!
-//! Every change counts for the session at once; saving it is a step of its own.
+//! Changes apply to the session at once; saving them is a separate step.
 
 use std::sync::Arc;
 
@@ -10,29 +10,28 @@ use pi_tui::{
     action, sort_by_score,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use crate::dialog::DialogUpdate;
 use crate::intent::Intent;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 mod scope;
 
 pub(crate) use scope::EnabledModel;
-use scope::Scope;
+use scope::ModelScope;
 
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
-/// The dialog that edits the scope.
 pub(crate) struct ScopedModelsDialog {
-    scope: Scope,
+    scope: ModelScope,
     matching: Vec<EnabledModel>,
     picker: Picker,
     search: Input,
@@ -40,28 +39,28 @@ pub(crate) struct ScopedModelsDialog {
 }
 
 impl ScopedModelsDialog {
-    /// Opens the dialog; `enabled` is what is cycled through now, `None` all models.
+    /// Opens the dialog; `enabled` is the current selection, `None` for all models.
     pub(crate) fn open(
-        look: Look,
+        ui: UiTheme,
         available: Vec<Arc<Model>>,
         enabled: Option<Vec<EnabledModel>>,
-    ) -> Window<Self> {
-        let mut pane = Self {
-            scope: Scope::new(available, enabled),
+    ) -> DialogFrame<Self> {
+        let mut body = Self {
+            scope: ModelScope::new(available, enabled),
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
             search: prefilled(""),
             unsaved: false,
         };
-        pane.search_again();
-        Window::new(look, pane)
+        body.apply_search();
+        DialogFrame::new(ui, body)
     }
 
     fn selected(&self) -> Option<&EnabledModel> {
         self.matching.get(self.picker.selected())
     }
 
-    /// Returns what an action on many is about: everything, or what was searched for.
+    /// Returns the models a bulk action applies to: all, or the search results.
     fn targets(&self) -> Vec<EnabledModel> {
         if self.search.value().is_empty() {
             self.scope.listed()
@@ -70,9 +69,9 @@ impl ScopedModelsDialog {
         }
     }
 
-    fn changed(&mut self, outbox: &mut Outbox) {
+    fn changed(&mut self, sink: &mut IntentSink) {
         self.unsaved = true;
-        self.search_again();
+        self.apply_search();
         let models = self.scope.enabled().map(|enabled| {
             enabled.iter().filter_map(|item| {
                 Some(ScopedModel {
@@ -81,17 +80,17 @@ impl ScopedModelsDialog {
                 })
             })
         });
-        outbox.send(Intent::SetScope(models.map(Iterator::collect)));
+        sink.send(Intent::SetScope(models.map(Iterator::collect)));
     }
 
-    fn toggle(&mut self, outbox: &mut Outbox) {
+    fn toggle(&mut self, sink: &mut IntentSink) {
         if let Some(item) = self.selected().cloned() {
             self.scope.toggle(&item);
-            self.changed(outbox);
+            self.changed(sink);
         }
     }
 
-    fn toggle_provider(&mut self, outbox: &mut Outbox) {
+    fn toggle_provider(&mut self, sink: &mut IntentSink) {
         let provider = self.selected().and_then(|item| item.model.clone());
         let Some(provider) = provider.map(|model| model.provider.clone()) else {
             return;
@@ -111,68 +110,72 @@ impl ScopedModelsDialog {
         } else {
             self.scope.add(&targets);
         }
-        self.changed(outbox);
+        self.changed(sink);
     }
 
-    fn reorder(&mut self, up: bool, outbox: &mut Outbox) {
+    fn reorder(&mut self, up: bool, sink: &mut IntentSink) {
         let Some(item) = self.selected().cloned() else {
             return;
         };
         if self.scope.shift(&item, up) {
-            self.changed(outbox);
+            self.changed(sink);
             if let Some(index) = self.matching.iter().position(|other| other.id == item.id) {
                 self.picker.select(index);
             }
         }
     }
 
-    fn save(&mut self, outbox: &mut Outbox) {
+    fn save(&mut self, sink: &mut IntentSink) {
         let enabled = self.scope.enabled();
         let patterns = enabled.map(|enabled| enabled.iter().map(EnabledModel::pattern).collect());
-        outbox.send(Intent::SaveScope(patterns));
+        sink.send(Intent::SaveScope(patterns));
         self.unsaved = false;
     }
 
-    /// Handles the keys that change the scope; returns whether it was one of them.
+    /// Handles the keys that change the selection; returns whether one was pressed.
     fn handle_change(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(keys::MODELS_REORDER_UP) {
-            self.reorder(true, outbox);
-        } else if means(keys::MODELS_REORDER_DOWN) {
-            self.reorder(false, outbox);
-        } else if means(keys::MODELS_ENABLE_ALL) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(keys::MODELS_REORDER_UP) {
+            self.reorder(true, sink);
+        } else if pressed(keys::MODELS_REORDER_DOWN) {
+            self.reorder(false, sink);
+        } else if pressed(keys::MODELS_ENABLE_ALL) {
             self.scope.add(&self.targets());
-            self.changed(outbox);
-        } else if means(keys::MODELS_CLEAR_ALL) {
+            self.changed(sink);
+        } else if pressed(keys::MODELS_CLEAR_ALL) {
             self.scope.remove(&self.targets());
-            self.changed(outbox);
-        } else if means(keys::MODELS_TOGGLE_PROVIDER) {
-            self.toggle_provider(outbox);
-        } else if means(keys::MODELS_SAVE) {
-            self.save(outbox);
-        } else if means(keys::CLEAR) && !self.search.value().is_empty() {
+            self.changed(sink);
+        } else if pressed(keys::MODELS_TOGGLE_PROVIDER) {
+            self.toggle_provider(sink);
+        } else if pressed(keys::MODELS_SAVE) {
+            self.save(sink);
+        } else if pressed(keys::CLEAR) && !self.search.value().is_empty() {
             self.search.set_value("");
-            self.search_again();
+            self.apply_search();
         } else {
             return false;
         }
         true
     }
 
-    fn paint_list(&mut self, sheet: &mut Sheet) {
+    fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
-            sheet.text(Weight::Content, ColorToken::Muted, "  No model matches.");
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                "  No matching models.",
+            );
             return;
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let Some(item) = self.matching.get(index) else {
@@ -184,29 +187,29 @@ impl ScopedModelsDialog {
                     one_line(&model.id),
                     format!(" [{}]", one_line(&model.provider)),
                 ),
-                None => (one_line(&item.id), " [not available now]".to_owned()),
+                None => (one_line(&item.id), " [unavailable]".to_owned()),
             };
-            let note = sheet.paint(ColorToken::Muted, &note);
+            let note = canvas.paint(ColorToken::Muted, &note);
             let label = format!("{mark}{name}");
-            sheet.choice(index, index == self.picker.selected(), &label, &note);
+            canvas.choice(index, index == self.picker.selected(), &label, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
     }
 
     fn summary(&self) -> String {
         match self.scope.enabled() {
-            None => "All models are cycled through.".to_owned(),
+            None => "All models enabled.".to_owned(),
             Some(enabled) => {
                 let missing = enabled.iter().filter(|item| item.model.is_none()).count();
                 let mut text = format!(
-                    "{} of {} models are cycled through.",
+                    "{} of {} models enabled.",
                     enabled.len() - missing,
                     self.scope.available_count()
                 );
                 if missing > 0 {
-                    text = format!("{text} {missing} not available now.");
+                    text = format!("{text} {missing} unavailable.");
                 }
                 text
             }
@@ -214,26 +217,26 @@ impl ScopedModelsDialog {
     }
 }
 
-impl ListPane for ScopedModelsDialog {
+impl ListBody for ScopedModelsDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => self.toggle(outbox),
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => self.toggle(sink),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl SearchPane for ScopedModelsDialog {
+impl SearchBody for ScopedModelsDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let items = self.scope.listed();
         self.matching = if query.is_empty() {
@@ -249,25 +252,25 @@ impl SearchPane for ScopedModelsDialog {
     }
 }
 
-impl Pane for ScopedModelsDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("Models to cycle through");
+impl DialogBody for ScopedModelsDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("Scoped models");
         let state = self.summary();
         let unsaved = if self.unsaved {
-            sheet.paint(ColorToken::Warning, " Not saved yet.")
+            canvas.paint(ColorToken::Warning, " Unsaved changes.")
         } else {
             String::new()
         };
-        let state = sheet.paint(ColorToken::Muted, &state);
-        sheet.row(Weight::Detail, &format!(" {state}{unsaved}"));
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
-        sheet.blank();
-        sheet.hints(&[
-            Hint::key(action::SELECT_CONFIRM, "on or off"),
+        let state = canvas.paint(ColorToken::Muted, &state);
+        canvas.row(RowPriority::Detail, &format!(" {state}{unsaved}"));
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
+        canvas.blank();
+        canvas.hints(&[
+            Hint::key(action::SELECT_CONFIRM, "toggle"),
             Hint::key(keys::MODELS_ENABLE_ALL, "all"),
             Hint::key(keys::MODELS_CLEAR_ALL, "none"),
             Hint::key(keys::MODELS_TOGGLE_PROVIDER, "provider"),
@@ -284,38 +287,38 @@ impl Pane for ScopedModelsDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        if self.handle_change(event, context, outbox) {
+        if self.handle_change(event, context, sink) {
             return InputOutcome::Consumed;
         }
-        self.pick_or_type(event, context, outbox)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {
         self.search.set_focused(focused);
     }
 
-    fn feed(&mut self, news: DialogNews, _outbox: &mut Outbox) {
-        if let DialogNews::Models(models) = news {
+    fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
+        if let DialogUpdate::Models(models) = update {
             let selected = self.selected().map(|item| item.id.clone());
             self.scope.set_available(models);
-            self.search_again();
-            let kept = self
+            self.apply_search();
+            let position = self
                 .matching
                 .iter()
                 .position(|item| Some(&item.id) == selected.as_ref());
-            if let Some(index) = kept {
+            if let Some(index) = position {
                 self.picker.select(index);
             }
         }

@@ -1,24 +1,24 @@
-//! A field for keys and passwords: what is typed never shows.
+//! An input field for keys and passwords that never shows the text.
 
 use pi_tui::{CURSOR_MARKER, InputContext, InputEvent, action};
 
-use super::plain::one_line;
-use crate::intent::Secret;
+use super::plain_text::one_line;
+use crate::intent::SecretText;
 
-/// More dots than this tell nothing.
-const MOST_DOTS: usize = 24;
+/// Maximum number of dots shown.
+const MAX_DOTS: usize = 24;
 
-/// Text that is typed or pasted unseen; the cursor stays at its end.
+/// Masked text input; the cursor stays at the end.
 #[derive(Debug)]
 pub(super) struct SecretField {
-    value: Secret,
+    value: SecretText,
     focused: bool,
 }
 
 impl Default for SecretField {
     fn default() -> Self {
         Self {
-            value: Secret(String::new()),
+            value: SecretText(String::new()),
             focused: true,
         }
     }
@@ -29,23 +29,23 @@ impl SecretField {
         self.focused = focused;
     }
 
-    /// Returns what was typed, without spaces around it; nothing if that is nothing.
-    pub(super) fn value(&self) -> Option<Secret> {
+    /// Returns the trimmed text; `None` if it is empty.
+    pub(super) fn value(&self) -> Option<SecretText> {
         let value = self.value.0.trim();
-        (!value.is_empty()).then(|| Secret(value.to_owned()))
+        (!value.is_empty()).then(|| SecretText(value.to_owned()))
     }
 
     /// Handles typing; returns whether the event was used.
     pub(super) fn handle(&mut self, event: &InputEvent, context: &InputContext<'_>) -> bool {
         match event {
-            // A key that is copied from a page may bring its line break along.
+            // A pasted key may include a line break.
             InputEvent::Paste(paste) => self.value.0.push_str(&one_line(&paste.text)),
             InputEvent::Key(key) => {
-                let means = |action| context.keybindings.matches(key, action);
-                if means(action::EDITOR_DELETE_CHAR_BACKWARD) {
+                let pressed = |action| context.keybindings.matches(key, action);
+                if pressed(action::EDITOR_DELETE_CHAR_BACKWARD) {
                     self.value.0.pop();
-                } else if means(action::EDITOR_DELETE_TO_LINE_START)
-                    || means(action::EDITOR_DELETE_WORD_BACKWARD)
+                } else if pressed(action::EDITOR_DELETE_TO_LINE_START)
+                    || pressed(action::EDITOR_DELETE_WORD_BACKWARD)
                 {
                     self.value.0.clear();
                 } else if let Some(character) = key.text().filter(|text| !text.is_control()) {
@@ -59,10 +59,10 @@ impl SecretField {
         true
     }
 
-    /// Returns the field as a line.
+    /// Renders the field as a line.
     pub(super) fn line(&self) -> String {
         let count = self.value.0.chars().count();
-        let dots = "•".repeat(count.min(MOST_DOTS));
+        let dots = "•".repeat(count.min(MAX_DOTS));
         let marker = if self.focused { CURSOR_MARKER } else { "" };
         let length = if count > 0 {
             format!("  {count} characters")

@@ -1,4 +1,4 @@
-//! All settings that are worth a line: search, change in place, and menus for the larger ones.
+//! The settings dialog: search, in-place changes, and submenus.
 
 use std::sync::Arc;
 
@@ -9,78 +9,72 @@ use pi_tui::{
     MouseEvent, TruncateOptions, action, sort_by_score, pad_to_width, truncate_to_width, visible_width,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::{point_at_field, prefilled};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::sheet::{Hit, Sheet, Weight};
-use super::theme::{ThemeChoices, ThemeDialog};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::theme::{ThemeDialog, ThemeDialogOptions};
 use crate::intent::{Intent, SettingChange};
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
 mod items;
 mod model_thinking;
 
-use items::{Change, Menu, Setting, settings};
+use items::{SettingAction, SettingItem, SettingMenu, settings};
 use model_thinking::ModelThinking;
 
-const MOST_ROWS: usize = 10;
-const WIDEST_LABEL: usize = 34;
-/// Columns beside the labels: the arrow, a gap, and a value such as `false`.
-const ROOM_FOR_VALUES: usize = 11;
+const MAX_ROWS: usize = 10;
+const MAX_LABEL_WIDTH: usize = 34;
+/// Columns next to the labels: the arrow, a gap, and a value such as `false`.
+const VALUE_COLUMNS: usize = 11;
 
-/// What the settings dialog begins with.
 #[derive(Clone, Debug)]
-pub(crate) struct SettingChoices {
-    /// The settings in force.
+pub(crate) struct SettingsDialogOptions {
     pub(crate) settings: Arc<Settings>,
-    /// Whether the terminal's own cursor shows, the environment considered.
+    /// The effective value, including the environment.
     pub(crate) hardware_cursor: bool,
-    /// Whether rows that became empty are cleared, the environment considered.
+    /// The effective value, including the environment.
     pub(crate) clear_on_shrink: bool,
-    /// The themes there are, and the one in use.
-    pub(crate) themes: ThemeChoices,
-    /// Models that can have a thinking level of their own.
+    pub(crate) themes: ThemeDialogOptions,
+    /// Models that can have their own thinking level.
     pub(crate) models: Vec<Arc<Model>>,
-    /// The model in use.
     pub(crate) current_model: Option<Arc<Model>>,
 }
 
-/// A menu in the place of the list.
-enum Open {
+/// A submenu shown instead of the list.
+enum OpenMenu {
     Theme(ThemeDialog),
     ModelThinking(ModelThinking),
 }
 
-/// The dialog of settings.
 pub(crate) struct SettingsDialog {
-    choices: SettingChoices,
-    settings: Vec<Setting>,
+    options: SettingsDialogOptions,
+    settings: Vec<SettingItem>,
     matching: Vec<usize>,
     picker: Picker,
     search: Input,
-    open: Option<Open>,
+    open: Option<OpenMenu>,
 }
 
 impl SettingsDialog {
-    /// Opens the dialog.
-    pub(crate) fn open(look: Look, choices: SettingChoices) -> Window<Self> {
-        let appearance = look.appearance();
-        let settings = settings(&choices, &appearance);
-        let mut pane = Self {
-            choices,
+    pub(crate) fn open(ui: UiTheme, options: SettingsDialogOptions) -> DialogFrame<Self> {
+        let ctx = ui.context();
+        let settings = settings(&options, &ctx);
+        let mut body = Self {
+            options,
             settings,
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
             search: prefilled(""),
             open: None,
         };
-        pane.search_again();
-        Window::new(look, pane)
+        body.apply_search();
+        DialogFrame::new(ui, body)
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let settings = self.settings.iter().enumerate();
         self.matching = sort_by_score(
@@ -90,85 +84,91 @@ impl SettingsDialog {
         self.picker.select(0);
     }
 
-    fn selected(&mut self) -> Option<&mut Setting> {
+    fn selected(&mut self) -> Option<&mut SettingItem> {
         let index = self.matching.get(self.picker.selected())?;
         self.settings.get_mut(*index)
     }
 
-    fn activate(&mut self, outbox: &mut Outbox) {
+    fn activate(&mut self, sink: &mut IntentSink) {
         let Some(setting) = self.selected() else {
             return;
         };
         match &setting.change {
-            Change::Cycle(_) => {
+            SettingAction::Cycle(_) => {
                 if let Some(change) = setting.next() {
-                    outbox.send(Intent::ChangeSetting(change));
+                    sink.send(Intent::ChangeSetting(change));
                 }
             }
-            Change::Menu(Menu::Theme) => {
-                self.open = Some(Open::Theme(ThemeDialog::new(self.choices.themes.clone())));
+            SettingAction::Menu(SettingMenu::Theme) => {
+                self.open = Some(OpenMenu::Theme(ThemeDialog::new(
+                    self.options.themes.clone(),
+                )));
             }
-            Change::Menu(Menu::ModelThinking) => {
-                let mut menu = ModelThinking::new(&self.choices);
+            SettingAction::Menu(SettingMenu::ModelThinking) => {
+                let mut menu = ModelThinking::new(&self.options);
                 menu.set_focused(true);
-                self.open = Some(Open::ModelThinking(menu));
+                self.open = Some(OpenMenu::ModelThinking(menu));
             }
         }
     }
 
-    /// Passes on what a menu wants, keeps what it changed, and leaves it when it is over.
-    fn settle_menu(&mut self, inner: &mut Outbox, outbox: &mut Outbox) {
+    /// Forwards the submenu's intents, records its changes, and closes it when it is done.
+    fn handle_menu_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             match &intent {
                 Intent::ChangeSetting(SettingChange::Theme(theme)) => {
-                    self.choices.themes.setting.clone_from(theme);
+                    self.options.themes.setting.clone_from(theme);
                 }
                 Intent::ChangeSetting(SettingChange::ModelThinking { model, level }) => {
                     let levels =
-                        &mut Arc::make_mut(&mut self.choices.settings).model_thinking_levels;
+                        &mut Arc::make_mut(&mut self.options.settings).model_thinking_levels;
                     match level {
                         Some(level) => levels.insert(model.clone(), *level),
                         None => levels.remove(model),
                     };
                 }
                 Intent::ChangeSetting(SettingChange::DefaultThinking(level)) => {
-                    let settings = Arc::make_mut(&mut self.choices.settings);
+                    let settings = Arc::make_mut(&mut self.options.settings);
                     settings.default_thinking_level = Some(*level);
                 }
                 _ => {}
             }
-            outbox.send(intent);
+            sink.send(intent);
         }
         if inner.is_closed() {
             self.open = None;
         }
         for setting in &mut self.settings {
-            if let Change::Menu(menu) = setting.change {
-                setting.value = menu.value(&self.choices);
+            if let SettingAction::Menu(menu) = setting.change {
+                setting.value = menu.value(&self.options);
             }
         }
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => self.activate(outbox),
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => self.activate(sink),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 
-    fn paint_list(&mut self, sheet: &mut Sheet) {
+    fn paint_list(&mut self, canvas: &mut DialogCanvas) {
         if self.matching.is_empty() {
-            sheet.text(Weight::Content, ColorToken::Muted, "  No setting matches.");
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                "  No matching settings.",
+            );
             return;
         }
         let widest = self
             .settings
             .iter()
             .map(|setting| visible_width(setting.label));
-        let room = sheet.width().saturating_sub(ROOM_FOR_VALUES);
-        let column = widest.max().unwrap_or(0).min(WIDEST_LABEL).min(room);
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let room = canvas.width().saturating_sub(VALUE_COLUMNS);
+        let column = widest.max().unwrap_or(0).min(MAX_LABEL_WIDTH).min(room);
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let setting = self
@@ -184,31 +184,31 @@ impl SettingsDialog {
             } else {
                 ColorToken::Muted
             };
-            let value = sheet.paint(token, &format!("  {}", setting.value));
-            sheet.choice(index, selected, &label, &value);
+            let value = canvas.paint(token, &format!("  {}", setting.value));
+            canvas.choice(index, selected, &label, &value);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
         if let Some(description) = self.selected().map(|setting| setting.description.clone()) {
-            sheet.blank();
-            sheet.text(Weight::Detail, ColorToken::Muted, &description);
+            canvas.blank();
+            canvas.text(RowPriority::Detail, ColorToken::Muted, &description);
         }
     }
 }
 
-impl Pane for SettingsDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
+impl DialogBody for SettingsDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
         match &mut self.open {
-            Some(Open::Theme(menu)) => return menu.paint(sheet),
-            Some(Open::ModelThinking(menu)) => return menu.paint(sheet),
+            Some(OpenMenu::Theme(menu)) => return menu.paint(canvas),
+            Some(OpenMenu::ModelThinking(menu)) => return menu.paint(canvas),
             None => {}
         }
-        sheet.field(&mut self.search);
-        sheet.blank();
-        self.paint_list(sheet);
-        sheet.blank();
-        sheet.hints(&[
+        canvas.field(&mut self.search);
+        canvas.blank();
+        self.paint_list(canvas);
+        canvas.blank();
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "change"),
             Hint::leave("close"),
@@ -219,44 +219,44 @@ impl Pane for SettingsDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        let mut inner = Outbox::default();
+        let mut inner = IntentSink::default();
         let outcome = match &mut self.open {
-            Some(Open::Theme(menu)) => menu.handle(event, context, &mut inner),
-            Some(Open::ModelThinking(menu)) => menu.handle(event, context, &mut inner),
-            None => return self.handle_list(event, context, outbox),
+            Some(OpenMenu::Theme(menu)) => menu.handle(event, context, &mut inner),
+            Some(OpenMenu::ModelThinking(menu)) => menu.handle(event, context, &mut inner),
+            None => return self.handle_list(event, context, sink),
         };
-        self.settle_menu(&mut inner, outbox);
+        self.handle_menu_intents(&mut inner, sink);
         outcome
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        let mut inner = Outbox::default();
+        let mut inner = IntentSink::default();
         let used = match &mut self.open {
-            Some(Open::Theme(menu)) => menu.mouse(event, hit, context, &mut inner),
-            Some(Open::ModelThinking(menu)) => menu.mouse(event, hit, context, &mut inner),
+            Some(OpenMenu::Theme(menu)) => menu.mouse(event, hit, context, &mut inner),
+            Some(OpenMenu::ModelThinking(menu)) => menu.mouse(event, hit, context, &mut inner),
             None => {
                 if let Some(picked) = self.picker.mouse(event, hit) {
-                    self.settle(picked, outbox);
+                    self.on_pick(picked, sink);
                     return true;
                 }
                 return point_at_field(&mut self.search, event, hit, context);
             }
         };
-        self.settle_menu(&mut inner, outbox);
+        self.handle_menu_intents(&mut inner, sink);
         used
     }
 
     fn set_focused(&mut self, focused: bool) {
         self.search.set_focused(focused);
-        if let Some(Open::ModelThinking(menu)) = &mut self.open {
+        if let Some(OpenMenu::ModelThinking(menu)) = &mut self.open {
             menu.set_focused(focused);
         }
     }
@@ -267,23 +267,23 @@ impl SettingsDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, outbox);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
-        // A space changes the setting, unless it belongs to what is searched for.
+        // Space changes the setting, unless a search text is being typed.
         let space = matches!(event, InputEvent::Key(key)
             if key.is(KeyId::new(Key::Space)) || key.text() == Some(' '));
         if space && self.search.value().is_empty() {
-            self.activate(outbox);
+            self.activate(sink);
             return InputOutcome::Consumed;
         }
         let before = self.search.value().to_owned();
         let outcome = self.search.handle_input(event, context);
         if self.search.value() != before {
-            self.search_again();
+            self.apply_search();
         }
         outcome
     }

@@ -1,5 +1,4 @@
-//! A dialog on a terminal of its own: keys go in as bytes, the screen comes out as an emulator
-//! sees it.
+//! Test harness: shows a dialog on a terminal emulator, with keys sent as bytes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,12 +9,11 @@ use pi_tui::{
     BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
 };
 
-use crate::dialog::{Dialog, DialogNews};
+use crate::dialog::{Dialog, DialogUpdate};
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// A terminal with one dialog on it.
-pub(super) struct Stage<D> {
+pub(super) struct DialogTester<D> {
     tui: Tui,
     block: BlockId,
     emulator: vt100::Parser,
@@ -23,20 +21,20 @@ pub(super) struct Stage<D> {
     dialog: std::marker::PhantomData<D>,
 }
 
-impl<D: Dialog> Stage<D> {
-    /// Puts a dialog on a terminal of 80 columns.
-    pub(super) fn new(look: &Look, dialog: D) -> Self {
-        Self::sized(look, dialog, 80, 30)
+impl<D: Dialog> DialogTester<D> {
+    /// Shows a dialog on a terminal with 80 columns.
+    pub(super) fn new(ui: &UiTheme, dialog: D) -> Self {
+        Self::sized(ui, dialog, 80, 30)
     }
 
-    pub(super) fn sized(look: &Look, mut dialog: D, columns: u16, rows: u16) -> Self {
+    pub(super) fn sized(ui: &UiTheme, mut dialog: D, columns: u16, rows: u16) -> Self {
         let size = Size {
             columns: columns.into(),
             rows: rows.into(),
         };
         dialog.set_rows(size.rows);
         let mut tui = Tui::new(TuiOptions {
-            keybindings: (*look.appearance().keys).clone(),
+            keybindings: (*ui.context().keys).clone(),
             ..TuiOptions::default()
         });
         tui.set_size(size);
@@ -54,7 +52,6 @@ impl<D: Dialog> Stage<D> {
         }
     }
 
-    /// Returns the dialog.
     pub(super) fn dialog(&mut self) -> &mut D {
         let component = self.tui.dock_mut().get_mut(self.block).unwrap();
         (component as &mut dyn std::any::Any)
@@ -62,7 +59,7 @@ impl<D: Dialog> Stage<D> {
             .unwrap()
     }
 
-    /// Types keys by their names, separated by spaces; a word in quotes is typed as text.
+    /// Presses keys by name, separated by spaces; a word after `'` is typed as text.
     pub(super) fn press(&mut self, keys: &str) -> &mut Self {
         for name in keys.split(' ') {
             if let Some(text) = name.strip_prefix('\'') {
@@ -84,12 +81,12 @@ impl<D: Dialog> Stage<D> {
         self
     }
 
-    pub(super) fn feed(&mut self, news: DialogNews) -> &mut Self {
-        self.dialog().feed(news);
+    pub(super) fn on_update(&mut self, update: DialogUpdate) -> &mut Self {
+        self.dialog().on_update(update);
         self
     }
 
-    /// Returns the screen's text, without trailing blanks.
+    /// Returns the screen text without trailing whitespace.
     pub(super) fn screen(&mut self) -> String {
         let frame = self.tui.frame().unwrap();
         self.emulator.process(frame.as_bytes());
@@ -102,7 +99,7 @@ impl<D: Dialog> Stage<D> {
         rows.join("\n").trim_end().to_owned()
     }
 
-    /// Clicks the first row that holds a text, in the dialog's own coordinates.
+    /// Clicks the first row that contains a text, in the dialog's coordinates.
     pub(super) fn click(&mut self, text: &str) -> &mut Self {
         use pi_tui::{InputContext, Modifiers, MouseButton, MouseEvent, MouseEventKind};
         let width = self.size.columns;
@@ -146,8 +143,8 @@ impl<D: Dialog> Stage<D> {
     }
 }
 
-/// Renders a dialog on every size down to nothing; a line too wide is a failure.
-pub(super) fn survives_every_size<D: Dialog>(mut dialog: D) {
+/// Renders a dialog at many sizes; a line that is too wide is a failure.
+pub(super) fn fits_every_size<D: Dialog>(mut dialog: D) {
     for rows in [0, 1, 3, 5, 8, 13, 24, 60] {
         dialog.set_rows(rows);
         for width in [1, 2, 3, 5, 8, 13, 20, 40, 80, 200] {
@@ -165,11 +162,10 @@ pub(super) fn survives_every_size<D: Dialog>(mut dialog: D) {
     }
 }
 
-/// Text that tries everything a name from outside can try.
+/// Untrusted text with every kind of attack.
 pub(super) const HOSTILE: &str =
     "a\x1b[2J\x1b]0;owned\x07b\r\nc\u{9b}31md\u{202e}e\x1bPq\x1b\\\x00f\tg\u{200b}";
 
-/// Returns a model of a provider.
 pub(super) fn model(provider: &str, id: &str) -> Arc<Model> {
     let mut name = id.to_owned();
     if let Some(first) = name.get_mut(..1) {
@@ -203,7 +199,7 @@ pub(super) fn model(provider: &str, id: &str) -> Arc<Model> {
     })
 }
 
-/// Every key a dialog knows, and some that mean nothing.
+/// Every key a dialog uses, and some it does not.
 const KEYS: &[&str] = &[
     "up",
     "down",
@@ -252,11 +248,11 @@ const KEYS: &[&str] = &[
     "1",
 ];
 
-/// Presses keys and clicks at random, each round on a dialog of its own: nothing may panic, no line
-/// may be too wide, and what is over stays over.
-pub(super) fn withstands_anything<D: Dialog>(look: &Look, open: impl Fn() -> D) {
+/// Presses random keys and clicks, each round on a new dialog: it must not panic, lines must fit, and a
+/// finished dialog must stay finished.
+pub(super) fn survives_random_input<D: Dialog>(ui: &UiTheme, open: impl Fn() -> D) {
     use pi_tui::{InputContext, InputEvent, Modifiers, MouseButton, MouseEvent, MouseEventKind};
-    let keybindings = look.appearance().keys.clone();
+    let keybindings = ui.context().keys.clone();
     let mut state = 0x2545_f491_u32;
     let mut random = |below: usize| {
         state ^= state << 13;

@@ -1,46 +1,45 @@
-//! A question that is answered with a text of several lines.
+//! A question answered with multi-line text.
 
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
     InputEvent, InputOutcome, MouseEvent, SelectTheme, action,
 };
 
+use super::canvas::{DialogCanvas, HitTarget};
+use super::event_queue::EventQueue;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::mailbox::Mailbox;
-use super::outbox::Outbox;
-use super::question::{Question, paint_question};
-use super::sheet::{Hit, Sheet};
-use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
-use crate::intent::{Answer, Intent};
+use super::intent_sink::IntentSink;
+use super::question::{QuestionOptions, paint_question};
+use crate::dialog::DialogUpdate;
+use crate::intent::{Intent, QuestionAnswer};
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// The dialog with an editor.
 pub(crate) struct EditorDialog {
-    question: Question,
+    question: QuestionOptions,
     editor: Editor,
-    events: Mailbox<EditorEvent>,
+    events: EventQueue<EditorEvent>,
 }
 
 impl EditorDialog {
-    /// Asks for a text, beginning with one; the question's time limit is not used.
-    pub(crate) fn open(look: Look, question: Question, text: &str) -> Window<Self> {
-        let pane = Self::part(&look, question, text);
-        Window::new(look, pane)
+    /// Asks for text, with initial content; ignores the question's timeout.
+    pub(crate) fn open(ui: UiTheme, question: QuestionOptions, text: &str) -> DialogFrame<Self> {
+        let body = Self::embedded(&ui, question, text);
+        DialogFrame::new(ui, body)
     }
 
-    /// Returns the inside alone, for dialogs that ask on their way.
-    pub(super) fn part(look: &Look, question: Question, text: &str) -> Self {
+    /// Returns only the body, for dialogs that embed it.
+    pub(super) fn embedded(ui: &UiTheme, question: QuestionOptions, text: &str) -> Self {
         let theme = EditorTheme {
-            border: look.painter(ColorToken::BorderMuted),
+            border: ui.painter(ColorToken::BorderMuted),
             popup: SelectTheme::default(),
         };
         let mut editor = Editor::new(theme, EditorOptions::default());
         editor.set_text(text);
-        let events = Mailbox::default();
+        let events = EventQueue::default();
         let sender = events.clone();
-        editor.on_event(move |event| sender.put(event));
+        editor.on_event(move |event| sender.push(event));
         Self {
             question,
             editor,
@@ -49,17 +48,17 @@ impl EditorDialog {
     }
 }
 
-impl Pane for EditorDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        paint_question(sheet, &self.question, None);
-        let lines = self.editor.render(sheet.width());
-        sheet.editor(&lines);
-        sheet.blank();
-        sheet.hints(&[
+impl DialogBody for EditorDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        paint_question(canvas, &self.question, None);
+        let lines = self.editor.render(canvas.width());
+        canvas.editor(&lines);
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::INPUT_SUBMIT, "send"),
             Hint::key(action::INPUT_NEW_LINE, "new line"),
             Hint::leave("cancel"),
-            Hint::key(keys::EDITOR_EXTERNAL, "open in your editor"),
+            Hint::key(keys::EDITOR_EXTERNAL, "external editor"),
         ]);
     }
 
@@ -67,23 +66,23 @@ impl Pane for EditorDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         self.editor.set_rows(context.rows);
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::SELECT_CANCEL) {
-                outbox.finish(Intent::Answer(Answer::Dismissed));
+                sink.finish(Intent::Answer(QuestionAnswer::Dismissed));
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, keys::EDITOR_EXTERNAL) {
-                outbox.send(Intent::EditExternally(self.editor.expanded_text()));
+                sink.send(Intent::EditExternally(self.editor.expanded_text()));
                 return InputOutcome::Consumed;
             }
         }
         let outcome = self.editor.handle_input(event, context);
         for event in self.events.take() {
             if let EditorEvent::Submitted(text) = event {
-                outbox.finish(Intent::Answer(Answer::Text(text)));
+                sink.finish(Intent::Answer(QuestionAnswer::Text(text)));
             }
         }
         outcome
@@ -92,11 +91,11 @@ impl Pane for EditorDialog {
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        _outbox: &mut Outbox,
+        _outbox: &mut IntentSink,
     ) -> bool {
-        let Some(Hit::Part { row }) = hit else {
+        let Some(HitTarget::Component { row }) = hit else {
             return false;
         };
         let inside = MouseEvent { row, ..*event };
@@ -111,8 +110,8 @@ impl Pane for EditorDialog {
         self.editor.invalidate();
     }
 
-    fn feed(&mut self, news: DialogNews, _outbox: &mut Outbox) {
-        if let DialogNews::Edited(text) = news {
+    fn on_update(&mut self, update: DialogUpdate, _outbox: &mut IntentSink) {
+        if let DialogUpdate::Edited(text) = update {
             self.editor.set_text(&text);
         }
     }

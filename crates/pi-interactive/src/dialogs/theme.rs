@@ -1,52 +1,47 @@
-//! Choosing a theme, seen at once: one for always, or one each for light and dark terminals.
+//! The theme selector with preview: one theme, or one each for light and dark terminals.
 
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::DialogBody;
 use super::hint::Hint;
-use super::list_pane::ListPane;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::Pane;
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
 use crate::intent::{Intent, SettingChange};
 
-const MOST_ROWS: usize = 10;
+const MAX_ROWS: usize = 10;
 
-/// What the theme dialog begins with.
 #[derive(Clone, Debug)]
-pub(crate) struct ThemeChoices {
-    /// The names of all themes.
+pub(crate) struct ThemeDialogOptions {
     pub(crate) names: Vec<String>,
-    /// The setting: a name, or `light/dark` names.
+    /// The value of the setting: a name, or `light/dark` names.
     pub(crate) setting: String,
-    /// What the terminal is at the moment.
+    /// The terminal's current color scheme.
     pub(crate) scheme: ColorScheme,
 }
 
-/// Which of two themes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+enum SchemeHalf {
     Light,
     Dark,
 }
 
-/// What is chosen at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// One theme, or to follow the terminal.
+enum ThemeStep {
+    /// One theme, or follow the terminal.
     One,
-    /// The two themes as a whole.
+    /// The pair of themes.
     Pair,
-    /// One of the two.
-    Half(Half),
+    /// One of the pair.
+    Half(SchemeHalf),
 }
 
-/// The dialog that chooses a theme.
 #[derive(Debug)]
 pub(crate) struct ThemeDialog {
-    choices: ThemeChoices,
-    stage: Stage,
+    options: ThemeDialogOptions,
+    step: ThemeStep,
     one: String,
     light: String,
     dark: String,
@@ -54,58 +49,58 @@ pub(crate) struct ThemeDialog {
 }
 
 impl ThemeDialog {
-    /// Returns the inside of the dialog, which the settings show.
-    pub(super) fn new(choices: ThemeChoices) -> Self {
-        let pair = choices.setting.split_once('/');
-        let usual = |name: &str| {
-            let known = choices.names.iter().find(|other| *other == name);
-            known.unwrap_or(&choices.setting).clone()
+    /// Returns the body, which the settings dialog embeds.
+    pub(super) fn new(options: ThemeDialogOptions) -> Self {
+        let pair = options.setting.split_once('/');
+        let fallback = |name: &str| {
+            let known = options.names.iter().find(|other| *other == name);
+            known.unwrap_or(&options.setting).clone()
         };
-        let (light, dark) = match (pair, choices.scheme) {
+        let (light, dark) = match (pair, options.scheme) {
             (Some((light, dark)), _) => (light.to_owned(), dark.to_owned()),
-            (None, ColorScheme::Light) => (choices.setting.clone(), usual("dark")),
-            (None, ColorScheme::Dark) => (usual("light"), choices.setting.clone()),
+            (None, ColorScheme::Light) => (options.setting.clone(), fallback("dark")),
+            (None, ColorScheme::Dark) => (fallback("light"), options.setting.clone()),
         };
-        let one = match choices.scheme {
+        let one = match options.scheme {
             ColorScheme::Light => light.clone(),
             ColorScheme::Dark => dark.clone(),
         };
-        let mut pane = Self {
-            stage: if pair.is_some() {
-                Stage::Pair
+        let mut body = Self {
+            step: if pair.is_some() {
+                ThemeStep::Pair
             } else {
-                Stage::One
+                ThemeStep::One
             },
-            choices,
+            options,
             one,
             light,
             dark,
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
         };
-        pane.enter(pane.stage);
-        pane
+        body.enter(body.step);
+        body
     }
 
-    fn enter(&mut self, stage: Stage) {
-        self.stage = stage;
-        let names = &self.choices.names;
-        let place = |name: &str| names.iter().position(|other| other == name);
-        let (count, selected) = match stage {
-            Stage::One => (
+    fn enter(&mut self, step: ThemeStep) {
+        self.step = step;
+        let names = &self.options.names;
+        let position = |name: &str| names.iter().position(|other| other == name);
+        let (count, selected) = match step {
+            ThemeStep::One => (
                 names.len() + 1,
-                place(&self.one).map_or(0, |place| place + 1),
+                position(&self.one).map_or(0, |position| position + 1),
             ),
-            Stage::Pair => (4, 0),
-            Stage::Half(half) => (names.len(), place(self.half(half)).unwrap_or(0)),
+            ThemeStep::Pair => (4, 0),
+            ThemeStep::Half(half) => (names.len(), position(self.half(half)).unwrap_or(0)),
         };
-        self.picker = Picker::new(count, Edge::Wrap);
+        self.picker = Picker::new(count, EdgeBehavior::Wrap);
         self.picker.select(selected);
     }
 
-    fn half(&self, half: Half) -> &str {
+    fn half(&self, half: SchemeHalf) -> &str {
         match half {
-            Half::Light => &self.light,
-            Half::Dark => &self.dark,
+            SchemeHalf::Light => &self.light,
+            SchemeHalf::Dark => &self.dark,
         }
     }
 
@@ -114,60 +109,60 @@ impl ThemeDialog {
     }
 
     fn name(&self, index: usize) -> Option<String> {
-        self.choices.names.get(index).cloned()
+        self.options.names.get(index).cloned()
     }
 
-    /// Shows what is selected.
-    fn preview(&self, outbox: &mut Outbox) {
+    /// Previews the selection.
+    fn preview(&self, sink: &mut IntentSink) {
         let selected = self.picker.selected();
-        let shown = match self.stage {
-            Stage::One if selected == 0 => Some(self.pair()),
-            Stage::One => self.name(selected - 1),
-            Stage::Pair => Some(self.pair()),
-            Stage::Half(_) => self.name(selected),
+        let shown = match self.step {
+            ThemeStep::One if selected == 0 => Some(self.pair()),
+            ThemeStep::One => self.name(selected - 1),
+            ThemeStep::Pair => Some(self.pair()),
+            ThemeStep::Half(_) => self.name(selected),
         };
         if let Some(theme) = shown {
-            outbox.send(Intent::PreviewTheme(theme));
+            sink.send(Intent::PreviewTheme(theme));
         }
     }
 
-    fn confirm(&mut self, outbox: &mut Outbox) {
+    fn confirm(&mut self, sink: &mut IntentSink) {
         let selected = self.picker.selected();
-        match (self.stage, selected) {
-            (Stage::One, 0) => {
-                self.enter(Stage::Pair);
-                self.preview(outbox);
+        match (self.step, selected) {
+            (ThemeStep::One, 0) => {
+                self.enter(ThemeStep::Pair);
+                self.preview(sink);
             }
-            (Stage::One, _) => {
+            (ThemeStep::One, _) => {
                 if let Some(theme) = self.name(selected - 1) {
-                    outbox.finish(Intent::ChangeSetting(SettingChange::Theme(theme)));
+                    sink.finish(Intent::ChangeSetting(SettingChange::Theme(theme)));
                 }
             }
-            (Stage::Pair, 0) => self.enter(Stage::Half(Half::Light)),
-            (Stage::Pair, 1) => self.enter(Stage::Half(Half::Dark)),
-            (Stage::Pair, 2) => {
-                outbox.finish(Intent::ChangeSetting(SettingChange::Theme(self.pair())));
+            (ThemeStep::Pair, 0) => self.enter(ThemeStep::Half(SchemeHalf::Light)),
+            (ThemeStep::Pair, 1) => self.enter(ThemeStep::Half(SchemeHalf::Dark)),
+            (ThemeStep::Pair, 2) => {
+                sink.finish(Intent::ChangeSetting(SettingChange::Theme(self.pair())));
             }
-            (Stage::Pair, _) => {
-                self.enter(Stage::One);
-                self.preview(outbox);
+            (ThemeStep::Pair, _) => {
+                self.enter(ThemeStep::One);
+                self.preview(sink);
             }
-            (Stage::Half(half), _) => {
+            (ThemeStep::Half(half), _) => {
                 if let Some(name) = self.name(selected) {
                     match half {
-                        Half::Light => self.light = name,
-                        Half::Dark => self.dark = name,
+                        SchemeHalf::Light => self.light = name,
+                        SchemeHalf::Dark => self.dark = name,
                     }
                 }
-                self.back_to_pair(half, outbox);
+                self.back_to_pair(half, sink);
             }
         }
     }
 
-    fn back_to_pair(&mut self, half: Half, outbox: &mut Outbox) {
-        self.enter(Stage::Pair);
-        self.picker.select(usize::from(half == Half::Dark));
-        self.preview(outbox);
+    fn back_to_pair(&mut self, half: SchemeHalf, sink: &mut IntentSink) {
+        self.enter(ThemeStep::Pair);
+        self.picker.select(usize::from(half == SchemeHalf::Dark));
+        self.preview(sink);
     }
 
     fn label(&self, index: usize) -> (String, &'static str) {
@@ -176,65 +171,67 @@ impl ThemeDialog {
             format!("{mark}{}", one_line(name))
         };
         let theme = |index: usize| self.name(index).unwrap_or_default();
-        match (self.stage, index) {
-            (Stage::One, 0) => (
+        match (self.step, index) {
+            (ThemeStep::One, 0) => (
                 "  follow the terminal".to_owned(),
-                "  light or dark, as it is",
+                "  use its light or dark mode",
             ),
-            (Stage::One, _) => (marked(&theme(index - 1), &self.one), ""),
-            (Stage::Pair, 0) => (format!("light: {}", one_line(&self.light)), ""),
-            (Stage::Pair, 1) => (format!("dark:  {}", one_line(&self.dark)), ""),
-            (Stage::Pair, 2) => ("use these two".to_owned(), ""),
-            (Stage::Pair, _) => ("one theme for both instead".to_owned(), ""),
-            (Stage::Half(half), _) => (marked(&theme(index), self.half(half)), ""),
+            (ThemeStep::One, _) => (marked(&theme(index - 1), &self.one), ""),
+            (ThemeStep::Pair, 0) => (format!("light: {}", one_line(&self.light)), ""),
+            (ThemeStep::Pair, 1) => (format!("dark:  {}", one_line(&self.dark)), ""),
+            (ThemeStep::Pair, 2) => ("use this pair".to_owned(), ""),
+            (ThemeStep::Pair, _) => ("use a single theme".to_owned(), ""),
+            (ThemeStep::Half(half), _) => (marked(&theme(index), self.half(half)), ""),
         }
     }
 }
 
-impl ListPane for ThemeDialog {
+impl ListBody for ThemeDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match (picked, self.stage) {
-            (Picked::Moved, Stage::Pair) => {}
-            (Picked::Moved, Stage::One | Stage::Half(_)) => self.preview(outbox),
-            (Picked::Confirmed, _) => self.confirm(outbox),
-            (Picked::Cancelled, Stage::Half(half)) => self.back_to_pair(half, outbox),
-            (Picked::Cancelled, Stage::One | Stage::Pair) => outbox.finish(Intent::EndThemePreview),
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+        match (picked, self.step) {
+            (PickerEvent::Moved, ThemeStep::Pair) => {}
+            (PickerEvent::Moved, ThemeStep::One | ThemeStep::Half(_)) => self.preview(sink),
+            (PickerEvent::Confirmed, _) => self.confirm(sink),
+            (PickerEvent::Canceled, ThemeStep::Half(half)) => self.back_to_pair(half, sink),
+            (PickerEvent::Canceled, ThemeStep::One | ThemeStep::Pair) => {
+                sink.finish(Intent::EndThemePreview);
+            }
         }
     }
 }
 
-impl Pane for ThemeDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        let (title, text) = match self.stage {
-            Stage::One => ("Theme", "What you select shows at once."),
-            Stage::Pair => (
-                "Theme for light and for dark terminals",
-                "It changes with the terminal, where the terminal tells.",
+impl DialogBody for ThemeDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        let (title, text) = match self.step {
+            ThemeStep::One => ("Theme", "The selected theme is previewed."),
+            ThemeStep::Pair => (
+                "Themes for light and dark terminals",
+                "Switches with the terminal, if the terminal reports its mode.",
             ),
-            Stage::Half(Half::Light) => ("Theme for light terminals", ""),
-            Stage::Half(Half::Dark) => ("Theme for dark terminals", ""),
+            ThemeStep::Half(SchemeHalf::Light) => ("Theme for light terminals", ""),
+            ThemeStep::Half(SchemeHalf::Dark) => ("Theme for dark terminals", ""),
         };
-        sheet.title(title);
+        canvas.title(title);
         if !text.is_empty() {
-            sheet.text(Weight::Help, ColorToken::Muted, text);
+            canvas.text(RowPriority::Help, ColorToken::Muted, text);
         }
-        sheet.blank();
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 1));
+        canvas.blank();
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 1));
         let cut = visible.len() < self.picker.count();
         for index in visible {
             let (label, note) = self.label(index);
-            let note = sheet.paint(ColorToken::Muted, note);
-            sheet.choice(index, index == self.picker.selected(), &label, &note);
+            let note = canvas.paint(ColorToken::Muted, note);
+            canvas.choice(index, index == self.picker.selected(), &label, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.picker.count(), "");
+            canvas.position(self.picker.selected(), self.picker.count(), "");
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "choose"),
             Hint::leave("back"),
@@ -245,19 +242,19 @@ impl Pane for ThemeDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, outbox)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, outbox)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

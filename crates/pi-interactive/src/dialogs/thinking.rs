@@ -1,4 +1,4 @@
-//! Choosing how much a model thinks.
+//! The thinking level selector.
 
 use pi_ai::ThinkingLevel;
 use pi_tui::{
@@ -6,31 +6,30 @@ use pi_tui::{
     action, sort_by_score,
 };
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::field::prefilled;
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::{ListPane, SearchPane};
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::list_body::{ListBody, SearchBody};
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use crate::intent::Intent;
 use crate::keys;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// Returns what a level means, in a few words.
-pub(super) fn meaning(level: ThinkingLevel) -> &'static str {
+/// Returns a short description of a level.
+pub(super) fn level_description(level: ThinkingLevel) -> &'static str {
     match level {
-        ThinkingLevel::Off => "answers at once",
-        ThinkingLevel::Minimal => "a moment, about 1k tokens",
-        ThinkingLevel::Low => "a little, about 2k tokens",
-        ThinkingLevel::Medium => "as usual, about 8k tokens",
-        ThinkingLevel::High => "thorough, about 16k tokens",
-        ThinkingLevel::Xhigh => "very thorough, about 32k tokens",
-        ThinkingLevel::Max => "as long as the model may",
+        ThinkingLevel::Off => "no thinking",
+        ThinkingLevel::Minimal => "very brief, about 1k tokens",
+        ThinkingLevel::Low => "brief, about 2k tokens",
+        ThinkingLevel::Medium => "moderate, about 8k tokens",
+        ThinkingLevel::High => "deep, about 16k tokens",
+        ThinkingLevel::Xhigh => "very deep, about 32k tokens",
+        ThinkingLevel::Max => "maximum",
     }
 }
 
-/// The dialog that chooses a thinking level.
 pub(crate) struct ThinkingDialog {
     current: ThinkingLevel,
     default: Option<ThinkingLevel>,
@@ -41,18 +40,18 @@ pub(crate) struct ThinkingDialog {
 }
 
 impl ThinkingDialog {
-    /// Opens the dialog with the levels the model knows.
+    /// Opens the dialog with the levels the model supports.
     pub(crate) fn open(
-        look: Look,
+        ui: UiTheme,
         levels: Vec<ThinkingLevel>,
         current: ThinkingLevel,
         default: Option<ThinkingLevel>,
-    ) -> Window<Self> {
-        let mut picker = Picker::new(levels.len(), Edge::Wrap);
+    ) -> DialogFrame<Self> {
+        let mut picker = Picker::new(levels.len(), EdgeBehavior::Wrap);
         if let Some(index) = levels.iter().position(|level| *level == current) {
             picker.select(index);
         }
-        let pane = Self {
+        let body = Self {
             current,
             default,
             matching: levels.clone(),
@@ -60,7 +59,7 @@ impl ThinkingDialog {
             picker,
             search: prefilled(""),
         };
-        Window::new(look, pane)
+        DialogFrame::new(ui, body)
     }
 
     fn chosen(&self) -> Option<ThinkingLevel> {
@@ -68,60 +67,65 @@ impl ThinkingDialog {
     }
 }
 
-impl ListPane for ThinkingDialog {
+impl ListBody for ThinkingDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.chosen()) {
-            (Picked::Moved, _) | (Picked::Confirmed, None) => {}
-            (Picked::Confirmed, Some(level)) => outbox.finish(Intent::SetThinking(level)),
-            (Picked::Cancelled, _) => outbox.close(),
+            (PickerEvent::Moved, _) | (PickerEvent::Confirmed, None) => {}
+            (PickerEvent::Confirmed, Some(level)) => sink.finish(Intent::SetThinking(level)),
+            (PickerEvent::Canceled, _) => sink.close(),
         }
     }
 }
 
-impl SearchPane for ThinkingDialog {
+impl SearchBody for ThinkingDialog {
     fn search(&mut self) -> &mut Input {
         &mut self.search
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let selected = self.chosen();
         let query = FuzzyQuery::new(self.search.value());
-        let text = |level: ThinkingLevel| format!("{} {}", level.as_str(), meaning(level));
+        let text =
+            |level: ThinkingLevel| format!("{} {}", level.as_str(), level_description(level));
         let levels = self.levels.iter();
         self.matching =
             sort_by_score(levels.filter_map(|level| Some((query.score(&text(*level))?, *level))));
         self.picker.set_count(self.matching.len());
-        let kept = self
+        let position = self
             .matching
             .iter()
             .position(|level| Some(*level) == selected);
         self.picker
-            .select(kept.filter(|_| query.is_empty()).unwrap_or(0));
+            .select(position.filter(|_| query.is_empty()).unwrap_or(0));
     }
 }
 
-impl Pane for ThinkingDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        sheet.blank();
-        sheet.title("How much to think");
-        let cycle = sheet.appearance().key(keys::THINKING_CYCLE);
+impl DialogBody for ThinkingDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        canvas.blank();
+        canvas.title("Thinking level");
+        let cycle = canvas.context().key(keys::THINKING_CYCLE);
         if !cycle.is_empty() {
-            let text = format!("{cycle} goes through the levels without this list.");
-            sheet.text(Weight::Help, ColorToken::Muted, &text);
+            let text = format!("Press {cycle} to cycle levels from the prompt.");
+            canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         }
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
         if self.matching.is_empty() {
-            sheet.text(Weight::Content, ColorToken::Muted, "  No level matches.");
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                "  No matching levels.",
+            );
         }
         let visible = self
             .picker
-            .window(sheet.list_rows(self.matching.len(), 1, 2));
+            .visible_range(canvas.list_rows(self.matching.len(), 1, 2));
         for index in visible {
             let Some(level) = self.matching.get(index).copied() else {
                 continue;
@@ -133,14 +137,14 @@ impl Pane for ThinkingDialog {
                 ""
             };
             let label = format!("{mark}{:<9}", level.as_str());
-            let note = format!(" {}{default}", meaning(level));
-            let note = sheet.paint(ColorToken::Muted, &note);
-            sheet.choice(index, index == self.picker.selected(), &label, &note);
+            let note = format!(" {}{default}", level_description(level));
+            let note = canvas.paint(ColorToken::Muted, &note);
+            canvas.choice(index, index == self.picker.selected(), &label, &note);
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "use"),
-            Hint::key(keys::THINKING_SAVE, "use in new sessions too"),
+            Hint::key(keys::THINKING_SAVE, "use and save as default"),
             Hint::leave("cancel"),
         ]);
     }
@@ -149,27 +153,27 @@ impl Pane for ThinkingDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         if let InputEvent::Key(key) = event
             && context.keybindings.matches(key, keys::THINKING_SAVE)
         {
             if let Some(level) = self.chosen() {
-                outbox.finish(Intent::SaveDefaultThinking(level));
+                sink.finish(Intent::SaveDefaultThinking(level));
             }
             return InputOutcome::Consumed;
         }
-        self.pick_or_type(event, context, outbox)
+        self.handle_search_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point_or_edit(event, hit, context, outbox)
+        self.handle_search_mouse(event, hit, context, sink)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -1,6 +1,6 @@
-//! The session tree: finding an entry, going there, naming it, copying it.
+//! The session tree: search, navigate, label and copy entries.
 //!
-//! Entries are read when they show or are searched, through a function that the application gives.
+//! Entries are read when they are shown or searched, through a function the application provides.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use pi_session::{Entry, EntryId, EntryKind, MessageRole, NodeLabel, SessionTree}
 use pi_tui::{ColorToken, Component, Input};
 
 use super::field::prefilled;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::one_line;
-use super::question::{Question, QuestionDialog};
+use super::frame::{DialogBody, DialogFrame};
+use super::intent_sink::IntentSink;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::one_line;
+use super::question::{QuestionDialog, QuestionOptions};
 use super::text_editor::EditorDialog;
-use super::window::{Pane, Window};
-use crate::intent::{Answer, Intent, Summarize};
-use crate::look::Look;
+use crate::intent::{Intent, QuestionAnswer, Summarize};
+use crate::ui_theme::UiTheme;
 
-mod brief;
+mod entry_summary;
 mod input;
 mod label_time;
 mod outline;
-mod painting;
+mod view;
 
-use brief::{Brief, brief, call_of, copy_text};
+use entry_summary::{EntrySummary, call_of, copy_text, summary_of};
 use outline::Outline;
 
-/// How far above a tool's result the call is looked for.
+/// How far above a tool result its call is searched for.
 const CALL_DISTANCE: usize = 64;
 const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::Default,
@@ -39,39 +39,34 @@ const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::All,
 ];
 
-/// Reads an entry.
 pub(crate) type ReadEntry = Box<dyn Fn(&EntryId) -> Option<Arc<Entry>> + Send>;
 
 /// Whether leaving a branch asks about a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SummaryQuestion {
     #[default]
-    Asked,
-    /// It does not; there is no summary.
-    Skipped,
+    Ask,
+    /// Never summarize.
+    Skip,
 }
 
-/// What the tree dialog begins with.
-pub(crate) struct TreeChoices {
+pub(crate) struct TreeDialogOptions {
     pub(crate) tree: SessionTree,
-    /// Where the session stands.
+    /// The session's current entry.
     pub(crate) leaf: Option<EntryId>,
-    /// What is selected; where the session stands unless given.
+    /// The selected entry; defaults to the current one.
     pub(crate) selected: Option<EntryId>,
     pub(crate) filter: TreeFilterMode,
-    /// Whether to ask about summaries.
     pub(crate) summary: SummaryQuestion,
     pub(crate) read: ReadEntry,
-    /// The moment, for how old labels are.
+    /// Current time, for the age of labels.
     pub(crate) now_ms: i64,
-    /// Where the user is.
     pub(crate) zone: TimeZone,
 }
 
-/// What the dialog is doing.
-enum Stage {
+enum TreeMode {
     Choosing,
-    Naming {
+    Labeling {
         node: usize,
         field: Input,
     },
@@ -85,65 +80,63 @@ enum Stage {
     },
 }
 
-/// The dialog of the session tree.
 pub(crate) struct TreeDialog {
-    look: Look,
+    ui: UiTheme,
     tree: SessionTree,
     read: ReadEntry,
     leaf: Option<usize>,
-    /// Entries in the order of the tree, and those on the way to the leaf.
+    /// All entries in tree order, and those on the path to the leaf.
     order: Vec<usize>,
     active: HashSet<usize>,
-    briefs: Vec<Option<Box<Brief>>>,
+    summaries: Vec<Option<Box<EntrySummary>>>,
     filter: TreeFilterMode,
     query: String,
     folded: HashSet<usize>,
     outline: Outline,
     picker: Picker,
-    /// The selected entry, kept while a filter hides it.
+    /// The selected entry, remembered while a filter hides it.
     selected: Option<usize>,
     show_label_times: bool,
     summary: SummaryQuestion,
     now_ms: i64,
     zone: TimeZone,
-    stage: Stage,
+    mode: TreeMode,
     message: Option<(ColorToken, String)>,
 }
 
 impl TreeDialog {
-    /// Opens the dialog.
-    pub(crate) fn open(look: Look, choices: TreeChoices) -> Window<Self> {
-        let place = |id: &EntryId| choices.tree.nodes.iter().position(|node| node.id == *id);
-        let leaf = choices.leaf.as_ref().and_then(place);
-        let selected = choices.selected.as_ref().and_then(place).or(leaf);
-        let (order, active) = outline::ordered(&choices.tree, leaf);
-        let mut pane = Self {
-            look: look.clone(),
-            briefs: vec![None; choices.tree.nodes.len()],
-            tree: choices.tree,
-            read: choices.read,
+    pub(crate) fn open(ui: UiTheme, options: TreeDialogOptions) -> DialogFrame<Self> {
+        let position = |id: &EntryId| options.tree.nodes.iter().position(|node| node.id == *id);
+        let leaf = options.leaf.as_ref().and_then(position);
+        let selected = options.selected.as_ref().and_then(position).or(leaf);
+        let (order, active) = outline::ordered(&options.tree, leaf);
+        let mut body = Self {
+            ui: ui.clone(),
+            summaries: vec![None; options.tree.nodes.len()],
+            tree: options.tree,
+            read: options.read,
             leaf,
             order,
             active,
-            filter: choices.filter,
+            filter: options.filter,
             query: String::new(),
             folded: HashSet::new(),
             outline: Outline::default(),
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
             selected,
             show_label_times: false,
-            summary: choices.summary,
-            now_ms: choices.now_ms,
-            zone: choices.zone,
-            stage: Stage::Choosing,
+            summary: options.summary,
+            now_ms: options.now_ms,
+            zone: options.zone,
+            mode: TreeMode::Choosing,
             message: None,
         };
-        pane.lay_out();
-        Window::new(look, pane)
+        body.rebuild_outline();
+        DialogFrame::new(ui, body)
     }
 
-    /// Finds what shows, and keeps the selection on its entry or the nearest one above.
-    fn lay_out(&mut self) {
+    /// Applies filter, search and folds; keeps the selection on its entry or the nearest visible ancestor.
+    fn rebuild_outline(&mut self) {
         let words: Vec<String> = self
             .query
             .split_whitespace()
@@ -162,10 +155,10 @@ impl TreeDialog {
         });
         (self.order, self.folded) = (order, folded);
         self.picker.set_count(self.outline.len());
-        let place = self
+        let position = self
             .selected
             .and_then(|node| self.outline.nearest(&self.tree, node));
-        self.picker.select(place.unwrap_or(usize::MAX));
+        self.picker.select(position.unwrap_or(usize::MAX));
     }
 
     fn shows(&mut self, node: usize, words: &[String]) -> bool {
@@ -185,10 +178,10 @@ impl TreeDialog {
         if !passes {
             return false;
         }
-        // Where the session stands always shows.
+        // The current entry is always shown.
         if kind == EntryKind::Message(MessageRole::Assistant)
             && self.leaf != Some(node)
-            && self.brief(node).is_silent
+            && self.summary_of(node).only_calls_tools
         {
             return false;
         }
@@ -197,7 +190,7 @@ impl TreeDialog {
             let text = format!(
                 "{} {}",
                 label.unwrap_or_default(),
-                self.brief(node).search_text()
+                self.summary_of(node).search_text()
             );
             words.iter().all(|word| text.contains(word.as_str()))
         }
@@ -211,19 +204,19 @@ impl TreeDialog {
         (self.read)(&self.tree.nodes.get(node)?.id)
     }
 
-    fn brief(&mut self, node: usize) -> &Brief {
-        let known = self.briefs.get(node).is_some_and(Option::is_some);
+    fn summary_of(&mut self, node: usize) -> &EntrySummary {
+        let known = self.summaries.get(node).is_some_and(Option::is_some);
         if !known && let Some(entry) = self.entry(node) {
-            let made = brief(&entry, |id| self.call(node, id));
-            if let Some(place) = self.briefs.get_mut(node) {
-                *place = Some(Box::new(made));
+            let summary = summary_of(&entry, |id| self.call(node, id));
+            if let Some(slot) = self.summaries.get_mut(node) {
+                *slot = Some(Box::new(summary));
             }
         }
-        let brief = self.briefs.get(node).and_then(Option::as_deref);
-        brief.unwrap_or(&brief::UNREADABLE)
+        let known = self.summaries.get(node).and_then(Option::as_deref);
+        known.unwrap_or(&entry_summary::UNREADABLE)
     }
 
-    /// Finds the call that a result answers, a few entries above it.
+    /// Finds the tool call of a result, a few entries above it.
     fn call(&self, node: usize, id: &str) -> Option<pi_ai::ToolCall> {
         let mut next = self.tree.nodes.get(node)?.parent;
         for _ in 0..CALL_DISTANCE {
@@ -248,24 +241,24 @@ impl TreeDialog {
     fn search_for(&mut self, query: String) {
         self.query = query;
         self.folded.clear();
-        self.lay_out();
+        self.rebuild_outline();
     }
 
     fn show(&mut self, filter: TreeFilterMode) {
         self.filter = filter;
         self.folded.clear();
-        self.lay_out();
+        self.rebuild_outline();
     }
 
-    /// Switches a filter on, or back to the usual one.
+    /// Toggles between a filter and the default.
     fn toggle(&mut self, filter: TreeFilterMode) {
         let off = self.filter == filter;
         self.show(if off { TreeFilterMode::Default } else { filter });
     }
 
     fn cycle(&mut self, steps: usize) {
-        let place = FILTERS.iter().position(|filter| *filter == self.filter);
-        let next = (place.unwrap_or(0) + steps) % FILTERS.len();
+        let position = FILTERS.iter().position(|filter| *filter == self.filter);
+        let next = (position.unwrap_or(0) + steps) % FILTERS.len();
         self.show(FILTERS.get(next).copied().unwrap_or_default());
     }
 
@@ -275,7 +268,7 @@ impl TreeDialog {
         match node {
             Some(node) if self.outline.is_foldable(row) && !self.folded.contains(&node) => {
                 self.folded.insert(node);
-                self.lay_out();
+                self.rebuild_outline();
             }
             _ => self.picker.select(self.outline.branch_above(row)),
         }
@@ -285,34 +278,34 @@ impl TreeDialog {
         let row = self.picker.selected();
         let node = self.outline.get(row).map(|row| row.node);
         match node {
-            Some(node) if self.folded.remove(&node) => self.lay_out(),
+            Some(node) if self.folded.remove(&node) => self.rebuild_outline(),
             _ => self.picker.select(self.outline.branch_below(row)),
         }
     }
 
-    fn copy(&mut self, outbox: &mut Outbox) {
+    fn copy(&mut self, sink: &mut IntentSink) {
         let text = self.selected.and_then(|node| self.entry(node));
         match text.and_then(|entry| copy_text(&entry)) {
             Some(text) => {
-                outbox.send(Intent::CopyText(text));
+                sink.send(Intent::CopyText(text));
                 self.message = Some((ColorToken::Success, "Copied.".to_owned()));
             }
             None => {
-                let text = "There is no text to copy here.".to_owned();
+                let text = "No text to copy.".to_owned();
                 self.message = Some((ColorToken::Warning, text));
             }
         }
     }
 
-    fn start_naming(&mut self) {
+    fn start_labeling(&mut self) {
         if let Some(node) = self.selected {
             let mut field = prefilled(self.label(node).map_or("", |label| label.text.as_str()));
             field.set_focused(true);
-            self.stage = Stage::Naming { node, field };
+            self.mode = TreeMode::Labeling { node, field };
         }
     }
 
-    fn name(&mut self, node: usize, name: &str, outbox: &mut Outbox) {
+    fn set_label(&mut self, node: usize, name: &str, sink: &mut IntentSink) {
         let label = one_line(name);
         let label = (!label.is_empty()).then_some(label);
         let Some(entry) = self.tree.nodes.get_mut(node) else {
@@ -324,88 +317,88 @@ impl TreeDialog {
             timestamp: now.to_string(),
         });
         let entry = entry.id.clone();
-        outbox.send(Intent::SetLabel { entry, label });
-        self.lay_out();
+        sink.send(Intent::SetLabel { entry, label });
+        self.rebuild_outline();
     }
 
-    fn choose(&mut self, outbox: &mut Outbox) {
+    fn choose(&mut self, sink: &mut IntentSink) {
         let Some(node) = self.selected.filter(|_| self.outline.len() > 0) else {
             return;
         };
-        if self.summary == SummaryQuestion::Skipped || self.leaf == Some(node) {
-            self.navigate(node, Summarize::No, outbox);
+        if self.summary == SummaryQuestion::Skip || self.leaf == Some(node) {
+            self.navigate(node, Summarize::No, sink);
         } else {
-            self.stage = Stage::Summary {
+            self.mode = TreeMode::Summary {
                 node,
                 question: summary_question(),
             };
         }
     }
 
-    fn navigate(&self, node: usize, summarize: Summarize, outbox: &mut Outbox) {
+    fn navigate(&self, node: usize, summarize: Summarize, sink: &mut IntentSink) {
         if let Some(entry) = self.tree.nodes.get(node) {
-            outbox.finish(Intent::NavigateTree {
+            sink.finish(Intent::NavigateTree {
                 target: entry.id.clone(),
                 summarize,
             });
         }
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         self.remember_selection();
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => self.choose(outbox),
-            Picked::Cancelled if self.query.is_empty() => outbox.close(),
-            Picked::Cancelled => self.search_for(String::new()),
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => self.choose(sink),
+            PickerEvent::Canceled if self.query.is_empty() => sink.close(),
+            PickerEvent::Canceled => self.search_for(String::new()),
         }
     }
 
-    /// Goes on after the question about a summary, or after its instructions were written.
-    fn settle_answers(&mut self, inner: &mut Outbox, outbox: &mut Outbox) {
+    /// Handles the answer to the summary question, or the entered instructions.
+    fn handle_answers(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
             let Intent::Answer(answer) = intent else {
-                outbox.send(intent);
+                sink.send(intent);
                 continue;
             };
-            let stage = std::mem::replace(&mut self.stage, Stage::Choosing);
-            match (stage, answer) {
-                (Stage::Summary { node, .. }, Answer::Chosen(0)) => {
-                    self.navigate(node, Summarize::No, outbox);
+            let mode = std::mem::replace(&mut self.mode, TreeMode::Choosing);
+            match (mode, answer) {
+                (TreeMode::Summary { node, .. }, QuestionAnswer::Chosen(0)) => {
+                    self.navigate(node, Summarize::No, sink);
                 }
-                (Stage::Summary { node, .. }, Answer::Chosen(1)) => {
-                    self.navigate(node, Summarize::Plain, outbox);
+                (TreeMode::Summary { node, .. }, QuestionAnswer::Chosen(1)) => {
+                    self.navigate(node, Summarize::Plain, sink);
                 }
-                (Stage::Summary { node, .. }, Answer::Chosen(_)) => {
-                    let question = Question {
-                        title: "What shall the summary pay attention to?".to_owned(),
-                        ..Question::default()
+                (TreeMode::Summary { node, .. }, QuestionAnswer::Chosen(_)) => {
+                    let question = QuestionOptions {
+                        title: "Instructions for the summary".to_owned(),
+                        ..QuestionOptions::default()
                     };
-                    let mut editor = EditorDialog::part(&self.look, question, "");
+                    let mut editor = EditorDialog::embedded(&self.ui, question, "");
                     editor.set_focused(true);
-                    self.stage = Stage::Instructions { node, editor };
+                    self.mode = TreeMode::Instructions { node, editor };
                 }
-                (Stage::Instructions { node, .. }, Answer::Text(text)) => {
+                (TreeMode::Instructions { node, .. }, QuestionAnswer::Text(text)) => {
                     let summarize = if text.trim().is_empty() {
                         Summarize::Plain
                     } else {
                         Summarize::With(text)
                     };
-                    self.navigate(node, summarize, outbox);
+                    self.navigate(node, summarize, sink);
                 }
-                (Stage::Instructions { node, .. }, _) => {
-                    self.stage = Stage::Summary {
+                (TreeMode::Instructions { node, .. }, _) => {
+                    self.mode = TreeMode::Summary {
                         node,
                         question: summary_question(),
                     };
                 }
-                (Stage::Summary { .. } | Stage::Choosing | Stage::Naming { .. }, _) => {}
+                (TreeMode::Summary { .. } | TreeMode::Choosing | TreeMode::Labeling { .. }, _) => {}
             }
         }
     }
 }
 
-/// Returns whether an entry is part of what was said, rather than of how the session is kept.
+/// Returns whether an entry is part of the conversation rather than session metadata.
 fn is_conversation(kind: EntryKind) -> bool {
     matches!(
         kind,
@@ -422,13 +415,17 @@ fn is_conversation(kind: EntryKind) -> bool {
 }
 
 fn summary_question() -> QuestionDialog {
-    let question = Question {
-        title: "Summarize the branch you leave?".to_owned(),
-        details: Some("A summary tells the model there what was done here.".to_owned()),
+    let question = QuestionOptions {
+        title: "Summarize the current branch before leaving it?".to_owned(),
+        details: Some("The summary is added to the context at the target entry.".to_owned()),
         timeout: None,
     };
-    let choices = ["No summary", "Summarize", "Summarize with my instructions"];
-    QuestionDialog::part(question, &choices.map(str::to_owned))
+    let choices = [
+        "No summary",
+        "Summarize",
+        "Summarize with custom instructions",
+    ];
+    QuestionDialog::embedded(question, &choices.map(str::to_owned))
 }
 
 #[cfg(test)]

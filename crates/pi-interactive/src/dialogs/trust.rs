@@ -1,153 +1,154 @@
-//! Whether a project's own settings and extensions count: asked at the start, changed later.
+//! The project trust dialog: shown at startup, and by `/trust`.
 
 use std::path::PathBuf;
 
 use pi_config::TrustChoice;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
-use super::list_pane::ListPane;
-use super::outbox::Outbox;
-use super::picker::{Edge, Picked, Picker};
-use super::plain::{one_line, path_line};
-use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::{one_line, path_line};
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// What leaving the dialog means.
+/// What closing the dialog means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Occasion {
-    /// The project was opened; who does not decide does not trust it.
+enum TrustMode {
+    /// The project was opened; closing does not trust it.
     Start,
-    /// The user wants to change something; nothing changes.
+    /// `/trust`; closing changes nothing.
     Change {
-        /// What is saved, and what counts now.
+        /// Lines about the saved decision and the current session.
         state: Vec<String>,
-        /// The choice that is saved.
+        /// Index of the saved choice.
         saved: Option<usize>,
     },
 }
 
-/// The dialog about trusting a project.
 #[derive(Debug)]
 pub(crate) struct TrustDialog {
-    folder: PathBuf,
+    directory: PathBuf,
     choices: Vec<TrustChoice>,
     picker: Picker,
-    occasion: Occasion,
+    mode: TrustMode,
 }
 
 impl TrustDialog {
-    /// Asks at the start; leaving the question does not trust the project for this session.
-    pub(crate) fn ask(look: Look, folder: PathBuf, choices: Vec<TrustChoice>) -> Window<Self> {
-        Self::new(look, folder, choices, Occasion::Start)
+    /// Asks at startup; closing the dialog does not trust the project for this session.
+    pub(crate) fn ask(
+        ui: UiTheme,
+        directory: PathBuf,
+        choices: Vec<TrustChoice>,
+    ) -> DialogFrame<Self> {
+        Self::new(ui, directory, choices, TrustMode::Start)
     }
 
-    /// Lets the user change what is saved; `state` says what that is and what counts now.
+    /// Changes the saved decision; `state` describes it and the current session.
     pub(crate) fn change(
-        look: Look,
-        folder: PathBuf,
+        ui: UiTheme,
+        directory: PathBuf,
         choices: Vec<TrustChoice>,
         state: Vec<String>,
         saved: Option<usize>,
-    ) -> Window<Self> {
-        Self::new(look, folder, choices, Occasion::Change { state, saved })
+    ) -> DialogFrame<Self> {
+        Self::new(ui, directory, choices, TrustMode::Change { state, saved })
     }
 
     fn new(
-        look: Look,
-        folder: PathBuf,
+        ui: UiTheme,
+        directory: PathBuf,
         choices: Vec<TrustChoice>,
-        occasion: Occasion,
-    ) -> Window<Self> {
-        let mut picker = Picker::new(choices.len(), Edge::Stop);
-        if let Occasion::Change {
+        mode: TrustMode,
+    ) -> DialogFrame<Self> {
+        let mut picker = Picker::new(choices.len(), EdgeBehavior::Stop);
+        if let TrustMode::Change {
             saved: Some(saved), ..
-        } = &occasion
+        } = &mode
         {
             picker.select(*saved);
         }
-        let pane = Self {
-            folder,
+        let body = Self {
+            directory,
             choices,
             picker,
-            occasion,
+            mode,
         };
-        Window::new(look, pane)
+        DialogFrame::new(ui, body)
     }
 }
 
-impl ListPane for TrustDialog {
+impl ListBody for TrustDialog {
     fn picker(&mut self) -> &mut Picker {
         &mut self.picker
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match (picked, &self.occasion) {
-            (Picked::Moved, _) => {}
-            (Picked::Confirmed, _) => {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+        match (picked, &self.mode) {
+            (PickerEvent::Moved, _) => {}
+            (PickerEvent::Confirmed, _) => {
                 if let Some(choice) = self.choices.get(self.picker.selected()) {
-                    outbox.finish(Intent::Trust(choice.clone()));
+                    sink.finish(Intent::Trust(choice.clone()));
                 }
             }
-            (Picked::Cancelled, Occasion::Start) => {
-                outbox.finish(Intent::Trust(TrustChoice::RefuseOnce));
+            (PickerEvent::Canceled, TrustMode::Start) => {
+                sink.finish(Intent::Trust(TrustChoice::RefuseOnce));
             }
-            (Picked::Cancelled, Occasion::Change { .. }) => outbox.close(),
+            (PickerEvent::Canceled, TrustMode::Change { .. }) => sink.close(),
         }
     }
 }
 
-impl Pane for TrustDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
-        let folder = path_line(&self.folder, &sheet.appearance());
-        sheet.blank();
-        match &self.occasion {
-            Occasion::Start => {
-                sheet.title("Do you trust this project?");
-                sheet.text(Weight::Title, ColorToken::Warning, &folder);
-                sheet.blank();
-                let text = "It has files of its own for pi. Trusting it lets pi read its settings, \
-                            load its skills and prompts, install its packages and run its \
-                            extensions, which can do whatever you can.";
-                sheet.text(Weight::Detail, ColorToken::Text, text);
+impl DialogBody for TrustDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        let directory = path_line(&self.directory, &canvas.context());
+        canvas.blank();
+        match &self.mode {
+            TrustMode::Start => {
+                canvas.title("Trust this project?");
+                canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
+                canvas.blank();
+                let text = "It contains files for pi. If you trust it, pi reads its settings, loads its skills and prompts, installs its packages and runs its extensions with your permissions.";
+                canvas.text(RowPriority::Detail, ColorToken::Text, text);
             }
-            Occasion::Change { state, .. } => {
-                sheet.title("Trust in this project");
-                sheet.text(Weight::Title, ColorToken::Muted, &folder);
-                sheet.blank();
+            TrustMode::Change { state, .. } => {
+                canvas.title("Project trust");
+                canvas.text(RowPriority::Title, ColorToken::Muted, &directory);
+                canvas.blank();
                 for line in state {
-                    sheet.text(Weight::Detail, ColorToken::Muted, &one_line(line));
+                    canvas.text(RowPriority::Detail, ColorToken::Muted, &one_line(line));
                 }
             }
         }
-        sheet.blank();
-        let saved = match &self.occasion {
-            Occasion::Change { saved, .. } => *saved,
-            Occasion::Start => None,
+        canvas.blank();
+        let saved = match &self.mode {
+            TrustMode::Change { saved, .. } => *saved,
+            TrustMode::Start => None,
         };
         let visible = self
             .picker
-            .window(sheet.list_rows(self.choices.len(), 1, 1));
+            .visible_range(canvas.list_rows(self.choices.len(), 1, 1));
         for index in visible {
             let Some(choice) = self.choices.get(index) else {
                 continue;
             };
-            let mark = match (&self.occasion, saved == Some(index)) {
-                (Occasion::Start, _) => "",
-                (Occasion::Change { .. }, true) => "✓ ",
-                (Occasion::Change { .. }, false) => "  ",
+            let mark = match (&self.mode, saved == Some(index)) {
+                (TrustMode::Start, _) => "",
+                (TrustMode::Change { .. }, true) => "✓ ",
+                (TrustMode::Change { .. }, false) => "  ",
             };
             let label = format!("{mark}{}", one_line(&choice.label()));
-            sheet.choice(index, index == self.picker.selected(), &label, "");
+            canvas.choice(index, index == self.picker.selected(), &label, "");
         }
-        sheet.blank();
-        let leave = match self.occasion {
-            Occasion::Start => "do not trust it now",
-            Occasion::Change { .. } => "cancel",
+        canvas.blank();
+        let leave = match self.mode {
+            TrustMode::Start => "do not trust for now",
+            TrustMode::Change { .. } => "cancel",
         };
-        sheet.hints(&[
+        canvas.hints(&[
             Hint::movement(),
             Hint::key(action::SELECT_CONFIRM, "choose"),
             Hint::leave(leave),
@@ -158,19 +159,19 @@ impl Pane for TrustDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        self.pick(event, context, outbox)
+        self.handle_list_key(event, context, sink)
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         _context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        self.point(event, hit, outbox)
+        self.handle_list_mouse(event, hit, sink)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commands that change the conversation as a whole.
+//! Commands that replace or compact the conversation.
 
 use pi_runtime::CompactError;
 
@@ -11,7 +11,7 @@ pub(super) fn new(app: &mut App, _argument: &str) {
     let work = async move { runtime.new_session(None).await };
     app.replace(work, |app, replacement| {
         if !replacement.cancelled {
-            app.status("A new session has begun");
+            app.status("New session started");
         }
     });
 }
@@ -22,7 +22,7 @@ pub(super) fn clone(app: &mut App, _argument: &str) {
     let work = async move { runtime.clone_session().await };
     app.replace(work, |app, replacement| {
         if !replacement.cancelled {
-            app.status("This is a copy; the session it came from stays as it is");
+            app.status("Switched to a copy; the original session is unchanged");
         }
     });
 }
@@ -34,7 +34,7 @@ pub(super) fn compact(app: &mut App, argument: &str) {
     let work = async move { session.compact(instructions).await };
     app.spawn(work, |app, result| match result {
         Ok(_) => {}
-        Err(CompactError::Cancelled) => app.status("The session was not compacted"),
+        Err(CompactError::Cancelled) => app.status("Compaction canceled"),
         Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
 }
@@ -42,9 +42,9 @@ pub(super) fn compact(app: &mut App, argument: &str) {
 /// `/reload`
 pub(super) fn reload(app: &mut App, _argument: &str) {
     if !app.session.is_idle() {
-        app.tell(
+        app.notify(
             NoticeLevel::Warning,
-            "Wait until the work under way is done, then reload",
+            "Cannot reload while a run is in progress",
         );
         return;
     }
@@ -56,6 +56,6 @@ pub(super) fn reload(app: &mut App, _argument: &str) {
             .map(|()| pi_runtime::Replacement::default())
     };
     app.replace(work, |app, _| {
-        app.status("Keys, settings, resources and context files have been read again");
+        app.status("Reloaded keys, settings, resources and context files");
     });
 }

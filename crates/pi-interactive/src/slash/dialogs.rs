@@ -1,4 +1,4 @@
-//! Commands that open a dialog, or do at once what the argument says.
+//! Commands that open a dialog, or apply their argument directly.
 
 use pi_ai::ThinkingLevel;
 use pi_runtime::Persist;
@@ -34,7 +34,7 @@ pub(super) fn thinking(app: &mut App, argument: &str) {
             let names: Vec<&str> = levels.iter().map(|level| level.as_str()).collect();
             let names = names.join(", ");
             app.error(format!(
-                "This model has no level \"{argument}\"; it has: {names}"
+                "Unknown thinking level \"{argument}\" for this model; available: {names}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Commands that show something.
+//! Commands that show information.
 
 use crate::app::App;
 use crate::session_report::session_report;
@@ -14,10 +14,10 @@ pub(super) fn name(app: &mut App, argument: &str) {
     let name = name.trim().to_owned();
     if name.is_empty() {
         match app.session.session_name() {
-            Some(name) => app.tell(NoticeLevel::Info, format!("The session's name: {name}")),
-            None => app.tell(
+            Some(name) => app.notify(NoticeLevel::Info, format!("Session name: {name}")),
+            None => app.notify(
                 NoticeLevel::Info,
-                "The session has no name; /name followed by one gives it one",
+                "The session has no name. Set one with /name <name>.",
             ),
         }
         return;
@@ -28,7 +28,7 @@ pub(super) fn name(app: &mut App, argument: &str) {
         Ok(name) => {
             app.refresh_title();
             app.refresh_footer();
-            app.status(format!("The session is now called {name}"));
+            app.status(format!("Session renamed to {name}"));
         }
         Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
@@ -41,7 +41,7 @@ pub(super) fn session(app: &mut App, _argument: &str) {
     app.spawn_blocking(
         move || session_report(&session, &version),
         |app, report| match report {
-            Ok(report) => app.tell(NoticeLevel::Info, report),
+            Ok(report) => app.notify(NoticeLevel::Info, report),
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         },
     );

@@ -1,4 +1,4 @@
-//! Commands about the program and what leaves it.
+//! Commands for the application, export and sharing.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_se
 use crate::ExitReason;
 use crate::app::App;
 
-/// What makes `/debug` crash, in builds for development: to see what becomes of the terminal.
+/// Argument that makes `/debug` panic in development builds, to test terminal recovery.
 const CRASH: &str = "crash";
 
 /// `/quit`
@@ -62,7 +62,7 @@ pub(super) fn export(app: &mut App, argument: &str) {
         tokio::task::spawn_blocking(write).await
     };
     app.spawn(work, |app, result| match result {
-        Ok(Ok(path)) => app.status(format!("The session is in {}", path.display())),
+        Ok(Ok(path)) => app.status(format!("Session exported to {}", path.display())),
         Ok(Err(error)) => app.error(pi_runtime::describe_error(&error)),
         Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
@@ -72,7 +72,7 @@ pub(super) fn export(app: &mut App, argument: &str) {
 pub(super) fn import(app: &mut App, argument: &str) {
     match path_argument(argument) {
         Some(path) => app.ask_import(Path::new(&path)),
-        None => app.error("Name the file: /import <file.jsonl>"),
+        None => app.error("Usage: /import <file.jsonl>"),
     }
 }
 
@@ -90,12 +90,12 @@ pub(super) fn bug(app: &mut App, argument: &str) {
 pub(super) fn debug(app: &mut App, argument: &str) {
     assert!(
         !cfg!(debug_assertions) || argument != CRASH,
-        "asked for with /debug {CRASH}"
+        "requested with /debug {CRASH}"
     );
     app.write_debug_record();
 }
 
-/// Returns a path that stands alone or in quotes.
+/// Returns a bare or quoted path.
 fn path_argument(argument: &str) -> Option<String> {
     let argument = argument.trim();
     for quote in ['"', '\''] {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_ends_at_a_space_unless_it_is_quoted() {
+    fn a_path_ends_at_a_space_unless_quoted() {
         assert_eq!(path_argument("a.html and more").as_deref(), Some("a.html"));
         assert_eq!(path_argument("\"a b.html\" x").as_deref(), Some("a b.html"));
         assert_eq!(path_argument("'a b'").as_deref(), Some("a b"));

@@ -1,5 +1,4 @@
-//! What is worth saying about the cost of requests: prompts paid for again, summaries, caches kept
-//! warm, thoughts a provider dropped.
+//! Cost notices: cache misses, summaries, cache warming, thinking dropped by a provider.
 
 use std::time::Duration;
 
@@ -10,67 +9,67 @@ use pi_tui::ColorToken;
 use crate::blocks::{CostNotice, Summarized};
 use crate::footer::short_count;
 
-/// Misses below both of these are not worth a line.
-const TOKENS_WORTH_TELLING: u64 = 20_000;
-const DOLLARS_WORTH_TELLING: f64 = 0.1;
-/// Less is no amount to mention.
-const LEAST_DOLLARS: f64 = 0.01;
-/// How long the usual cache lives without being read.
+/// Misses below both thresholds are not reported.
+const MIN_REPORTED_TOKENS: u64 = 20_000;
+const MIN_REPORTED_DOLLARS: f64 = 0.1;
+/// Smaller amounts are not mentioned.
+const MIN_DOLLARS: f64 = 0.01;
+/// Default lifetime of an unused prompt cache.
 const CACHE_LIFETIME: Duration = Duration::from_mins(5);
-/// What entries of usage are called that kept a cache warm.
+/// Usage kind of cache warming.
 const WARMING: &str = "cache_warm";
-/// What providers' reports about changed requests are called, and the change that costs.
+/// Diagnostic type of changed requests, and the change that costs.
 const TRANSFORMATIONS: &str = "anthropic_input_transformations";
 const DROPPED: &str = "thinking_dropped";
 
-/// Follows what requests cost.
+/// Tracks the cost of requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Costs {
+pub(super) struct CostTracker {
     models: Option<Models>,
     cache: CacheMissDetector,
-    /// Thoughts that the answer before told of as dropped.
+    /// Dropped thinking blocks reported with the previous message.
     dropped: usize,
 }
 
-impl Costs {
-    /// Starts with a conversation of which nothing is known.
-    pub(super) fn priced_by(models: &Models) -> Self {
+impl CostTracker {
+    /// Starts with an empty conversation.
+    pub(super) fn with_prices(models: &Models) -> Self {
         Self {
             models: Some(models.clone()),
             ..Self::default()
         }
     }
 
-    /// Starts again with the same prices.
-    pub(super) fn anew(&self) -> Self {
+    /// Starts over with the same prices.
+    pub(super) fn with_same_prices(&self) -> Self {
         Self {
             models: self.models.clone(),
             ..Self::default()
         }
     }
 
-    /// Takes the next answer.
-    pub(super) fn answered(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
+    /// Records a message.
+    pub(super) fn on_answer(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
         let models = self.models.as_ref();
         let read_rate = |provider: &str, model: &str| {
             let model = models.and_then(|models| models.model(provider, model));
             model.map_or(0.0, |model| model.cost.rates.cache_read)
         };
         let miss = self.cache.observe_response(answer, read_rate);
-        let before = std::mem::replace(&mut self.dropped, dropped_thoughts(answer));
+        let before = std::mem::replace(&mut self.dropped, dropped_thinking(answer));
         let dropped = (self.dropped > before).then(|| {
             let thoughts = match self.dropped {
-                1 => "1 thought".to_owned(),
-                count => format!("{count} thoughts"),
+                1 => "1 earlier thinking block".to_owned(),
+                count => format!("{count} earlier thinking blocks"),
             };
-            format!("The provider left out {thoughts} of earlier answers")
+            format!("The provider dropped {thoughts}")
         });
-        let texts = miss.and_then(told).into_iter().chain(dropped);
+        let texts = miss.and_then(miss_notice).into_iter().chain(dropped);
         texts.map(warning).collect()
     }
 
-    /// Takes a summary that stands for what was before.
-    pub(super) fn summarized(
+    /// Records a summary, which replaces the messages before it.
+    pub(super) fn on_summary(
         &mut self,
         what: Summarized,
         usage: Option<&Usage>,
@@ -78,19 +77,23 @@ impl Costs {
         self.cache.context_changed();
         let usage = usage?;
         let what = match what {
-            Summarized::Compaction { .. } => "The compaction",
-            Summarized::Branch => "The summary of the branch",
+            Summarized::Compaction { .. } => "Compaction",
+            Summarized::Branch => "Branch summary",
         };
         let tokens = usage.prompt_tokens().saturating_add(usage.output);
         let amount = amount(usage.cost.total);
         Some(warning(format!(
-            "{what} took {} tokens{amount}",
+            "{what} used {} tokens{amount}",
             short_count(tokens)
         )))
     }
 
-    /// Takes a request nobody made by hand.
-    pub(super) fn warmed(&mut self, entry: &Entry, usage: &UsageEntry) -> Option<CostNotice> {
+    /// Records an automatic cache-warming request.
+    pub(super) fn on_cache_warm(
+        &mut self,
+        entry: &Entry,
+        usage: &UsageEntry,
+    ) -> Option<CostNotice> {
         self.cache.observe_entry(entry, |_, _| 0.0);
         if usage.kind != WARMING {
             return None;
@@ -101,10 +104,7 @@ impl Costs {
             .map_or(String::new(), |note| format!(" ({note})"));
         Some(CostNotice {
             token: ColorToken::Dim,
-            text: format!(
-                "The prompt cache was kept warm{note}: ${:.4}",
-                usage.usage.cost.total
-            ),
+            text: format!("Prompt cache warmed{note}: ${:.4}", usage.usage.cost.total),
         })
     }
 }
@@ -116,13 +116,13 @@ fn warning(text: String) -> CostNotice {
     }
 }
 
-/// Says what a miss cost, if that is worth a line.
-fn told(miss: CacheMiss) -> Option<String> {
-    if miss.tokens < TOKENS_WORTH_TELLING && miss.cost < DOLLARS_WORTH_TELLING {
+/// Returns the notice for a miss, if it is worth reporting.
+fn miss_notice(miss: CacheMiss) -> Option<String> {
+    if miss.tokens < MIN_REPORTED_TOKENS && miss.cost < MIN_REPORTED_DOLLARS {
         return None;
     }
-    let why = if miss.model_changed {
-        ", another model answers".to_owned()
+    let reason = if miss.model_changed {
+        " (model changed)".to_owned()
     } else if miss.idle >= CACHE_LIFETIME {
         format!(" after {} idle minutes", miss.idle.as_secs() / 60)
     } else {
@@ -131,18 +131,18 @@ fn told(miss: CacheMiss) -> Option<String> {
     let tokens = short_count(miss.tokens);
     let amount = amount(miss.cost);
     Some(format!(
-        "Cache miss{why}: {tokens} tokens were paid for again{amount}"
+        "Cache miss{reason}: {tokens} tokens re-sent uncached{amount}"
     ))
 }
 
 fn amount(dollars: f64) -> String {
-    if dollars < LEAST_DOLLARS {
+    if dollars < MIN_DOLLARS {
         return String::new();
     }
-    format!(" (about ${dollars:.2})")
+    format!(" (~${dollars:.2})")
 }
 
-fn dropped_thoughts(answer: &AssistantMessage) -> usize {
+fn dropped_thinking(answer: &AssistantMessage) -> usize {
     let reports = answer.diagnostics.iter().flatten();
     let changes = reports
         .filter(|report| report.kind == TRANSFORMATIONS)
@@ -175,44 +175,44 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_says_how_much_and_why() {
-        let mut costs = Costs::default();
-        assert_eq!(texts(costs.answered(&answer("m", 0, 100_000, 0))), [""; 0]);
+    fn a_miss_shows_tokens_and_reason() {
+        let mut costs = CostTracker::default();
+        assert_eq!(texts(costs.on_answer(&answer("m", 0, 100_000, 0))), [""; 0]);
         assert_eq!(
-            texts(costs.answered(&answer("m", 0, 100_000, 1))),
-            ["Cache miss: 100k tokens were paid for again (about $0.40)"]
+            texts(costs.on_answer(&answer("m", 0, 100_000, 1))),
+            ["Cache miss: 100k tokens re-sent uncached (~$0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("m", 0, 100_000, 13))),
-            ["Cache miss after 12 idle minutes: 100k tokens were paid for again (about $0.40)"]
+            texts(costs.on_answer(&answer("m", 0, 100_000, 13))),
+            ["Cache miss after 12 idle minutes: 100k tokens re-sent uncached (~$0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("n", 0, 100_000, 13))),
-            ["Cache miss, another model answers: 100k tokens were paid for again (about $0.40)"]
+            texts(costs.on_answer(&answer("n", 0, 100_000, 13))),
+            ["Cache miss (model changed): 100k tokens re-sent uncached (~$0.40)"]
         );
         assert_eq!(
-            texts(costs.answered(&answer("n", 95_000, 10_000, 13))),
+            texts(costs.on_answer(&answer("n", 95_000, 10_000, 13))),
             [""; 0],
-            "too little to tell"
+            "below the threshold"
         );
     }
 
     #[test]
-    fn a_summary_says_what_it_took_and_the_next_prompt_is_no_miss() {
-        let mut costs = Costs::default();
+    fn a_summary_shows_its_tokens_and_resets_the_cache() {
+        let mut costs = CostTracker::default();
         let first = answer("m", 0, 100_000, 0);
-        costs.answered(&first);
-        let notice = costs.summarized(Summarized::Branch, Some(&first.usage));
+        costs.on_answer(&first);
+        let notice = costs.on_summary(Summarized::Branch, Some(&first.usage));
         assert_eq!(
             notice.map(|notice| notice.text),
-            Some("The summary of the branch took 100k tokens".to_owned())
+            Some("Branch summary used 100k tokens".to_owned())
         );
-        assert_eq!(texts(costs.answered(&answer("m", 0, 30_000, 1))), [""; 0]);
+        assert_eq!(texts(costs.on_answer(&answer("m", 0, 30_000, 1))), [""; 0]);
     }
 
     #[test]
-    fn thoughts_a_provider_drops_are_told_once() {
-        let mut costs = Costs::default();
+    fn dropped_thinking_is_reported_once() {
+        let mut costs = CostTracker::default();
         let mut answer = answer("m", 0, 0, 0);
         answer.diagnostics = serde_json::from_value(json!([{
             "type": TRANSFORMATIONS,
@@ -220,9 +220,9 @@ mod tests {
         }]))
         .unwrap();
         assert_eq!(
-            texts(costs.answered(&answer)),
-            ["The provider left out 2 thoughts of earlier answers"]
+            texts(costs.on_answer(&answer)),
+            ["The provider dropped 2 earlier thinking blocks"]
         );
-        assert_eq!(texts(costs.answered(&answer)), [""; 0]);
+        assert_eq!(texts(costs.on_answer(&answer)), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a session holds, made into blocks: the recent part first, earlier parts on demand.
+//! Builds blocks from session entries: the recent part first, older parts on demand.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use pi_runtime::ComponentId;
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
 use pi_tui::Component;
 
-use super::answers::ended_early;
-use super::costs::Costs;
-use super::drawing;
-use crate::block::{Block, BlockView};
+use super::assistant::ended_early;
+use super::costs::CostTracker;
+use super::extension_rendering;
+use crate::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CallDrawer, CostBlock, CostNotice, CustomBlock, SkillBlock,
-    SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
+    AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
+    SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
-use crate::extension_desk::ExtensionDesk;
-use crate::look::Look;
+use crate::extension_ui::ExtensionUiBridge;
+use crate::ui_theme::UiTheme;
 
-/// Takes as many ids from the end as are shown at once, and returns them.
+/// Splits off the last `count` IDs and returns them.
 ///
-/// Results of tools are not parted from the calls they belong to.
+/// Tool results stay with their calls.
 pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Session) -> Vec<EntryId> {
     let mut start = ids.len().saturating_sub(count);
     let is_result = |id: &EntryId| {
@@ -33,47 +33,46 @@ pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Sessio
     ids.split_off(start)
 }
 
-/// Reads entries; one that cannot be read is left out here and reported by the session.
+/// Reads entries; unreadable ones are skipped here and reported by the session.
 pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
     ids.iter()
         .filter_map(|id| session.entry(id.as_str()).ok())
         .collect()
 }
 
-/// Blocks that are not on the screen yet.
-pub(super) struct History {
-    look: Look,
-    desk: ExtensionDesk,
-    blocks: Vec<Made>,
-    /// Calls without a result, by their id.
+/// Blocks that are not on screen yet.
+pub(super) struct HistoryBuilder {
+    ui: UiTheme,
+    bridge: ExtensionUiBridge,
+    blocks: Vec<HistoryBlock>,
+    /// Calls without a result, by ID.
     open: HashMap<String, usize>,
-    /// Blocks that extensions draw, by their number.
+    /// Blocks drawn by extensions, by component ID.
     rows: Vec<(ComponentId, usize)>,
 }
 
-/// Blocks for the screen.
-pub(super) struct Finished {
+pub(super) struct HistoryBlocks {
     pub(super) components: Vec<Box<dyn Component>>,
-    /// The places of calls without a result.
+    /// Indices of calls without a result.
     pub(super) open: HashMap<String, usize>,
-    /// The places of blocks that extensions draw.
+    /// Indices of blocks drawn by extensions.
     pub(super) rows: Vec<(ComponentId, usize)>,
 }
 
-enum Made {
+enum HistoryBlock {
     Call(ToolCallBlock),
     Other(Box<dyn Component>),
 }
 
-impl History {
-    /// Makes blocks of entries; `costs` follows them.
+impl HistoryBuilder {
+    /// Builds the blocks of entries; records them in `costs`.
     pub(super) fn of(
         entries: &[Arc<Entry>],
-        look: &Look,
-        desk: &ExtensionDesk,
-        costs: &mut Costs,
+        ui: &UiTheme,
+        bridge: &ExtensionUiBridge,
+        costs: &mut CostTracker,
     ) -> Self {
-        let mut history = Self::new(look, desk);
+        let mut history = Self::new(ui, bridge);
         for entry in entries {
             history.add_entry(entry);
             history.add_costs(entry, costs);
@@ -81,20 +80,20 @@ impl History {
         history
     }
 
-    fn add_costs(&mut self, entry: &Entry, costs: &mut Costs) {
+    fn add_costs(&mut self, entry: &Entry, costs: &mut CostTracker) {
         let notices: Vec<CostNotice> = match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.answered(answer),
+            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.on_answer(answer),
             EntryBody::Compaction(compaction) => {
                 let tokens_before = compaction.tokens_before;
                 let summarized = Summarized::Compaction { tokens_before };
-                let notice = costs.summarized(summarized, compaction.usage.as_ref());
+                let notice = costs.on_summary(summarized, compaction.usage.as_ref());
                 notice.into_iter().collect()
             }
             EntryBody::BranchSummary(branch) => {
-                let notice = costs.summarized(Summarized::Branch, branch.usage.as_ref());
+                let notice = costs.on_summary(Summarized::Branch, branch.usage.as_ref());
                 notice.into_iter().collect()
             }
-            EntryBody::Usage(usage) => costs.warmed(entry, usage).into_iter().collect(),
+            EntryBody::Usage(usage) => costs.on_cache_warm(entry, usage).into_iter().collect(),
             _ => return,
         };
         for notice in notices {
@@ -102,18 +101,16 @@ impl History {
         }
     }
 
-    /// Starts without blocks.
-    pub(super) fn new(look: &Look, desk: &ExtensionDesk) -> Self {
+    pub(super) fn new(ui: &UiTheme, bridge: &ExtensionUiBridge) -> Self {
         Self {
-            look: look.clone(),
-            desk: desk.clone(),
+            ui: ui.clone(),
+            bridge: bridge.clone(),
             blocks: Vec::new(),
             open: HashMap::new(),
             rows: Vec::new(),
         }
     }
 
-    /// Adds what an entry shows.
     pub(super) fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
             EntryBody::Message(message) => self.add_message(message),
@@ -126,27 +123,29 @@ impl History {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
             }
             EntryBody::CustomMessage(custom) if custom.display => {
-                let drawer = drawing::of_message_entry(&self.desk, entry, custom);
+                let renderer = extension_rendering::for_message_entry(&self.bridge, entry, custom);
                 let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                self.add(block.drawn_by(drawer));
+                self.add(block.rendered_by(renderer));
             }
             EntryBody::Custom(custom) => {
-                if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
-                    self.add(CustomBlock::drawn(drawer));
+                if let Some(renderer) = extension_rendering::for_entry(&self.bridge, entry, custom)
+                {
+                    self.add(CustomBlock::drawn(renderer));
                 }
             }
             _ => {}
         }
     }
 
-    /// Adds what a message shows.
     pub(super) fn add_message(&mut self, message: &AgentMessage) {
         match message {
             AgentMessage::User(user) => self.add_user(&user.content),
             AgentMessage::Assistant(answer) => self.add_answer(answer),
             AgentMessage::ToolResult(result) => {
                 let call = self.open.remove(&result.tool_call_id);
-                if let Some(Made::Call(call)) = call.and_then(|index| self.blocks.get_mut(index)) {
+                if let Some(HistoryBlock::Call(call)) =
+                    call.and_then(|index| self.blocks.get_mut(index))
+                {
                     call.end(
                         &result.content,
                         result.details.as_ref(),
@@ -157,9 +156,10 @@ impl History {
             }
             AgentMessage::BashExecution(bash) => self.add(BashExecutionBlock::of(bash)),
             AgentMessage::Custom(custom) if custom.display => {
-                let drawer = drawing::of_message(&self.desk, &custom.custom_type, message);
+                let renderer =
+                    extension_rendering::for_message(&self.bridge, &custom.custom_type, message);
                 let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                self.add(block.drawn_by(drawer));
+                self.add(block.rendered_by(renderer));
             }
             AgentMessage::BranchSummary(branch) => {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
@@ -175,67 +175,66 @@ impl History {
 
     fn add_user(&mut self, content: &pi_ai::MessageContent) {
         let text = content.joined_text();
-        let Some(call) = SkillCall::read(&text) else {
+        let Some(call) = SkillCall::parse(&text) else {
             if let Some(block) = UserBlock::new(content) {
-                self.add(block.worded_by(drawing::of_texts(&self.desk)));
+                self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
             }
             return;
         };
         self.add(SkillBlock::new(&call));
         if let Some(block) = UserBlock::of_text(call.message) {
-            self.add(block.worded_by(drawing::of_texts(&self.desk)));
+            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
         }
     }
 
     fn add_answer(&mut self, answer: &AssistantMessage) {
-        let block = AnswerBlock::of(answer);
+        let block = AssistantMessageBlock::of(answer);
         if !block.is_blank() {
-            self.add(block.worded_by(drawing::of_texts(&self.desk)));
+            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
         }
-        let given_up = ended_early(answer);
+        let cancel_reason = ended_early(answer);
         for call in answer.tool_calls() {
-            let drawer = drawing::of_call(&self.desk, &call.name, &call.id);
-            let row = drawer.as_ref().map(CallDrawer::id);
+            let renderer = extension_rendering::for_call(&self.bridge, &call.name, &call.id);
+            let row = renderer.as_ref().map(CallRenderer::id);
             self.rows.extend(row.map(|row| (row, self.blocks.len())));
-            let mut block = ToolCallBlock::new(&call.name, &call.arguments).drawn_by(drawer);
-            match &given_up {
-                Some(why) => block.give_up(why),
+            let mut block = ToolCallBlock::new(&call.name, &call.arguments).rendered_by(renderer);
+            match &cancel_reason {
+                Some(why) => block.cancel(why),
                 None => {
                     self.open.insert(call.id.clone(), self.blocks.len());
                 }
             }
-            self.blocks.push(Made::Call(block));
+            self.blocks.push(HistoryBlock::Call(block));
         }
     }
 
-    fn add(&mut self, block: impl Block) {
+    fn add(&mut self, block: impl TranscriptBlock) {
         let row = block.row();
         self.rows.extend(row.map(|row| (row, self.blocks.len())));
-        let view = BlockView::new(block, self.look.clone());
-        self.blocks.push(Made::Other(Box::new(view)));
+        let view = BlockView::new(block, self.ui.clone());
+        self.blocks.push(HistoryBlock::Other(Box::new(view)));
     }
 
-    /// Ends the calls that have no result: whatever ran them is gone.
-    pub(super) fn close_calls(&mut self) {
+    /// Fails the calls without a result, because whatever ran them is gone.
+    pub(super) fn fail_open_calls(&mut self) {
         for (_, index) in self.open.drain() {
-            if let Some(Made::Call(call)) = self.blocks.get_mut(index) {
-                call.end(&[InputBlock::text("No result was kept.")], None, true, None);
+            if let Some(HistoryBlock::Call(call)) = self.blocks.get_mut(index) {
+                call.end(&[InputBlock::text("No result recorded.")], None, true, None);
             }
         }
     }
 
-    /// Returns the blocks for the screen.
-    pub(super) fn finish(self) -> Finished {
-        let look = self.look;
+    pub(super) fn finish(self) -> HistoryBlocks {
+        let ui = self.ui;
         let components = self
             .blocks
             .into_iter()
             .map(|made| match made {
-                Made::Call(call) => Box::new(BlockView::new(call, look.clone())),
-                Made::Other(component) => component,
+                HistoryBlock::Call(call) => Box::new(BlockView::new(call, ui.clone())),
+                HistoryBlock::Other(component) => component,
             })
             .collect();
-        Finished {
+        HistoryBlocks {
             components,
             open: self.open,
             rows: self.rows,

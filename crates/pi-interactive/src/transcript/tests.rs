@@ -1,4 +1,4 @@
-//! How events and entries become blocks, and what is laid out when.
+//! Tests of how events and entries become blocks, and when blocks are laid out.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::blocks::{AnswerBlock, UserBlock};
+use crate::blocks::{AssistantMessageBlock, UserBlock};
 
-struct Stage {
+struct TranscriptTester {
     transcript: Transcript,
     tui: Tui,
-    look: Look,
+    ui: UiTheme,
 }
 
-impl Stage {
+impl TranscriptTester {
     fn new() -> Self {
-        let look = Look::for_tests();
+        let ui = UiTheme::for_tests();
         let mut tui = Tui::new(TuiOptions {
             mode: ScreenMode::Full,
             render: RenderOptions::default(),
@@ -40,9 +40,9 @@ impl Stage {
             rows: 24,
         });
         Self {
-            transcript: Transcript::new(look.clone(), crate::ExtensionDesk::default()),
+            transcript: Transcript::new(ui.clone(), crate::ExtensionUiBridge::default()),
             tui,
-            look,
+            ui,
         }
     }
 
@@ -52,7 +52,7 @@ impl Stage {
 
     fn follow(&mut self, step: AgentEvent, now: Instant) {
         self.with(|transcript, document| {
-            transcript.follow(document, &SessionEvent::Agent(step), now);
+            transcript.on_event(document, &SessionEvent::Agent(step), now);
         });
     }
 
@@ -60,7 +60,7 @@ impl Stage {
         self.tui.frame().unwrap();
     }
 
-    /// Returns what the document shows, without colors and empty lines.
+    /// Returns the document text without colors and empty lines.
     fn shown(&mut self) -> Vec<String> {
         self.frame();
         let document = self.tui.transcript();
@@ -71,7 +71,7 @@ impl Stage {
             .collect()
     }
 
-    fn layouts<B: Block>(&self, id: BlockId) -> usize {
+    fn layouts<B: TranscriptBlock>(&self, id: BlockId) -> usize {
         let component = self.tui.transcript().get(id).unwrap();
         let view = (component as &dyn Any).downcast_ref::<BlockView<B>>();
         view.unwrap().layouts()
@@ -119,72 +119,72 @@ fn tool_result(id: &str, text: &str) -> AgentMessage {
     })
 }
 
-/// Sends what a builder has to tell.
-fn stream(stage: &mut Stage, builder: &mut MessageBuilder) {
+/// Sends the builder's pending events.
+fn stream(tester: &mut TranscriptTester, builder: &mut MessageBuilder) {
     let message = builder.live();
     for event in builder.take_events() {
         let step = AgentEvent::MessageUpdate {
             message: message.clone(),
             assistant_message_event: event,
         };
-        stage.follow(step, Instant::now());
+        tester.follow(step, Instant::now());
     }
 }
 
 #[test]
-fn a_finished_block_is_laid_out_once_while_others_grow() {
-    let mut stage = Stage::new();
-    let said = shared(user("tell me"));
-    stage.follow(AgentEvent::MessageStart { message: said }, Instant::now());
+fn a_finished_block_is_laid_out_once() {
+    let mut tester = TranscriptTester::new();
+    let message = shared(user("tell me"));
+    tester.follow(AgentEvent::MessageStart { message }, Instant::now());
     let mut builder = MessageBuilder::new(&FauxProvider::echo().model(), 0);
     builder.start();
     let text = builder.open_text();
     for word in 0..50 {
-        // Several pieces arrive between two frames.
+        // Several deltas arrive between two frames.
         for piece in ["word ", "by ", "word "] {
             builder.append_text(text, &format!("{piece}{word} "));
-            stream(&mut stage, &mut builder);
+            stream(&mut tester, &mut builder);
         }
-        stage.frame();
+        tester.frame();
     }
-    let ids = stage.ids();
-    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 1);
-    assert_eq!(stage.layouts::<AnswerBlock>(ids[1]), 50);
+    let ids = tester.ids();
+    assert_eq!(tester.layouts::<UserBlock>(ids[0]), 1);
+    assert_eq!(tester.layouts::<AssistantMessageBlock>(ids[1]), 50);
     builder.close_text(text);
-    let whole = builder.live().snapshot();
-    let whole = AssistantMessage {
+    let complete = builder.live().snapshot();
+    let complete = AssistantMessage {
         stop_reason: StopReason::Stop,
-        ..whole
+        ..complete
     };
-    let message = shared(AgentMessage::from(whole));
-    stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
-    let rows = stage.shown();
+    let message = shared(AgentMessage::from(complete));
+    tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
+    let rows = tester.shown();
     assert!(rows.last().unwrap().ends_with("word 49"));
-    let before = stage.layouts::<AnswerBlock>(ids[1]);
+    let before = tester.layouts::<AssistantMessageBlock>(ids[1]);
     for _ in 0..20 {
-        stage.with(|transcript, document| {
+        tester.with(|transcript, document| {
             let notice = Notice {
                 level: NoticeLevel::Status,
                 text: "again".to_owned(),
             };
-            transcript.tell(document, &notice);
+            transcript.add_notice(document, &notice);
         });
-        stage.frame();
+        tester.frame();
     }
-    assert_eq!(stage.layouts::<AnswerBlock>(ids[1]), before);
-    assert_eq!(stage.ids().len(), 3);
+    assert_eq!(tester.layouts::<AssistantMessageBlock>(ids[1]), before);
+    assert_eq!(tester.ids().len(), 3);
 }
 
 #[test]
-fn a_call_is_shown_from_its_first_argument_to_its_result() {
-    let mut stage = Stage::new();
+fn a_call_is_shown_from_first_argument_to_result() {
+    let mut tester = TranscriptTester::new();
     let now = Instant::now();
     let live = MessageBuilder::new(&FauxProvider::echo().model(), 0).live();
     let update = |event| AgentEvent::MessageUpdate {
         message: live.clone(),
         assistant_message_event: event,
     };
-    stage.follow(
+    tester.follow(
         update(AssistantMessageEvent::ToolCallStart {
             content_index: 0,
             id: "1".to_owned(),
@@ -193,7 +193,7 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
         now,
     );
     for delta in ["{\"comm", "and\":\"echo ", "hi"] {
-        stage.follow(
+        tester.follow(
             update(AssistantMessageEvent::ToolCallDelta {
                 content_index: 0,
                 delta: delta.to_owned(),
@@ -201,15 +201,15 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
             now,
         );
     }
-    assert_eq!(stage.shown(), ["$ echo hi"]);
-    assert_eq!(stage.layouts::<ToolCallBlock>(stage.ids()[0]), 1);
+    assert_eq!(tester.shown(), ["$ echo hi"]);
+    assert_eq!(tester.layouts::<ToolCallBlock>(tester.ids()[0]), 1);
     let message = answer(
         vec![AssistantBlock::ToolCall(bash("1", "echo hi there"))],
         StopReason::ToolUse,
     );
     let message = shared(AgentMessage::from(message));
-    stage.follow(AgentEvent::MessageEnd { message }, now);
-    stage.follow(
+    tester.follow(AgentEvent::MessageEnd { message }, now);
+    tester.follow(
         AgentEvent::ToolExecutionStart {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
@@ -217,12 +217,12 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
         },
         now,
     );
-    assert_eq!(stage.shown(), ["$ echo hi there", "Running for 0.0s"]);
+    assert_eq!(tester.shown(), ["$ echo hi there", "Running for 0.0s"]);
     let tick = now + Duration::from_secs(1);
-    assert_eq!(stage.transcript.next_tick(), Some(tick));
-    stage.with(|transcript, document| transcript.tick(document, tick));
-    assert_eq!(stage.shown(), ["$ echo hi there", "Running for 1.0s"]);
-    stage.follow(
+    assert_eq!(tester.transcript.next_tick(), Some(tick));
+    tester.with(|transcript, document| transcript.tick(document, tick));
+    assert_eq!(tester.shown(), ["$ echo hi there", "Running for 1.0s"]);
+    tester.follow(
         AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
@@ -231,13 +231,13 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
         },
         now + Duration::from_millis(1_500),
     );
-    assert_eq!(stage.shown(), ["$ echo hi there", "hi", "Took 1.5s"]);
-    assert_eq!(stage.transcript.next_tick(), None);
+    assert_eq!(tester.shown(), ["$ echo hi there", "hi", "Took 1.5s"]);
+    assert_eq!(tester.transcript.next_tick(), None);
 }
 
 #[test]
-fn an_answer_that_is_stopped_gives_its_calls_up() {
-    let mut stage = Stage::new();
+fn an_interrupted_message_cancels_its_calls() {
+    let mut tester = TranscriptTester::new();
     let message = answer(
         vec![
             AssistantBlock::text("Let me see."),
@@ -246,17 +246,21 @@ fn an_answer_that_is_stopped_gives_its_calls_up() {
         StopReason::Aborted,
     );
     let message = shared(AgentMessage::from(message));
-    stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
+    tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
     assert_eq!(
-        stage.shown(),
-        ["Let me see.", "$ sleep 60", "Stopped before it began."]
+        tester.shown(),
+        [
+            "Let me see.",
+            "$ sleep 60",
+            "Interrupted before it started."
+        ]
     );
-    assert!(stage.transcript.calls.is_empty());
+    assert!(tester.transcript.calls.is_empty());
 }
 
 #[test]
-fn details_change_only_what_has_them() {
-    let mut stage = Stage::new();
+fn expanding_changes_only_expandable_blocks() {
+    let mut tester = TranscriptTester::new();
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     session.append_message(user("read it")).unwrap();
     let call = AssistantBlock::ToolCall(bash("1", "seq 9"));
@@ -265,26 +269,24 @@ fn details_change_only_what_has_them() {
     session
         .append_message(tool_result("1", "1\n2\n3\n4\n5\n6\n7"))
         .unwrap();
-    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
     assert!(
-        stage
+        tester
             .shown()
             .contains(&"… 2 earlier lines (ctrl+o to expand)".to_owned())
     );
-    stage.with(|transcript, document| transcript.set_expanded(document, true));
-    assert!(stage.shown().contains(&"1".to_owned()));
-    let ids = stage.ids();
-    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 1);
-    assert_eq!(stage.layouts::<ToolCallBlock>(ids[1]), 2);
-    stage
-        .look
-        .change(|appearance| appearance.output_padding = 0);
-    stage.tui.invalidate();
-    stage.frame();
-    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 2);
+    tester.with(|transcript, document| transcript.set_expanded(document, true));
+    assert!(tester.shown().contains(&"1".to_owned()));
+    let ids = tester.ids();
+    assert_eq!(tester.layouts::<UserBlock>(ids[0]), 1);
+    assert_eq!(tester.layouts::<ToolCallBlock>(ids[1]), 2);
+    tester.ui.update(|ctx| ctx.output_padding = 0);
+    tester.tui.invalidate();
+    tester.frame();
+    assert_eq!(tester.layouts::<UserBlock>(ids[0]), 2);
 }
 
-/// Returns a session of this many turns, each of four entries.
+/// Returns a session with this many turns, four entries each.
 fn long_session(turns: usize) -> Session {
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     for turn in 0..turns {
@@ -305,46 +307,46 @@ fn long_session(turns: usize) -> Session {
 
 #[test]
 fn a_long_session_shows_its_recent_part_at_once() {
-    let mut stage = Stage::new();
+    let mut tester = TranscriptTester::new();
     let session = long_session(25_000);
-    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
-    assert!(stage.ids().len() <= RECENT_ENTRIES + 2);
-    let rows = stage.shown();
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
+    assert!(tester.ids().len() <= RECENT_ENTRIES + 2);
+    let rows = tester.shown();
     assert_eq!(
         rows.first().unwrap(),
-        "… 99,000 earlier entries: pageUp at an empty prompt"
+        "… 99,000 earlier entries (pageUp at an empty prompt)"
     );
     assert_eq!(rows.last().unwrap(), "said 24999");
-    assert!(stage.transcript.has_older());
+    assert!(tester.transcript.has_older());
 }
 
 #[test]
-fn earlier_parts_are_loaded_in_order_until_there_are_no_more() {
-    let mut stage = Stage::new();
+fn earlier_entries_are_loaded_in_order() {
+    let mut tester = TranscriptTester::new();
     let turns = RECENT_ENTRIES;
     let session = long_session(turns);
-    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
-    stage.frame();
-    let shown_first = stage.ids()[1];
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
+    tester.frame();
+    let shown_first = tester.ids()[1];
     let mut steps = 0;
-    while stage.with(|transcript, document| transcript.show_earlier(document, &session)) {
+    while tester.with(|transcript, document| transcript.show_earlier(document, &session)) {
         steps += 1;
-        stage.frame();
+        tester.frame();
     }
     assert_eq!(steps, 3);
-    assert_eq!(stage.layouts::<UserBlock>(shown_first), 1);
-    assert!(!stage.transcript.has_older());
-    assert_eq!(stage.ids().len(), turns * 3);
-    let rows = stage.shown();
+    assert_eq!(tester.layouts::<UserBlock>(shown_first), 1);
+    assert!(!tester.transcript.has_older());
+    assert_eq!(tester.ids().len(), turns * 3);
+    let rows = tester.shown();
     assert_eq!(rows.get(..4).unwrap(), ["ask 0", "$ x", "done", "said 0"]);
     let expected: Vec<String> = (0..turns).map(|turn| format!("said {turn}")).collect();
     let said = rows.iter().filter(|row| row.starts_with("said"));
     assert_eq!(said.cloned().collect::<Vec<_>>(), expected);
-    assert!(!rows.contains(&"No result was kept.".to_owned()));
+    assert!(!rows.contains(&"No result recorded.".to_owned()));
 }
 
 #[test]
-fn results_are_not_parted_from_their_calls() {
+fn results_stay_with_their_calls() {
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     session.append_message(user("go")).unwrap();
     let calls = (0..3).map(|call| AssistantBlock::ToolCall(bash(&call.to_string(), "x")));
@@ -361,8 +363,8 @@ fn results_are_not_parted_from_their_calls() {
 }
 
 #[test]
-fn a_status_gives_way_to_the_next_one_and_other_remarks_stay() {
-    let mut stage = Stage::new();
+fn a_status_replaces_the_previous_one_and_other_notices_stay() {
+    let mut tester = TranscriptTester::new();
     for (level, text) in [
         (NoticeLevel::Status, "one"),
         (NoticeLevel::Status, "two"),
@@ -370,7 +372,8 @@ fn a_status_gives_way_to_the_next_one_and_other_remarks_stay() {
         (NoticeLevel::Status, "four"),
     ] {
         let text = text.to_owned();
-        stage.with(|transcript, document| transcript.tell(document, &Notice { level, text }));
+        tester
+            .with(|transcript, document| transcript.add_notice(document, &Notice { level, text }));
     }
-    assert_eq!(stage.shown(), ["two", "Error: three", "four"]);
+    assert_eq!(tester.shown(), ["two", "Error: three", "four"]);
 }

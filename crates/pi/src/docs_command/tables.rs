@@ -309,7 +309,7 @@ fn commands() -> String {
             "| `/{}{}` | {} |",
             command.name,
             argument.unwrap_or_default(),
-            command.about
+            command.description
         )
         .unwrap();
     }

@@ -1,85 +1,86 @@
-//! A shell command: the command, the end of what it printed, and how long it took.
+//! Shell commands: command, end of the output, duration.
 
 use std::time::Duration;
 
 use pi_tui::ColorToken;
 use serde_json::Value;
 
-use super::{Argument, Truncation, number, output_text, title_style};
-use crate::blocks::page::{Page, clean};
-use crate::blocks::tool_call::{Call, Output, Progress};
+use super::{Argument, OutputTruncation, number, output_text, title_style};
+use crate::blocks::canvas::{BlockCanvas, clean};
+use crate::blocks::tool_call::{CallOutput, CallProgress, CallView};
 
-/// Rows of output in the short form.
-const SHOWN: usize = 5;
+/// Rows of output in the collapsed form.
+const COLLAPSED_LINES: usize = 5;
 
-/// Writes what is known of a call; `prompt` stands before the command.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>, prompt: &str) {
-    draw_command(call, page, prompt);
+/// Draws a call; `prompt` precedes the command.
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, prompt: &str) {
+    draw_command(call, canvas, prompt);
     if let Some(output) = call.output {
-        draw_output(call, output, page);
+        draw_output(call, output, canvas);
     }
     let time = match (call.progress, call.now) {
-        (Progress::Running(since), Some(now)) => {
+        (CallProgress::Running(since), Some(now)) => {
             let elapsed = now.saturating_duration_since(since);
             Some(format!("Running for {}", duration(elapsed)))
         }
-        (Progress::Done(Some(took)), _) => Some(format!("Took {}", duration(took))),
+        (CallProgress::Done(Some(took)), _) => Some(format!("Took {}", duration(took))),
         _ => None,
     };
     if let Some(time) = time {
-        page.blank();
-        page.text(ColorToken::Muted, &time);
+        canvas.blank();
+        canvas.text(ColorToken::Muted, &time);
     }
 }
 
-fn draw_command(call: &Call<'_>, page: &mut Page<'_>, prompt: &str) {
-    let appearance = page.appearance;
+fn draw_command(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>, prompt: &str) {
+    let ctx = canvas.ctx;
     let command = match Argument::of(call.arguments, &["command"]) {
         Argument::Text(command) if !command.is_empty() => clean(command).into_owned(),
         Argument::Text(_) | Argument::Missing => "…".to_owned(),
-        Argument::Invalid => "[not a text]".to_owned(),
+        Argument::Invalid => "[invalid argument]".to_owned(),
     };
     let timeout = number(call.arguments, "timeout")
-        .map(|seconds| appearance.paint(ColorToken::Muted, &format!(" (at most {seconds}s)")))
+        .map(|seconds| ctx.paint(ColorToken::Muted, &format!(" (timeout {seconds}s)")))
         .unwrap_or_default();
-    let command = title_style(appearance).apply(&format!("{prompt} {command}"));
-    page.styled(&format!("{command}{timeout}"));
+    let command = title_style(ctx).apply(&format!("{prompt} {command}"));
+    canvas.styled(&format!("{command}{timeout}"));
 }
 
-fn draw_output(call: &Call<'_>, output: &Output, page: &mut Page<'_>) {
-    let text = output_text(output, page.appearance);
+fn draw_output(call: &CallView<'_>, output: &CallOutput, canvas: &mut BlockCanvas<'_>) {
+    let text = output_text(output, canvas.ctx);
     let details = output.details.as_ref();
     let full = details
         .and_then(|details| details.get("fullOutputPath"))
         .and_then(Value::as_str);
-    let truncation = Truncation::of(output);
-    let text = match full.filter(|_| truncation.is_some() && call.progress != Progress::Waiting) {
-        Some(full) => without_remark(&text, full),
+    let truncation = OutputTruncation::of(output);
+    let text = match full.filter(|_| truncation.is_some() && call.progress != CallProgress::Waiting)
+    {
+        Some(full) => without_note(&text, full),
         None => &text,
     };
     let text = text.trim_matches('\n').trim_end();
     if !text.is_empty() {
-        page.blank();
-        page.end(ColorToken::ToolOutput, text, SHOWN);
+        canvas.blank();
+        canvas.tail(ColorToken::ToolOutput, text, COLLAPSED_LINES);
     }
-    let mut remarks = Vec::new();
-    remarks.extend(truncation.map(|truncation| format!("Kept: {}", truncation.remark())));
-    remarks.extend(full.map(|full| format!("All of it: {full}")));
-    if !remarks.is_empty() {
-        page.blank();
-        page.foreign(ColorToken::Warning, &format!("[{}]", remarks.join(". ")));
+    let mut notes = Vec::new();
+    notes.extend(truncation.map(|truncation| format!("Truncated: {}", truncation.note())));
+    notes.extend(full.map(|full| format!("Full output: {full}")));
+    if !notes.is_empty() {
+        canvas.blank();
+        canvas.untrusted(ColorToken::Warning, &format!("[{}]", notes.join(". ")));
     }
 }
 
-/// Returns an output without the remark for the model on where all of it is.
-fn without_remark<'text>(text: &'text str, full: &str) -> &'text str {
+/// Removes the note to the model about the full output.
+fn without_note<'text>(text: &'text str, full: &str) -> &'text str {
     match text.trim_end().rsplit_once("\n\n[") {
-        Some((before, remark)) if remark.ends_with(']') && remark.contains(full) => before,
+        Some((before, note)) if note.ends_with(']') && note.contains(full) => before,
         _ => text,
     }
 }
 
-/// Returns a time in few characters, such as `1m 5s`.
+/// Formats a duration, such as `1m 5s`.
 fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_short() {
         let text = |millis| duration(Duration::from_millis(millis));
         assert_eq!(text(640), "0.6s");
         assert_eq!(text(59_990), "59.9s");

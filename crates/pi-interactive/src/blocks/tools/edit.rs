@@ -1,28 +1,27 @@
-//! Editing a file: the change that is asked for, then the one that was made.
+//! File edits: a preview of the change, then the resulting diff.
 
 use pi_ai::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 
 use super::{Argument, painted_path, title};
-use crate::blocks::page::Page;
-use crate::blocks::tool_call::Call;
+use crate::blocks::canvas::BlockCanvas;
+use crate::blocks::tool_call::CallView;
 use crate::diff_view::{diff_rows, diff_styles, preview_rows};
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let appearance = page.appearance;
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let ctx = canvas.ctx;
     let path = Argument::path(call.arguments);
-    page.styled(&format!(
+    canvas.styled(&format!(
         "{} {}",
-        title("edit", appearance),
-        painted_path(path, appearance)
+        title("edit", ctx),
+        painted_path(path, ctx)
     ));
     match call.output {
         Some(output) if call.failed => {
             if !output.text.trim().is_empty() {
-                page.blank();
-                page.text(ColorToken::Error, output.text.trim());
+                canvas.blank();
+                canvas.text(ColorToken::Error, output.text.trim());
             }
         }
         Some(output) => {
@@ -31,39 +30,39 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
                 .and_then(|details| details.get("diff"))
                 .and_then(Value::as_str);
             if let Some(diff) = diff.filter(|diff| !diff.trim().is_empty()) {
-                page.blank();
-                page.rows(diff_rows(diff, page.width(), appearance));
+                canvas.blank();
+                canvas.rows(diff_rows(diff, canvas.width(), ctx));
             }
         }
-        None => draw_preview(call, page),
+        None => draw_preview(call, canvas),
     }
 }
 
-fn draw_preview(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let several = call.arguments.get("edits").and_then(Value::as_array);
-    let edits: Vec<&JsonObject> = match several {
+fn draw_preview(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let list = call.arguments.get("edits").and_then(Value::as_array);
+    let edits: Vec<&JsonObject> = match list {
         Some(edits) => edits.iter().filter_map(Value::as_object).collect(),
         None => vec![call.arguments],
     };
-    for (place, edit) in edits.into_iter().enumerate() {
+    for (index, edit) in edits.into_iter().enumerate() {
         let text = |name: &str| edit.get(name).and_then(Value::as_str);
         let Some(old) = text("oldText") else {
             continue;
         };
-        page.blank();
-        // Until the new text begins, what will go is known and nothing else.
+        canvas.blank();
+        // Until the new text starts, only the removed text is known.
         let new = text("newText").unwrap_or_default();
-        let rows = call.previews.rows(place, (old, new), page);
-        page.rows(rows.iter().cloned());
+        let rows = call.previews.rows(index, (old, new), canvas);
+        canvas.rows(rows.iter().cloned());
     }
 }
 
-/// The changes of a call as they were last shown: while one arrives, those before it stay as they are.
+/// Cached previews of a call's edits: while one streams, the earlier ones are not recomputed.
 #[derive(Debug, Default)]
-pub(crate) struct EditPreviews(Vec<Preview>);
+pub(crate) struct EditPreviews(Vec<EditPreview>);
 
 #[derive(Debug, Default)]
-struct Preview {
+struct EditPreview {
     old: String,
     new: String,
     width: usize,
@@ -72,21 +71,26 @@ struct Preview {
 }
 
 impl EditPreviews {
-    fn rows(&mut self, place: usize, (old, new): (&str, &str), page: &Page<'_>) -> &[Line] {
-        if self.0.len() <= place {
-            self.0.resize_with(place + 1, Preview::default);
+    fn rows(
+        &mut self,
+        index: usize,
+        (old, new): (&str, &str),
+        canvas: &BlockCanvas<'_>,
+    ) -> &[Line] {
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, EditPreview::default);
         }
-        let Some(preview) = self.0.get_mut(place) else {
+        let Some(preview) = self.0.get_mut(index) else {
             return &[];
         };
-        let (width, styles) = (page.width(), diff_styles(page.appearance));
+        let (width, styles) = (canvas.width(), diff_styles(canvas.ctx));
         let is_same = preview.width == width
             && preview.styles == styles
             && preview.old == old
             && preview.new == new;
         if !is_same {
-            let rows = preview_rows(old, new, width, page.appearance);
-            *preview = Preview {
+            let rows = preview_rows(old, new, width, canvas.ctx);
+            *preview = EditPreview {
                 old: old.to_owned(),
                 new: new.to_owned(),
                 width,
@@ -103,21 +107,21 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::look::Appearance;
+    use crate::ui_theme::RenderContext;
 
     #[test]
-    fn a_change_is_compared_again_only_if_it_is_another() {
-        let look = Appearance::for_tests();
+    fn unchanged_previews_are_cached() {
+        let ctx = RenderContext::for_tests();
         let mut previews = EditPreviews::default();
-        let page = Page::new(40, 1, &look);
-        let first = previews.rows(0, ("a\nb", "a\nc"), &page).to_vec();
+        let canvas = BlockCanvas::new(40, 1, &ctx);
+        let first = previews.rows(0, ("a\nb", "a\nc"), &canvas).to_vec();
         assert_eq!(first.len(), 3);
-        previews.rows(1, ("x", "y"), &page);
-        let again = previews.rows(0, ("a\nb", "a\nc"), &page);
+        previews.rows(1, ("x", "y"), &canvas);
+        let again = previews.rows(0, ("a\nb", "a\nc"), &canvas);
         assert!(first.iter().zip(again).all(|(old, new)| old.ptr_eq(new)));
-        let longer = previews.rows(0, ("a\nb", "a\nc\nd"), &page);
+        let longer = previews.rows(0, ("a\nb", "a\nc\nd"), &canvas);
         assert_eq!(longer.len(), 4);
-        let narrow = Page::new(30, 1, &look);
+        let narrow = BlockCanvas::new(30, 1, &ctx);
         let narrow = previews.rows(0, ("a\nb", "a\nc\nd"), &narrow);
         assert!(!first.iter().zip(narrow).any(|(old, new)| old.ptr_eq(new)));
     }

@@ -1,26 +1,30 @@
-//! Looking for files by name.
+//! File search by name.
 
 use pi_tui::ColorToken;
 
 use super::{Argument, draw_listing, number, painted, short_path, title};
-use crate::blocks::page::{Page, clean_line};
-use crate::blocks::tool_call::Call;
+use crate::blocks::canvas::{BlockCanvas, clean_line};
+use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
-const SHOWN: usize = 20;
+/// Lines in the collapsed form.
+const COLLAPSED_LINES: usize = 20;
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let appearance = page.appearance;
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let ctx = canvas.ctx;
     let pattern = Argument::of(call.arguments, &["pattern"]);
-    let pattern = painted(pattern, ColorToken::Accent, "…", appearance);
+    let pattern = painted(pattern, ColorToken::Accent, "…", ctx);
     let path = Argument::of(call.arguments, &["path"]);
-    let path = short_path(path.text().unwrap_or("."), appearance);
+    let path = short_path(path.text().unwrap_or("."), ctx);
     let limit = number(call.arguments, "limit")
         .map(|limit| format!(" (limit {limit})"))
         .unwrap_or_default();
-    let place = format!(" in {}{limit}", clean_line(&path));
-    let place = appearance.paint(ColorToken::ToolOutput, &place);
-    page.styled(&format!("{} {pattern}{place}", title("find", appearance)));
-    draw_listing(call, page, SHOWN, &[("resultLimitReached", "results")]);
+    let location = format!(" in {}{limit}", clean_line(&path));
+    let location = ctx.paint(ColorToken::ToolOutput, &location);
+    canvas.styled(&format!("{} {pattern}{location}", title("find", ctx)));
+    draw_listing(
+        call,
+        canvas,
+        COLLAPSED_LINES,
+        &[("resultLimitReached", "results")],
+    );
 }

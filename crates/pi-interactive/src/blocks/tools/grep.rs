@@ -1,39 +1,38 @@
-//! Searching in files.
+//! Text search in files.
 
 use pi_tui::ColorToken;
 
 use super::{Argument, draw_listing, number, painted, short_path, title};
-use crate::blocks::page::{Page, clean_line};
-use crate::blocks::tool_call::Call;
+use crate::blocks::canvas::{BlockCanvas, clean_line};
+use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
-const SHOWN: usize = 15;
+/// Lines in the collapsed form.
+const COLLAPSED_LINES: usize = 15;
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let appearance = page.appearance;
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let ctx = canvas.ctx;
     let pattern = match Argument::of(call.arguments, &["pattern"]) {
         Argument::Text(pattern) => {
-            appearance.paint(ColorToken::Accent, &format!("/{}/", clean_line(pattern)))
+            ctx.paint(ColorToken::Accent, &format!("/{}/", clean_line(pattern)))
         }
-        argument => painted(argument, ColorToken::Accent, "…", appearance),
+        argument => painted(argument, ColorToken::Accent, "…", ctx),
     };
     let path = Argument::of(call.arguments, &["path"]);
-    let path = short_path(path.text().unwrap_or("."), appearance);
+    let path = short_path(path.text().unwrap_or("."), ctx);
     let glob = Argument::of(call.arguments, &["glob"]).text();
     let glob = glob.map(|glob| format!(" ({})", clean_line(glob)));
     let limit = number(call.arguments, "limit").map(|limit| format!(" limit {limit}"));
-    let place = format!(
+    let location = format!(
         " in {}{}{}",
         clean_line(&path),
         glob.unwrap_or_default(),
         limit.unwrap_or_default()
     );
-    let place = appearance.paint(ColorToken::ToolOutput, &place);
-    page.styled(&format!("{} {pattern}{place}", title("grep", appearance)));
+    let location = ctx.paint(ColorToken::ToolOutput, &location);
+    canvas.styled(&format!("{} {pattern}{location}", title("grep", ctx)));
     let limits = [
         ("matchLimitReached", "matches"),
-        ("linesTruncated", "long lines are cut"),
+        ("linesTruncated", "long lines truncated"),
     ];
-    draw_listing(call, page, SHOWN, &limits);
+    draw_listing(call, canvas, COLLAPSED_LINES, &limits);
 }

@@ -1,24 +1,28 @@
-//! Listing a folder.
+//! Directory listings.
 
 use pi_tui::ColorToken;
 
 use super::{Argument, draw_listing, number, painted, short_path, title};
-use crate::blocks::page::Page;
-use crate::blocks::tool_call::Call;
+use crate::blocks::canvas::BlockCanvas;
+use crate::blocks::tool_call::CallView;
 
-/// Lines in the short form.
-const SHOWN: usize = 20;
+/// Lines in the collapsed form.
+const COLLAPSED_LINES: usize = 20;
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let appearance = page.appearance;
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let ctx = canvas.ctx;
     let argument = Argument::of(call.arguments, &["path"]);
-    let path = argument.text().map(|path| short_path(path, appearance));
+    let path = argument.text().map(|path| short_path(path, ctx));
     let argument = path.as_deref().map_or(argument, Argument::Text);
-    let path = painted(argument, ColorToken::Accent, ".", appearance);
+    let path = painted(argument, ColorToken::Accent, ".", ctx);
     let limit = number(call.arguments, "limit")
-        .map(|limit| appearance.paint(ColorToken::ToolOutput, &format!(" (limit {limit})")))
+        .map(|limit| ctx.paint(ColorToken::ToolOutput, &format!(" (limit {limit})")))
         .unwrap_or_default();
-    page.styled(&format!("{} {path}{limit}", title("ls", appearance)));
-    draw_listing(call, page, SHOWN, &[("entryLimitReached", "entries")]);
+    canvas.styled(&format!("{} {path}{limit}", title("ls", ctx)));
+    draw_listing(
+        call,
+        canvas,
+        COLLAPSED_LINES,
+        &[("entryLimitReached", "entries")],
+    );
 }

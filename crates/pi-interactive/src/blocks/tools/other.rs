@@ -1,40 +1,39 @@
-//! Any tool we know nothing about: its name, its arguments, its text.
+//! Tools without a dedicated renderer: name, arguments, output.
 
 use pi_tui::{ColorToken, TruncateOptions, truncate_to_width, visible_width};
 
 use super::{draw_listing, title};
-use crate::blocks::page::{Page, clean, clean_line};
-use crate::blocks::tool_call::Call;
+use crate::blocks::canvas::{BlockCanvas, clean, clean_line};
+use crate::blocks::tool_call::CallView;
 
-/// Lines of output in the short form.
-pub(super) const SHOWN: usize = 10;
-/// Arguments after this many bytes stay out of the short form.
+/// Lines of output in the collapsed form.
+pub(super) const COLLAPSED_LINES: usize = 10;
+/// Arguments beyond this many bytes are omitted in the collapsed form.
 const SHORT_ARGUMENTS: usize = 2_000;
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    let name = title(call.name, page.appearance);
-    if page.expanded || call.arguments.is_empty() {
-        page.styled(&name);
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let name = title(call.name, canvas.ctx);
+    if canvas.expanded || call.arguments.is_empty() {
+        canvas.styled(&name);
         if !call.arguments.is_empty()
             && let Ok(json) = serde_json::to_string_pretty(call.arguments)
         {
-            page.blank();
-            page.text(ColorToken::Muted, &clean(&json));
+            canvas.blank();
+            canvas.text(ColorToken::Muted, &clean(&json));
         }
     } else {
-        let room = page.width().saturating_sub(visible_width(&name) + 1);
+        let room = canvas.width().saturating_sub(visible_width(&name) + 1);
         let arguments = clean_line(&short_arguments(call));
         let ellipsis = TruncateOptions { ellipsis: "…" };
         let arguments = truncate_to_width(&arguments, room, ellipsis);
-        let arguments = page.appearance.paint(ColorToken::Muted, &arguments);
-        page.styled(&format!("{name} {arguments}"));
+        let arguments = canvas.ctx.paint(ColorToken::Muted, &arguments);
+        canvas.styled(&format!("{name} {arguments}"));
     }
-    draw_listing(call, page, SHOWN, &[]);
+    draw_listing(call, canvas, COLLAPSED_LINES, &[]);
 }
 
-/// Returns the arguments in one line, such as `depth=7 name="x"`.
-fn short_arguments(call: &Call<'_>) -> String {
+/// Returns the arguments on one line, such as `depth=7 name="x"`.
+fn short_arguments(call: &CallView<'_>) -> String {
     let mut length = 0;
     let short: Vec<String> = call
         .arguments

@@ -1,17 +1,17 @@
-//! Reading a file: which part of which one; its text only when expanded.
+//! File reads: path and range; the contents only when expanded.
 
 use std::path::Path;
 
 use pi_tui::{ColorToken, SyntaxStyles};
 
-use super::{Argument, Truncation, number, output_text, painted_path, title};
-use crate::blocks::growing_code::language_of;
-use crate::blocks::page::{Page, clean_line, expand_hint};
-use crate::blocks::tool_call::Call;
+use super::{Argument, OutputTruncation, number, output_text, painted_path, title};
+use crate::blocks::canvas::{BlockCanvas, clean_line, expand_hint};
+use crate::blocks::streaming_code::language_of;
+use crate::blocks::tool_call::CallView;
 
-/// Lines of an error in the short form.
-const SHOWN: usize = 10;
-/// Files that instruct the model.
+/// Lines of an error in the collapsed form.
+const COLLAPSED_LINES: usize = 10;
+/// Context files, which instruct the model.
 const CONTEXT_FILES: [&str; 5] = [
     "AGENTS.override.md",
     "AGENTS.md",
@@ -20,72 +20,67 @@ const CONTEXT_FILES: [&str; 5] = [
     "CLAUDE.MD",
 ];
 
-/// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
-    draw_title(call, page);
+pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    draw_title(call, canvas);
     let Some(output) = call.output else {
         return;
     };
-    if !page.expanded && !call.failed {
+    if !canvas.expanded && !call.failed {
         return;
     }
-    let text = output_text(output, page.appearance);
+    let text = output_text(output, canvas.ctx);
     if !text.is_empty() {
-        page.blank();
+        canvas.blank();
         let path = Argument::path(call.arguments).text();
         match path {
-            Some(path) if !call.failed && output.pictures.is_empty() => {
-                let styles = SyntaxStyles::from_theme(&page.appearance.theme);
-                let plain = page.appearance.style(ColorToken::ToolOutput);
+            Some(path) if !call.failed && output.images.is_empty() => {
+                let styles = SyntaxStyles::from_theme(&canvas.ctx.theme);
+                let plain = canvas.ctx.style(ColorToken::ToolOutput);
                 call.code.grow(&text);
-                let width = page.width();
-                page.rows(call.code.rows(language_of(path), &styles, plain, width));
+                let width = canvas.width();
+                canvas.rows(call.code.rows(language_of(path), &styles, plain, width));
             }
-            _ if call.failed => page.beginning(ColorToken::Error, &text, SHOWN),
-            _ => page.beginning(ColorToken::ToolOutput, &text, SHOWN),
+            _ if call.failed => canvas.head(ColorToken::Error, &text, COLLAPSED_LINES),
+            _ => canvas.head(ColorToken::ToolOutput, &text, COLLAPSED_LINES),
         }
     }
-    if let Some(truncation) = Truncation::of(output) {
-        let remark = format!("[Not everything was read: {}]", truncation.remark());
-        page.text(ColorToken::Warning, &remark);
+    if let Some(truncation) = OutputTruncation::of(output) {
+        let note = format!("[Truncated: {}]", truncation.note());
+        canvas.text(ColorToken::Warning, &note);
     }
 }
 
-fn draw_title(call: &Call<'_>, page: &mut Page<'_>) {
-    let appearance = page.appearance;
+fn draw_title(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>) {
+    let ctx = canvas.ctx;
     let path = Argument::path(call.arguments);
     let range = range(call);
-    let range = appearance.paint(ColorToken::Warning, &range);
-    let special = path.text().filter(|_| !page.expanded).and_then(special);
+    let range = ctx.paint(ColorToken::Warning, &range);
+    let special = path.text().filter(|_| !canvas.expanded).and_then(special);
     let line = match special {
-        Some(Special::Skill(name)) => {
-            let label = appearance.style(ColorToken::CustomMessageLabel).bold();
-            let name = appearance.paint(ColorToken::CustomMessageText, &clean_line(&name));
+        Some(SpecialFile::Skill(name)) => {
+            let label = ctx.style(ColorToken::CustomMessageLabel).bold();
+            let name = ctx.paint(ColorToken::CustomMessageText, &clean_line(&name));
             format!(
                 "{} {name}{range}{}",
                 label.apply("[skill]"),
-                expand_hint(appearance)
+                expand_hint(ctx)
             )
         }
-        Some(Special::Context) => {
-            let path = painted_path(path, appearance);
+        Some(SpecialFile::Context) => {
+            let path = painted_path(path, ctx);
             format!(
                 "{} {path}{range}{}",
-                title("read context", appearance),
-                expand_hint(appearance)
+                title("read context", ctx),
+                expand_hint(ctx)
             )
         }
-        None => format!(
-            "{} {}{range}",
-            title("read", appearance),
-            painted_path(path, appearance)
-        ),
+        None => format!("{} {}{range}", title("read", ctx), painted_path(path, ctx)),
     };
-    page.styled(&line);
+    canvas.styled(&line);
 }
 
-/// Returns the lines asked for, such as `:10-20`.
-fn range(call: &Call<'_>) -> String {
+/// Returns the requested lines, such as `:10-20`.
+fn range(call: &CallView<'_>) -> String {
     let offset = number(call.arguments, "offset");
     let Some(limit) = number(call.arguments, "limit") else {
         return offset.map_or_else(String::new, |offset| format!(":{offset}"));
@@ -100,21 +95,24 @@ fn range(call: &Call<'_>) -> String {
     }
 }
 
-/// A file that means more than its path says.
-enum Special {
-    /// The instructions of a skill.
+/// A file with a special meaning.
+enum SpecialFile {
     Skill(String),
-    /// Instructions of the project or the user.
+    /// A context file of the project or the user.
     Context,
 }
 
-fn special(path: &str) -> Option<Special> {
+fn special(path: &str) -> Option<SpecialFile> {
     let path = Path::new(path);
     let name = path.file_name()?.to_str()?;
     if name == "SKILL.md" {
-        let folder = path.parent().and_then(Path::file_name);
-        let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
-        return Some(Special::Skill(folder.unwrap_or_else(|| name.to_owned())));
+        let directory = path.parent().and_then(Path::file_name);
+        let directory = directory.map(|directory| directory.to_string_lossy().into_owned());
+        return Some(SpecialFile::Skill(
+            directory.unwrap_or_else(|| name.to_owned()),
+        ));
     }
-    CONTEXT_FILES.contains(&name).then_some(Special::Context)
+    CONTEXT_FILES
+        .contains(&name)
+        .then_some(SpecialFile::Context)
 }

@@ -1,13 +1,13 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
-fn stage(ready: &[&str]) -> Stage<Window<FirstStartDialog>> {
-    let look = Look::for_tests();
+fn tester(ready: &[&str]) -> DialogTester<DialogFrame<FirstStartDialog>> {
+    let ui = UiTheme::for_tests();
     let ready = ready.iter().map(|name| (*name).to_owned()).collect();
-    let dialog = FirstStartDialog::open(look.clone(), ColorScheme::Dark, ready);
-    Stage::new(&look, dialog)
+    let dialog = FirstStartDialog::open(ui.clone(), ColorScheme::Dark, ready);
+    DialogTester::new(&ui, dialog)
 }
 
 fn theme(name: &str) -> Intent {
@@ -15,44 +15,44 @@ fn theme(name: &str) -> Intent {
 }
 
 #[test]
-fn a_theme_is_seen_and_kept_then_the_sign_in_offered() {
-    let mut stage = stage(&[]);
-    insta::assert_snapshot!(stage.screen());
-    stage.press("down enter");
+fn a_theme_is_previewed_and_saved_then_sign_in_offered() {
+    let mut tester = tester(&[]);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("down enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::PreviewTheme("dark".to_owned()), theme("dark")]
     );
-    insta::assert_snapshot!(stage.screen());
-    stage.press("enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::FinishFirstStart, Intent::OpenLogin]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
-fn who_can_begin_at_once_is_not_pressed_to_sign_in() {
-    let mut stage = stage(&["Anthropic"]);
-    stage.press("enter");
-    assert!(stage.screen().contains("begin at once with Anthropic"));
-    stage.press("enter");
+fn sign_in_is_optional_with_a_configured_provider() {
+    let mut tester = tester(&["Anthropic"]);
+    tester.press("enter");
+    assert!(tester.screen().contains("Ready to use: Anthropic"));
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [theme("light/dark"), Intent::FinishFirstStart]
     );
 }
 
 #[test]
-fn it_can_be_skipped_at_any_time() {
-    let mut early = stage(&[]);
+fn can_be_skipped_at_any_step() {
+    let mut early = tester(&[]);
     early.press("escape");
     assert_eq!(
         early.intents(),
         [Intent::EndThemePreview, Intent::FinishFirstStart]
     );
-    let mut late = stage(&[]);
+    let mut late = tester(&[]);
     late.press("enter escape");
     assert_eq!(
         late.intents(),
@@ -61,19 +61,19 @@ fn it_can_be_skipped_at_any_time() {
 }
 
 #[test]
-fn it_fits_any_terminal() {
+fn fits_any_terminal() {
     let ready = vec![HOSTILE.to_owned(); 9];
-    survives_every_size(FirstStartDialog::open(
-        Look::for_tests(),
+    fits_every_size(FirstStartDialog::open(
+        UiTheme::for_tests(),
         ColorScheme::Light,
         ready,
     ));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
-        FirstStartDialog::open(look.clone(), ColorScheme::Light, Vec::new())
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
+        FirstStartDialog::open(ui.clone(), ColorScheme::Light, Vec::new())
     });
 }

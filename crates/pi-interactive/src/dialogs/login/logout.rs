@@ -1,48 +1,47 @@
-//! Choosing the stored credential to delete.
+//! Selects the stored credential to delete.
 
 use pi_tui::{InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
+use super::super::canvas::{DialogCanvas, HitTarget};
+use super::super::frame::{DialogBody, DialogFrame};
 use super::super::hint::Hint;
-use super::super::outbox::Outbox;
-use super::super::picker::Picked;
-use super::super::sheet::{Hit, Sheet};
-use super::super::window::{Pane, Window};
+use super::super::intent_sink::IntentSink;
+use super::super::picker::PickerEvent;
 use super::LoginOption;
 use super::providers::ProviderList;
 use crate::intent::Intent;
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// The dialog of signing out.
 pub(crate) struct LogoutDialog {
     providers: ProviderList,
 }
 
 impl LogoutDialog {
-    /// Opens the dialog with what is stored.
-    pub(crate) fn open(look: Look, stored: Vec<LoginOption>) -> Window<Self> {
+    /// Opens the dialog with the stored credentials.
+    pub(crate) fn open(ui: UiTheme, stored: Vec<LoginOption>) -> DialogFrame<Self> {
         let providers = ProviderList::new(stored, "");
-        Window::new(look, Self { providers })
+        DialogFrame::new(ui, Self { providers })
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed => {
                 if let Some(option) = self.providers.selected() {
                     let provider = option.provider.clone();
-                    outbox.finish(Intent::SignOut { provider });
+                    sink.finish(Intent::SignOut { provider });
                 }
             }
-            Picked::Cancelled => outbox.close(),
+            PickerEvent::Canceled => sink.close(),
         }
     }
 }
 
-impl Pane for LogoutDialog {
-    fn paint(&mut self, sheet: &mut Sheet) {
+impl DialogBody for LogoutDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
         self.providers.paint(
-            sheet,
-            "Which credential shall be deleted?",
+            canvas,
+            "Remove a stored credential",
             &[
                 Hint::movement(),
                 Hint::key(action::SELECT_CONFIRM, "delete"),
@@ -55,11 +54,11 @@ impl Pane for LogoutDialog {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         match self.providers.key(event, context) {
             Ok(picked) => {
-                self.settle(picked, outbox);
+                self.on_pick(picked, sink);
                 InputOutcome::Consumed
             }
             Err(outcome) => outcome,
@@ -69,13 +68,13 @@ impl Pane for LogoutDialog {
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         match self.providers.mouse(event, hit, context) {
             Ok(picked) => {
-                self.settle(picked, outbox);
+                self.on_pick(picked, sink);
                 true
             }
             Err(used) => used,

@@ -1,4 +1,4 @@
-//! A list of providers with what is set up for them.
+//! A list of providers with their authentication status.
 
 use pi_ai::{AuthKind, AuthSource, AuthStatus};
 use pi_tui::{
@@ -6,22 +6,21 @@ use pi_tui::{
     sort_by_score,
 };
 
+use super::super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::super::field::{point_at_field, prefilled};
 use super::super::hint::Hint;
-use super::super::picker::{Edge, Picked, Picker};
-use super::super::plain::one_line;
-use super::super::sheet::{Hit, Sheet, Weight};
+use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::super::plain_text::one_line;
 use super::LoginOption;
 
-const MOST_ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
-/// Providers to choose from.
 pub(super) struct ProviderList {
     options: Vec<LoginOption>,
     matching: Vec<usize>,
     picker: Picker,
     search: Input,
-    /// Whether accounts and keys are in one list and must be told apart.
+    /// Whether the list has both accounts and keys, which are then labeled.
     mixed: bool,
 }
 
@@ -32,11 +31,11 @@ impl ProviderList {
             mixed: kinds(AuthKind::OAuth) && kinds(AuthKind::ApiKey),
             options,
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Stop),
+            picker: Picker::new(0, EdgeBehavior::Stop),
             search: prefilled(search),
         };
         list.search.set_focused(true);
-        list.search_again();
+        list.apply_search();
         list
     }
 
@@ -49,7 +48,7 @@ impl ProviderList {
         self.search.set_focused(focused);
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let options = self.options.iter().enumerate();
         self.matching = sort_by_score(options.filter_map(|(index, option)| {
@@ -62,48 +61,48 @@ impl ProviderList {
         }
     }
 
-    /// Handles a key; what is no key of lists is searched for.
+    /// Handles a key; keys that are not list keys are typed into the search field.
     pub(super) fn key(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-    ) -> Result<Picked, InputOutcome> {
+    ) -> Result<PickerEvent, InputOutcome> {
         if let Some(picked) = self.picker.key(event, context) {
             return Ok(picked);
         }
         let outcome = self.search.handle_input(event, context);
-        self.search_again();
+        self.apply_search();
         Err(outcome)
     }
 
-    /// Handles the mouse; otherwise tells whether it was used in the field.
+    /// Handles the mouse; the error tells whether the search field used the event.
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-    ) -> Result<Picked, bool> {
+    ) -> Result<PickerEvent, bool> {
         match self.picker.mouse(event, hit) {
             Some(picked) => Ok(picked),
             None => Err(point_at_field(&mut self.search, event, hit, context)),
         }
     }
 
-    pub(super) fn paint(&mut self, sheet: &mut Sheet, title: &str, hints: &[Hint]) {
-        sheet.blank();
-        sheet.title(title);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
+    pub(super) fn paint(&mut self, canvas: &mut DialogCanvas, title: &str, hints: &[Hint]) {
+        canvas.blank();
+        canvas.title(title);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
         if self.matching.is_empty() {
             let text = if self.options.is_empty() {
-                "  There is none."
+                "  No providers."
             } else {
-                "  No provider matches."
+                "  No matching providers."
             };
-            sheet.text(Weight::Content, ColorToken::Muted, text);
+            canvas.text(RowPriority::Content, ColorToken::Muted, text);
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let option = self
@@ -114,18 +113,18 @@ impl ProviderList {
             let mut note = String::new();
             if self.mixed {
                 let kind = format!(" [{}]", kind(option.kind));
-                note.push_str(&sheet.paint(ColorToken::Muted, &kind));
+                note.push_str(&canvas.paint(ColorToken::Muted, &kind));
             }
             let (token, status) = status(option);
-            note.push_str(&sheet.paint(token, &format!(" · {status}")));
+            note.push_str(&canvas.paint(token, &format!(" · {status}")));
             let name = one_line(&option.name);
-            sheet.choice(index, index == self.picker.selected(), &name, &note);
+            canvas.choice(index, index == self.picker.selected(), &name, &note);
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
-        sheet.blank();
-        sheet.hints(hints);
+        canvas.blank();
+        canvas.hints(hints);
     }
 }
 
@@ -136,21 +135,24 @@ fn kind(kind: AuthKind) -> &'static str {
     }
 }
 
-/// Returns what is set up, in words.
+/// Returns the authentication status as text.
 fn status(option: &LoginOption) -> (ColorToken, String) {
     let Some(AuthStatus {
         kind: found,
         source,
     }) = &option.status
     else {
-        return (ColorToken::Muted, "not set up".to_owned());
+        return (ColorToken::Muted, "not configured".to_owned());
     };
     if *found != option.kind {
-        return (ColorToken::Warning, format!("set up by {}", kind(*found)));
+        return (
+            ColorToken::Warning,
+            format!("configured by {}", kind(*found)),
+        );
     }
     let text = match source {
-        AuthSource::Stored | AuthSource::OAuth => "set up".to_owned(),
-        AuthSource::Explicit => "given for this run".to_owned(),
+        AuthSource::Stored | AuthSource::OAuth => "configured".to_owned(),
+        AuthSource::Explicit => "set for this run".to_owned(),
         AuthSource::Configured => "from models.json".to_owned(),
         AuthSource::Variable(name) => format!("from ${}", one_line(name)),
         AuthSource::Ambient(what) => format!("from {what}"),

@@ -1,7 +1,7 @@
-//! A sign-in under way: what it shows, what it asks, how it ends.
+//! A sign-in in progress: its messages, prompts and outcome.
 //!
-//! Addresses come from a provider's server. They are shown as text; only web addresses become links
-//! or reach the browser.
+//! URLs come from the provider's server. They are shown as text; only web URLs become links or are opened in
+//! the browser.
 
 use pi_ai::{LoginEvent, LoginPrompt};
 use pi_tui::{
@@ -9,24 +9,23 @@ use pi_tui::{
     wrap_text,
 };
 
+use super::super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::super::field::{point_at_field, prefilled};
+use super::super::frame::DialogBody;
 use super::super::hint::Hint;
-use super::super::outbox::Outbox;
-use super::super::plain::{lines_of, one_line};
-use super::super::question::{Question, QuestionDialog};
+use super::super::intent_sink::IntentSink;
+use super::super::plain_text::{one_line, sanitize_lines};
+use super::super::question::{QuestionDialog, QuestionOptions};
 use super::super::secret_field::SecretField;
-use super::super::sheet::{Hit, Sheet, Weight};
-use super::super::window::Pane;
-use crate::dialog::DialogNews;
-use crate::intent::{Answer, Intent};
+use crate::dialog::DialogUpdate;
+use crate::intent::{Intent, QuestionAnswer};
 use crate::keys;
 use crate::web_address::is_web;
 
-/// Lines of news that are kept; older ones scroll out.
-const MOST_NEWS: usize = 12;
+/// Maximum number of messages kept; older ones scroll out.
+const MAX_MESSAGES: usize = 12;
 
-/// What is asked at the moment.
-enum Asked {
+enum SignInQuestion {
     Nothing,
     Text {
         message: String,
@@ -43,68 +42,75 @@ enum Asked {
     },
 }
 
-/// Something that was told.
-enum Told {
-    Address(String),
+enum SignInMessage {
+    Url(String),
     Code(String),
     Note(ColorToken, String),
 }
 
-/// A sign-in under way.
-pub(super) struct SignIn {
+pub(super) struct SignInView {
     provider: String,
-    told: Vec<Told>,
-    asked: Asked,
+    messages: Vec<SignInMessage>,
+    question: SignInQuestion,
     failed: Option<String>,
 }
 
-impl SignIn {
+impl SignInView {
     pub(super) fn new(provider: &str) -> Self {
         Self {
             provider: one_line(provider),
-            told: Vec::new(),
-            asked: Asked::Nothing,
+            messages: Vec::new(),
+            question: SignInQuestion::Nothing,
             failed: None,
         }
     }
 
-    fn address(&self) -> Option<&str> {
-        self.told.iter().rev().find_map(|told| match told {
-            Told::Address(address) => Some(address.as_str()),
-            Told::Code(_) | Told::Note(..) => None,
-        })
+    fn url(&self) -> Option<&str> {
+        self.messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                SignInMessage::Url(url) => Some(url.as_str()),
+                SignInMessage::Code(_) | SignInMessage::Note(..) => None,
+            })
     }
 
-    fn tell(&mut self, told: Told) {
-        self.told.push(told);
-        if self.told.len() > MOST_NEWS {
-            self.told.remove(0);
+    fn add_message(&mut self, message: SignInMessage) {
+        self.messages.push(message);
+        if self.messages.len() > MAX_MESSAGES {
+            self.messages.remove(0);
         }
     }
 
-    fn show(&mut self, event: LoginEvent, outbox: &mut Outbox) {
+    fn show(&mut self, event: LoginEvent, sink: &mut IntentSink) {
         match event {
             LoginEvent::Info { message, links } => {
-                self.tell(Told::Note(ColorToken::Text, lines_of(&message)));
+                self.add_message(SignInMessage::Note(
+                    ColorToken::Text,
+                    sanitize_lines(&message),
+                ));
                 for link in links {
                     let label = one_line(&link.label);
-                    self.tell(Told::Note(ColorToken::Muted, label));
-                    self.tell(Told::Address(one_line(&link.url)));
+                    self.add_message(SignInMessage::Note(ColorToken::Muted, label));
+                    self.add_message(SignInMessage::Url(one_line(&link.url)));
                 }
             }
             LoginEvent::AuthUrl { url, instructions } => {
-                let address = one_line(&url);
-                if is_web(&address) {
-                    outbox.send(Intent::OpenUrl(address.clone()));
+                let url = one_line(&url);
+                if is_web(&url) {
+                    sink.send(Intent::OpenUrl(url.clone()));
                 }
-                self.told.clear();
-                self.tell(Told::Note(
+                self.messages.clear();
+                self.add_message(SignInMessage::Note(
                     ColorToken::Text,
-                    "Your browser opens this page:".to_owned(),
+                    "Opening this page in your browser:".to_owned(),
                 ));
-                self.tell(Told::Address(address));
+                self.add_message(SignInMessage::Url(url));
                 if !instructions.is_empty() {
-                    self.tell(Told::Note(ColorToken::Warning, lines_of(&instructions)));
+                    self.add_message(SignInMessage::Note(
+                        ColorToken::Warning,
+                        sanitize_lines(&instructions),
+                    ));
                 }
             }
             LoginEvent::DeviceCode {
@@ -112,22 +118,25 @@ impl SignIn {
                 verification_uri,
                 ..
             } => {
-                self.told.clear();
-                self.tell(Told::Note(
+                self.messages.clear();
+                self.add_message(SignInMessage::Note(
                     ColorToken::Text,
                     "Open this page on any device and enter the code:".to_owned(),
                 ));
-                self.tell(Told::Address(one_line(&verification_uri)));
-                self.tell(Told::Code(one_line(&user_code)));
+                self.add_message(SignInMessage::Url(one_line(&verification_uri)));
+                self.add_message(SignInMessage::Code(one_line(&user_code)));
             }
             LoginEvent::Progress { message } => {
-                self.tell(Told::Note(ColorToken::Dim, lines_of(&message)));
+                self.add_message(SignInMessage::Note(
+                    ColorToken::Dim,
+                    sanitize_lines(&message),
+                ));
             }
         }
     }
 
     fn ask(&mut self, prompt: LoginPrompt) {
-        self.asked = match prompt {
+        self.question = match prompt {
             LoginPrompt::Text {
                 message,
                 placeholder,
@@ -138,82 +147,88 @@ impl SignIn {
             } => {
                 let mut field = prefilled("");
                 field.set_focused(true);
-                Asked::Text {
-                    message: lines_of(&message),
+                SignInQuestion::Text {
+                    message: sanitize_lines(&message),
                     example: placeholder.map(|example| one_line(&example)),
                     field,
                 }
             }
-            LoginPrompt::Secret { message } => Asked::Secret {
-                message: lines_of(&message),
+            LoginPrompt::Secret { message } => SignInQuestion::Secret {
+                message: sanitize_lines(&message),
                 field: SecretField::default(),
             },
             LoginPrompt::Select { message, choices } => {
-                let question = Question {
+                let question = QuestionOptions {
                     title: message,
-                    ..Question::default()
+                    ..QuestionOptions::default()
                 };
                 let ids = choices.iter().map(|choice| choice.id).collect();
                 let labels: Vec<String> = choices.into_iter().map(|choice| choice.label).collect();
-                Asked::Choice {
+                SignInQuestion::Choice {
                     ids,
-                    question: QuestionDialog::part(question, &labels),
+                    question: QuestionDialog::embedded(question, &labels),
                 }
             }
         };
     }
 
     fn code(&self) -> Option<&str> {
-        self.told.iter().rev().find_map(|told| match told {
-            Told::Code(code) => Some(code.as_str()),
-            Told::Address(_) | Told::Note(..) => None,
-        })
+        self.messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                SignInMessage::Code(code) => Some(code.as_str()),
+                SignInMessage::Url(_) | SignInMessage::Note(..) => None,
+            })
     }
 
-    /// Copies the code and opens the page to enter it at.
-    fn go_to_page(&self, outbox: &mut Outbox) {
-        let (Some(code), Some(address)) = (self.code(), self.address()) else {
+    /// Copies the device code and opens the page where it is entered.
+    fn open_code_page(&self, sink: &mut IntentSink) {
+        let (Some(code), Some(url)) = (self.code(), self.url()) else {
             return;
         };
-        outbox.send(Intent::CopyText(code.to_owned()));
-        if is_web(address) {
-            outbox.send(Intent::OpenUrl(address.to_owned()));
+        sink.send(Intent::CopyText(code.to_owned()));
+        if is_web(url) {
+            sink.send(Intent::OpenUrl(url.to_owned()));
         }
     }
 
-    fn answer(&mut self, outbox: &mut Outbox) {
-        let answer = match &self.asked {
-            Asked::Nothing => return self.go_to_page(outbox),
-            Asked::Choice { .. } => return,
-            Asked::Text { field, .. } => field.value().to_owned(),
-            // Some secrets may be left out; who asked says so if this one may not.
-            Asked::Secret { field, .. } => field.value().map_or_else(String::new, |it| it.0),
+    fn answer(&mut self, sink: &mut IntentSink) {
+        let answer = match &self.question {
+            SignInQuestion::Nothing => return self.open_code_page(sink),
+            SignInQuestion::Choice { .. } => return,
+            SignInQuestion::Text { field, .. } => field.value().to_owned(),
+            // Some secrets are optional; the flow reports a missing one.
+            SignInQuestion::Secret { field, .. } => {
+                field.value().map_or_else(String::new, |it| it.0)
+            }
         };
-        self.asked = Asked::Nothing;
-        outbox.send(Intent::AnswerSignIn(answer));
+        self.question = SignInQuestion::Nothing;
+        sink.send(Intent::AnswerSignIn(answer));
     }
 
-    fn leave(&self, outbox: &mut Outbox) {
+    fn leave(&self, sink: &mut IntentSink) {
         if self.failed.is_none() {
-            outbox.send(Intent::CancelSignIn);
+            sink.send(Intent::CancelSignIn);
         }
-        outbox.close();
+        sink.close();
     }
 
-    fn settle_choice(&mut self, inner: &mut Outbox, outbox: &mut Outbox) {
+    fn handle_choice_intents(&mut self, inner: &mut IntentSink, sink: &mut IntentSink) {
         for intent in inner.take() {
-            let chosen = match (&self.asked, intent) {
-                (Asked::Choice { ids, .. }, Intent::Answer(Answer::Chosen(index))) => {
-                    ids.get(index).copied()
-                }
+            let chosen = match (&self.question, intent) {
+                (
+                    SignInQuestion::Choice { ids, .. },
+                    Intent::Answer(QuestionAnswer::Chosen(index)),
+                ) => ids.get(index).copied(),
                 _ => None,
             };
             match chosen {
                 Some(id) => {
-                    self.asked = Asked::Nothing;
-                    outbox.send(Intent::AnswerSignIn(id.to_owned()));
+                    self.question = SignInQuestion::Nothing;
+                    sink.send(Intent::AnswerSignIn(id.to_owned()));
                 }
-                None => self.leave(outbox),
+                None => self.leave(sink),
             }
         }
     }
@@ -222,39 +237,39 @@ impl SignIn {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
-        if let Asked::Choice { question, .. } = &mut self.asked {
-            let mut inner = Outbox::default();
+        if let SignInQuestion::Choice { question, .. } = &mut self.question {
+            let mut inner = IntentSink::default();
             let outcome = question.handle(event, context, &mut inner);
-            self.settle_choice(&mut inner, outbox);
+            self.handle_choice_intents(&mut inner, sink);
             return outcome;
         }
         if let InputEvent::Key(key) = event {
-            let means = |action| context.keybindings.matches(key, action);
-            if means(action::SELECT_CANCEL) {
-                self.leave(outbox);
+            let pressed = |action| context.keybindings.matches(key, action);
+            if pressed(action::SELECT_CANCEL) {
+                self.leave(sink);
                 return InputOutcome::Consumed;
             }
-            if means(action::SELECT_CONFIRM) {
+            if pressed(action::SELECT_CONFIRM) {
                 if self.failed.is_some() {
-                    self.leave(outbox);
+                    self.leave(sink);
                 } else {
-                    self.answer(outbox);
+                    self.answer(sink);
                 }
                 return InputOutcome::Consumed;
             }
-            if means(keys::MESSAGE_COPY) {
-                if let Some(address) = self.address() {
-                    outbox.send(Intent::CopyText(address.to_owned()));
+            if pressed(keys::MESSAGE_COPY) {
+                if let Some(url) = self.url() {
+                    sink.send(Intent::CopyText(url.to_owned()));
                 }
                 return InputOutcome::Consumed;
             }
         }
-        let used = match &mut self.asked {
-            Asked::Text { field, .. } => return field.handle_input(event, context),
-            Asked::Secret { field, .. } => field.handle(event, context),
-            Asked::Nothing | Asked::Choice { .. } => false,
+        let used = match &mut self.question {
+            SignInQuestion::Text { field, .. } => return field.handle_input(event, context),
+            SignInQuestion::Secret { field, .. } => field.handle(event, context),
+            SignInQuestion::Nothing | SignInQuestion::Choice { .. } => false,
         };
         if used {
             InputOutcome::Consumed
@@ -266,132 +281,129 @@ impl SignIn {
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        match &mut self.asked {
-            Asked::Text { field, .. } => point_at_field(field, event, hit, context),
-            Asked::Choice { question, .. } => {
-                let mut inner = Outbox::default();
+        match &mut self.question {
+            SignInQuestion::Text { field, .. } => point_at_field(field, event, hit, context),
+            SignInQuestion::Choice { question, .. } => {
+                let mut inner = IntentSink::default();
                 let used = question.mouse(event, hit, context, &mut inner);
-                self.settle_choice(&mut inner, outbox);
+                self.handle_choice_intents(&mut inner, sink);
                 used
             }
-            Asked::Nothing | Asked::Secret { .. } => false,
+            SignInQuestion::Nothing | SignInQuestion::Secret { .. } => false,
         }
     }
 
     pub(super) fn set_focused(&mut self, focused: bool) {
-        match &mut self.asked {
-            Asked::Text { field, .. } => field.set_focused(focused),
-            Asked::Secret { field, .. } => field.set_focused(focused),
-            Asked::Nothing | Asked::Choice { .. } => {}
+        match &mut self.question {
+            SignInQuestion::Text { field, .. } => field.set_focused(focused),
+            SignInQuestion::Secret { field, .. } => field.set_focused(focused),
+            SignInQuestion::Nothing | SignInQuestion::Choice { .. } => {}
         }
     }
 
-    pub(super) fn feed(&mut self, news: DialogNews, outbox: &mut Outbox) {
-        match news {
-            DialogNews::SignIn(event) => self.show(event, outbox),
-            DialogNews::SignInPrompt(prompt) => self.ask(prompt),
-            DialogNews::SignInPromptWithdrawn => self.asked = Asked::Nothing,
-            DialogNews::SignInEnded(Ok(())) => outbox.close(),
-            DialogNews::SignInEnded(Err(cause)) | DialogNews::Failed(cause) => {
-                self.asked = Asked::Nothing;
-                self.failed = Some(lines_of(&cause));
+    pub(super) fn on_update(&mut self, update: DialogUpdate, sink: &mut IntentSink) {
+        match update {
+            DialogUpdate::SignIn(event) => self.show(event, sink),
+            DialogUpdate::SignInPrompt(prompt) => self.ask(prompt),
+            DialogUpdate::SignInPromptWithdrawn => self.question = SignInQuestion::Nothing,
+            DialogUpdate::SignInEnded(Ok(())) => sink.close(),
+            DialogUpdate::SignInEnded(Err(cause)) | DialogUpdate::Failed(cause) => {
+                self.question = SignInQuestion::Nothing;
+                self.failed = Some(sanitize_lines(&cause));
             }
             _ => {}
         }
     }
 
-    pub(super) fn paint(&mut self, sheet: &mut Sheet) {
-        if let Asked::Choice { question, .. } = &mut self.asked {
-            question.paint(sheet);
+    pub(super) fn paint(&mut self, canvas: &mut DialogCanvas) {
+        if let SignInQuestion::Choice { question, .. } = &mut self.question {
+            question.paint(canvas);
             return;
         }
-        sheet.blank();
-        sheet.title(&format!("Sign in to {}", self.provider));
-        sheet.blank();
-        for told in &self.told {
-            paint_told(told, sheet);
+        canvas.blank();
+        canvas.title(&format!("Sign in to {}", self.provider));
+        canvas.blank();
+        for message in &self.messages {
+            paint_message(message, canvas);
         }
         if let Some(cause) = &self.failed {
-            sheet.text(
-                Weight::Content,
+            canvas.text(
+                RowPriority::Content,
                 ColorToken::Error,
-                &format!("It failed: {cause}"),
+                &format!("Sign-in failed: {cause}"),
             );
         }
-        self.paint_asked(sheet);
-        sheet.blank();
+        self.paint_question(canvas);
+        canvas.blank();
         let mut hints = Vec::new();
-        if !matches!(self.asked, Asked::Nothing) {
+        if !matches!(self.question, SignInQuestion::Nothing) {
             hints.push(Hint::key(action::SELECT_CONFIRM, "send"));
         } else if self.code().is_some() && self.failed.is_none() {
-            hints.push(Hint::key(
-                action::SELECT_CONFIRM,
-                "copy the code and open the page",
-            ));
+            hints.push(Hint::key(action::SELECT_CONFIRM, "copy code and open page"));
         }
-        if self.address().is_some() {
-            hints.push(Hint::key(keys::MESSAGE_COPY, "copy the address"));
+        if self.url().is_some() {
+            hints.push(Hint::key(keys::MESSAGE_COPY, "copy URL"));
         }
         hints.push(Hint::leave(if self.failed.is_some() {
             "close"
         } else {
-            "give up"
+            "cancel"
         }));
-        sheet.hints(&hints);
+        canvas.hints(&hints);
     }
 
-    fn paint_asked(&mut self, sheet: &mut Sheet) {
-        match &mut self.asked {
-            Asked::Nothing | Asked::Choice { .. } => {
-                if self.told.is_empty() && self.failed.is_none() {
-                    sheet.text(Weight::Content, ColorToken::Dim, "One moment…");
+    fn paint_question(&mut self, canvas: &mut DialogCanvas) {
+        match &mut self.question {
+            SignInQuestion::Nothing | SignInQuestion::Choice { .. } => {
+                if self.messages.is_empty() && self.failed.is_none() {
+                    canvas.text(RowPriority::Content, ColorToken::Dim, "Waiting…");
                 }
             }
-            Asked::Text {
+            SignInQuestion::Text {
                 message,
                 example,
                 field,
             } => {
-                sheet.blank();
-                sheet.text(Weight::Content, ColorToken::Text, message);
+                canvas.blank();
+                canvas.text(RowPriority::Content, ColorToken::Text, message);
                 if let Some(example) = example {
-                    let text = format!("such as {example}");
-                    sheet.text(Weight::Help, ColorToken::Dim, &text);
+                    let text = format!("for example {example}");
+                    canvas.text(RowPriority::Help, ColorToken::Dim, &text);
                 }
-                sheet.field(field);
+                canvas.field(field);
             }
-            Asked::Secret { message, field } => {
-                sheet.blank();
-                sheet.text(Weight::Content, ColorToken::Text, message);
+            SignInQuestion::Secret { message, field } => {
+                canvas.blank();
+                canvas.text(RowPriority::Content, ColorToken::Text, message);
                 let line = field.line();
-                sheet.row(Weight::Focus, &line);
+                canvas.row(RowPriority::Focus, &line);
             }
         }
     }
 }
 
-fn paint_told(told: &Told, sheet: &mut Sheet) {
-    match told {
-        Told::Note(token, text) => sheet.text(Weight::Content, *token, text),
-        Told::Code(code) => {
-            let code = sheet.bold(ColorToken::Warning, code);
-            sheet.row(Weight::Focus, &format!("   {code}"));
+fn paint_message(message: &SignInMessage, canvas: &mut DialogCanvas) {
+    match message {
+        SignInMessage::Note(token, text) => canvas.text(RowPriority::Content, *token, text),
+        SignInMessage::Code(code) => {
+            let code = canvas.bold(ColorToken::Warning, code);
+            canvas.row(RowPriority::Focus, &format!("   {code}"));
         }
-        Told::Address(address) => {
-            // The address must be complete wherever it is copied from: it is wrapped, never cut.
-            let links = sheet.appearance().capabilities.hyperlinks && is_web(address);
-            for line in wrap_text(address, sheet.width().saturating_sub(2).max(1)) {
-                let line = sheet.paint(ColorToken::Accent, &line);
+        SignInMessage::Url(url) => {
+            // The URL must be complete when it is copied from the screen: it is wrapped, never truncated.
+            let links = canvas.context().capabilities.hyperlinks && is_web(url);
+            for line in wrap_text(url, canvas.width().saturating_sub(2).max(1)) {
+                let line = canvas.paint(ColorToken::Accent, &line);
                 let line = if links {
-                    format!(" \x1b]8;;{address}\x1b\\{line}\x1b]8;;\x1b\\")
+                    format!(" \x1b]8;;{url}\x1b\\{line}\x1b]8;;\x1b\\")
                 } else {
                     format!(" {line}")
                 };
-                sheet.row(Weight::Focus, &line);
+                canvas.row(RowPriority::Focus, &line);
             }
         }
     }

@@ -1,10 +1,12 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{
+    DialogTester, HOSTILE, fits_every_size, model, survives_random_input,
+};
 
-fn choices() -> ModelChoices {
-    ModelChoices {
+fn choices() -> ModelDialogOptions {
+    ModelDialogOptions {
         current: Some(model("mock", "alpha")),
         default: Some(("acme".to_owned(), "zeta".to_owned())),
         available: vec![
@@ -13,63 +15,63 @@ fn choices() -> ModelChoices {
             model("acme", "zeta"),
             model("mock", "alpha"),
         ],
-        ..ModelChoices::default()
+        ..ModelDialogOptions::default()
     }
 }
 
-fn stage(choices: ModelChoices) -> Stage<Window<ModelDialog>> {
-    let look = Look::for_tests();
-    Stage::new(&look, ModelDialog::open(look.clone(), choices))
+fn tester(choices: ModelDialogOptions) -> DialogTester<DialogFrame<ModelDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, ModelDialog::open(ui.clone(), choices))
 }
 
 #[test]
 fn the_current_model_comes_first_then_the_default_then_by_provider() {
-    insta::assert_snapshot!(stage(choices()).screen());
+    insta::assert_snapshot!(tester(choices()).screen());
 }
 
 #[test]
 fn typing_narrows_the_list_and_enter_uses_the_best_match() {
-    let mut stage = stage(choices());
-    stage.press("'gam");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("enter");
-    assert_eq!(stage.intents(), [Intent::SetModel(model("acme", "gamma"))]);
-    assert!(stage.is_done());
+    let mut tester = tester(choices());
+    tester.press("'gam");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
+    assert_eq!(tester.intents(), [Intent::SetModel(model("acme", "gamma"))]);
+    assert!(tester.is_done());
 }
 
 #[test]
 fn saving_makes_the_model_the_default_too() {
-    let mut stage = stage(choices());
-    stage.press("down ctrl+s");
+    let mut tester = tester(choices());
+    tester.press("down ctrl+s");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SaveDefaultModel(model("acme", "zeta"))]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
 fn the_word_default_finds_the_default() {
-    let mut stage = stage(choices());
-    stage.press("'def enter");
-    assert_eq!(stage.intents(), [Intent::SetModel(model("acme", "zeta"))]);
+    let mut tester = tester(choices());
+    tester.press("'def enter");
+    assert_eq!(tester.intents(), [Intent::SetModel(model("acme", "zeta"))]);
 }
 
 #[test]
-fn nothing_matching_is_said_and_enter_does_nothing() {
-    let mut stage = stage(choices());
-    stage.press("'nosuchmodel enter ctrl+s");
-    assert!(stage.screen().contains("No model matches."));
-    assert_eq!(stage.intents(), []);
-    assert!(!stage.is_done());
-    stage.press("escape");
-    assert!(stage.is_done());
+fn no_match_is_reported_and_enter_does_nothing() {
+    let mut tester = tester(choices());
+    tester.press("'nosuchmodel enter ctrl+s");
+    assert!(tester.screen().contains("No matching models."));
+    assert_eq!(tester.intents(), []);
+    assert!(!tester.is_done());
+    tester.press("escape");
+    assert!(tester.is_done());
 }
 
 #[test]
-fn without_any_model_the_way_to_sign_in_is_shown() {
-    let mut stage = stage(ModelChoices::default());
-    assert!(stage.screen().contains("/login"));
+fn without_models_the_sign_in_hint_is_shown() {
+    let mut tester = tester(ModelDialogOptions::default());
+    assert!(tester.screen().contains("/login"));
 }
 
 #[test]
@@ -79,77 +81,77 @@ fn a_scope_is_shown_first_and_tab_shows_all() {
         model: model("mock", "beta"),
         thinking: None,
     }];
-    let mut stage = stage(choices);
-    assert!(!stage.screen().contains("gamma"));
-    stage.press("tab");
-    assert!(stage.screen().contains("gamma"));
-    insta::assert_snapshot!(stage.screen());
+    let mut tester = tester(choices);
+    assert!(!tester.screen().contains("gamma"));
+    tester.press("tab");
+    assert!(tester.screen().contains("gamma"));
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn a_search_can_be_given_and_goes_on_where_it_ends() {
+fn the_initial_search_can_be_extended() {
     let mut choices = choices();
     choices.search = "bet".to_owned();
-    let mut stage = stage(choices);
-    assert!(!stage.screen().contains("gamma"));
-    stage.press("'a enter");
-    assert_eq!(stage.intents(), [Intent::SetModel(model("mock", "beta"))]);
+    let mut tester = tester(choices);
+    assert!(!tester.screen().contains("gamma"));
+    tester.press("'a enter");
+    assert_eq!(tester.intents(), [Intent::SetModel(model("mock", "beta"))]);
 }
 
 #[test]
-fn news_of_catalogs_keep_the_selection() {
+fn catalog_updates_keep_the_selection() {
     let mut with_refresh = choices();
     with_refresh.refreshing = true;
-    let mut stage = stage(with_refresh);
-    assert!(stage.screen().contains("Looking for new models…"));
-    stage.press("down down");
+    let mut tester = tester(with_refresh);
+    assert!(tester.screen().contains("Updating models…"));
+    tester.press("down down");
     let mut models = choices().available;
     models.push(model("aaa", "new"));
-    stage.feed(DialogNews::Models(models));
-    assert!(stage.screen().contains("The list is up to date."));
-    stage.press("enter");
-    assert_eq!(stage.intents(), [Intent::SetModel(model("acme", "gamma"))]);
+    tester.on_update(DialogUpdate::Models(models));
+    assert!(tester.screen().contains("Models are up to date."));
+    tester.press("enter");
+    assert_eq!(tester.intents(), [Intent::SetModel(model("acme", "gamma"))]);
 }
 
 #[test]
-fn a_failed_refresh_is_told_and_the_list_stays() {
-    let mut stage = stage(choices());
-    stage.feed(DialogNews::Failed("mock: \x1b[2Jno network".to_owned()));
-    let screen = stage.screen();
+fn a_failed_refresh_is_reported_and_the_list_stays() {
+    let mut tester = tester(choices());
+    tester.on_update(DialogUpdate::Failed("mock: \x1b[2Jno network".to_owned()));
+    let screen = tester.screen();
     assert!(screen.contains("mock: no network"), "{screen}");
     assert!(screen.contains("gamma"));
 }
 
 #[test]
 fn a_click_uses_a_model() {
-    let mut stage = stage(choices());
-    stage.click("beta");
-    assert_eq!(stage.intents(), [Intent::SetModel(model("mock", "beta"))]);
+    let mut tester = tester(choices());
+    tester.click("beta");
+    assert_eq!(tester.intents(), [Intent::SetModel(model("mock", "beta"))]);
 }
 
 #[test]
-fn names_of_models_cannot_write_on_the_screen() {
+fn model_names_are_sanitized() {
     let mut choices = choices();
     choices.available.push(model(HOSTILE, HOSTILE));
-    let look = Look::for_tests();
-    survives_every_size(ModelDialog::open(look.clone(), choices.clone()));
-    let mut stage = Stage::new(&look, ModelDialog::open(look.clone(), choices));
-    stage.press("up");
-    insta::assert_snapshot!(stage.screen());
+    let ui = UiTheme::for_tests();
+    fits_every_size(ModelDialog::open(ui.clone(), choices.clone()));
+    let mut tester = DialogTester::new(&ui, ModelDialog::open(ui.clone(), choices));
+    tester.press("up");
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
 fn a_tiny_terminal_keeps_the_field_and_the_selection() {
-    let look = Look::for_tests();
-    let mut stage = Stage::sized(&look, ModelDialog::open(look.clone(), choices()), 20, 8);
-    stage.press("down down");
-    let screen = stage.screen();
+    let ui = UiTheme::for_tests();
+    let mut tester = DialogTester::sized(&ui, ModelDialog::open(ui.clone(), choices()), 20, 8);
+    tester.press("down down");
+    let screen = tester.screen();
     assert!(screen.contains(" >"), "{screen}");
     assert!(screen.contains("→   gamma"), "{screen}");
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || ModelDialog::open(look.clone(), choices()));
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || ModelDialog::open(ui.clone(), choices()));
 }

@@ -1,16 +1,16 @@
-//! Which keys do what, by where they count; always what is in force, not what is usual.
+//! The active keyboard shortcuts, grouped by where they apply.
 
 use pi_tui::{
     ActionDefinition, ColorToken, Component, Keybindings, Lines, TruncateOptions, pad_to_width,
     truncate_to_width, visible_width,
 };
 
-use crate::look::Look;
+use crate::ui_theme::UiTheme;
 
-/// The keys' column is never wider than this.
-const WIDEST_KEYS: usize = 34;
+/// Maximum width of the key column.
+const MAX_KEYS_WIDTH: usize = 34;
 
-/// Where actions count, by what their names begin with.
+/// Sections by action ID prefix.
 const SECTIONS: [(&str, &[&str]); 8] = [
     (
         "Conversation",
@@ -30,31 +30,30 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ),
     ("Lists", &["tui.select."]),
     ("Sessions", &["app.session."]),
-    ("Models to cycle through", &["app.models."]),
+    ("Scoped models", &["app.models."]),
     ("Session tree", &["app.tree."]),
     ("Full screen", &["tui.altScreen."]),
 ];
 
-/// What is typed rather than bound.
+/// Prefixes typed at the prompt.
 const TYPED: [(&str, &str); 3] = [
     ("/", "Commands"),
     ("!", "Run a shell command"),
-    ("!!", "Run a shell command the model does not see"),
+    ("!!", "Run a shell command, excluded from context"),
 ];
 
-/// The list of keys.
 #[derive(Debug)]
 pub(super) struct Hotkeys {
-    look: Look,
+    ui: UiTheme,
 }
 
 impl Hotkeys {
-    pub(super) fn new(look: Look) -> Self {
-        Self { look }
+    pub(super) fn new(ui: UiTheme) -> Self {
+        Self { ui }
     }
 }
 
-/// Returns the keys of an action, in words; none if it has none.
+/// Returns the keys of an action; `None` if it has none.
 fn keys_of(action: &ActionDefinition, keys: &Keybindings) -> Option<String> {
     let names: Vec<String> = keys
         .keys(action.id)
@@ -92,15 +91,15 @@ fn sections(keys: &Keybindings) -> Vec<(&'static str, Vec<(String, String)>)> {
 
 impl Component for Hotkeys {
     fn render(&mut self, width: usize) -> Lines {
-        let appearance = self.look.appearance();
-        let sections = sections(&appearance.keys);
+        let ctx = self.ui.context();
+        let sections = sections(&ctx.keys);
         let widest = sections
             .iter()
             .flat_map(|(_, rows)| rows)
             .map(|(keys, _)| visible_width(keys))
             .max()
             .unwrap_or(0);
-        let column = widest.min(WIDEST_KEYS).min(width / 2);
+        let column = widest.min(MAX_KEYS_WIDTH).min(width / 2);
         let ellipsis = TruncateOptions { ellipsis: "…" };
         let mut lines: Vec<String> = Vec::new();
         for (title, rows) in sections {
@@ -109,12 +108,12 @@ impl Component for Hotkeys {
             }
             lines.push(format!(
                 " {}",
-                appearance.style(ColorToken::MdHeading).bold().apply(title)
+                ctx.style(ColorToken::MdHeading).bold().apply(title)
             ));
-            for (keys, does) in rows {
+            for (keys, description) in rows {
                 let keys = truncate_to_width(&keys, column, ellipsis);
-                let keys = appearance.paint(ColorToken::Accent, &pad_to_width(&keys, column));
-                lines.push(format!("   {keys}  {does}"));
+                let keys = ctx.paint(ColorToken::Accent, &pad_to_width(&keys, column));
+                lines.push(format!("   {keys}  {description}"));
             }
         }
         lines

@@ -2,59 +2,59 @@ use pi_tui::{Platform, Text, UserKeybindings};
 use std::sync::Arc;
 
 use super::*;
-use crate::dialogs::testing::{Stage, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, fits_every_size, survives_random_input};
 use crate::keys;
 
 #[test]
-fn the_keys_are_listed_by_where_they_count() {
-    let look = Look::for_tests();
-    let dialog = ReaderDialog::hotkeys(look.clone());
-    let mut stage = Stage::sized(&look, dialog, 80, 120);
-    insta::assert_snapshot!(stage.screen());
+fn shortcuts_are_grouped_by_section() {
+    let ui = UiTheme::for_tests();
+    let dialog = ReaderDialog::hotkeys(ui.clone());
+    let mut tester = DialogTester::sized(&ui, dialog, 80, 120);
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn the_keys_are_those_in_force() {
-    let look = Look::for_tests();
+fn user_keybindings_are_shown() {
+    let ui = UiTheme::for_tests();
     let mut user = UserKeybindings::default();
     user.bind(keys::MODEL_SELECT, ["alt+m"]);
     user.bind(keys::TOOLS_EXPAND, []);
-    look.change(|appearance| {
-        appearance.keys = Arc::new(keys::keybindings(Platform::Linux, &user));
+    ui.update(|ctx| {
+        ctx.keys = Arc::new(keys::keybindings(Platform::Linux, &user));
     });
-    let mut stage = Stage::sized(&look, ReaderDialog::hotkeys(look.clone()), 80, 120);
-    let screen = stage.screen();
+    let mut tester = DialogTester::sized(&ui, ReaderDialog::hotkeys(ui.clone()), 80, 120);
+    let screen = tester.screen();
     assert!(screen.contains("alt+m"), "{screen}");
     assert!(!screen.contains("Expand or collapse details"), "{screen}");
 }
 
 #[test]
-fn a_long_text_scrolls_and_ends() {
-    let look = Look::for_tests();
+fn a_long_text_scrolls() {
+    let ui = UiTheme::for_tests();
     let text: Vec<String> = (1..=50).map(|line| format!("line {line}.")).collect();
     let content = Box::new(Text::new(text.join("\n")).padding(1, 0));
-    let dialog = ReaderDialog::open(look.clone(), "News", content);
-    let mut stage = Stage::sized(&look, dialog, 40, 20);
-    assert!(stage.screen().contains("lines 1–10 of 50"));
-    stage.press("down pageDown");
-    assert!(stage.screen().contains("lines 12–21 of 50"));
-    stage.press("end");
-    assert!(stage.screen().contains("line 50."));
-    stage.press("down down up");
-    assert!(stage.screen().contains("lines 40–49 of 50"));
-    stage.press("home");
-    assert!(stage.screen().contains("line 1."));
-    stage.press("escape");
-    assert!(stage.is_done());
+    let dialog = ReaderDialog::open(ui.clone(), "News", content);
+    let mut tester = DialogTester::sized(&ui, dialog, 40, 20);
+    assert!(tester.screen().contains("Lines 1–10 of 50"));
+    tester.press("down pageDown");
+    assert!(tester.screen().contains("Lines 12–21 of 50"));
+    tester.press("end");
+    assert!(tester.screen().contains("line 50."));
+    tester.press("down down up");
+    assert!(tester.screen().contains("Lines 40–49 of 50"));
+    tester.press("home");
+    assert!(tester.screen().contains("line 1."));
+    tester.press("escape");
+    assert!(tester.is_done());
 }
 
 #[test]
-fn it_fits_any_terminal() {
-    survives_every_size(ReaderDialog::hotkeys(Look::for_tests()));
+fn fits_any_terminal() {
+    fits_every_size(ReaderDialog::hotkeys(UiTheme::for_tests()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || ReaderDialog::hotkeys(look.clone()));
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || ReaderDialog::hotkeys(ui.clone()));
 }

@@ -3,40 +3,40 @@ use std::sync::{Arc, Mutex};
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
-/// A board that remembers what was switched.
+/// Records what was toggled.
 #[derive(Clone, Default)]
-struct Fake {
-    switched: Arc<Mutex<Vec<(BoardSide, usize)>>>,
-    entries: Vec<BoardEntry>,
+struct FakeToggles {
+    toggled: Arc<Mutex<Vec<(ResourceScope, usize)>>>,
+    entries: Vec<ResourceEntry>,
     fails: bool,
 }
 
-impl ResourceBoard for Fake {
-    fn entries(&self, side: BoardSide) -> Vec<BoardEntry> {
-        let switched = self.switched.lock().unwrap();
+impl ResourceToggles for FakeToggles {
+    fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
+        let toggled = self.toggled.lock().unwrap();
         let mut entries = self.entries.clone();
-        for (place, entry) in entries.iter_mut().enumerate() {
-            let times = switched
+        for (index, entry) in entries.iter_mut().enumerate() {
+            let times = toggled
                 .iter()
-                .filter(|known| **known == (side, place))
+                .filter(|known| **known == (scope, index))
                 .count();
-            entry.is_dim = side == BoardSide::Project && times == 0;
-            entry.mark = match (side, times % 2) {
-                (_, 0) => Mark::On,
-                (BoardSide::User, _) => Mark::Off,
-                (BoardSide::Project, _) => Mark::Unloaded,
+            entry.is_inherited = scope == ResourceScope::Project && times == 0;
+            entry.mark = match (scope, times % 2) {
+                (_, 0) => ToggleState::On,
+                (ResourceScope::User, _) => ToggleState::Off,
+                (ResourceScope::Project, _) => ToggleState::Unloaded,
             };
         }
         entries
     }
 
-    fn switch(&mut self, side: BoardSide, place: usize) -> Result<(), String> {
+    fn toggle(&mut self, scope: ResourceScope, index: usize) -> Result<(), String> {
         if self.fails {
-            return Err("the settings cannot be written".to_owned());
+            return Err("cannot write settings".to_owned());
         }
-        self.switched.lock().unwrap().push((side, place));
+        self.toggled.lock().unwrap().push((scope, index));
         Ok(())
     }
 
@@ -45,103 +45,103 @@ impl ResourceBoard for Fake {
     }
 }
 
-fn entry(group: &str, kind: &'static str, name: &str) -> BoardEntry {
-    BoardEntry {
+fn entry(group: &str, kind: &'static str, name: &str) -> ResourceEntry {
+    ResourceEntry {
         group: group.to_owned(),
         kind,
         name: name.to_owned(),
         path: format!("/p/{name}"),
-        mark: Mark::On,
-        is_dim: false,
+        mark: ToggleState::On,
+        is_inherited: false,
     }
 }
 
-fn board() -> Fake {
-    Fake {
+fn toggles() -> FakeToggles {
+    FakeToggles {
         entries: vec![
             entry("npm:tools (user)", "Extensions", "web.ts"),
             entry("npm:tools (user)", "Skills", "review"),
             entry("~/.pi/agent/ (user)", "Prompts", "daily.md"),
         ],
-        ..Fake::default()
+        ..FakeToggles::default()
     }
 }
 
-fn stage(board: &Fake) -> Stage<Window<ResourcesDialog>> {
-    let look = Look::for_tests();
-    let dialog = ResourcesDialog::open(look.clone(), Box::new(board.clone()), BoardSide::User);
-    Stage::new(&look, dialog)
+fn tester(toggles: &FakeToggles) -> DialogTester<DialogFrame<ResourcesDialog>> {
+    let ui = UiTheme::for_tests();
+    let dialog = ResourcesDialog::open(ui.clone(), Box::new(toggles.clone()), ResourceScope::User);
+    DialogTester::new(&ui, dialog)
 }
 
 #[test]
-fn space_and_enter_switch_what_is_selected() {
-    let board = board();
-    let mut stage = stage(&board);
-    let before = stage.screen();
+fn space_and_enter_toggle_the_selection() {
+    let toggles = toggles();
+    let mut tester = tester(&toggles);
+    let before = tester.screen();
     assert!(before.contains("[x] web.ts"), "{before}");
-    stage.press("space down enter");
-    let after = stage.screen();
+    tester.press("space down enter");
+    let after = tester.screen();
     assert!(after.contains("[ ] web.ts"), "{after}");
     assert!(after.contains("[ ] review"), "{after}");
     assert!(after.contains("[x] daily.md"), "{after}");
-    let user = BoardSide::User;
-    assert_eq!(*board.switched.lock().unwrap(), [(user, 0), (user, 1)]);
+    let user = ResourceScope::User;
+    assert_eq!(*toggles.toggled.lock().unwrap(), [(user, 0), (user, 1)]);
 }
 
 #[test]
-fn tab_turns_to_the_project() {
-    let board = board();
-    let mut stage = stage(&board);
-    stage.press("tab enter");
-    let screen = stage.screen();
-    assert!(screen.contains("Resources of this project"), "{screen}");
+fn tab_switches_to_the_project() {
+    let toggles = toggles();
+    let mut tester = tester(&toggles);
+    tester.press("tab enter");
+    let screen = tester.screen();
+    assert!(screen.contains("Project resources"), "{screen}");
     assert!(
-        screen.contains("[-] web.ts  left out for the project"),
+        screen.contains("[-] web.ts  disabled for this project"),
         "{screen}"
     );
-    stage.press("tab escape");
-    assert!(stage.is_done());
-    assert_eq!(*board.switched.lock().unwrap(), [(BoardSide::Project, 0)]);
+    tester.press("tab escape");
+    assert!(tester.is_done());
+    assert_eq!(
+        *toggles.toggled.lock().unwrap(),
+        [(ResourceScope::Project, 0)]
+    );
 }
 
 #[test]
-fn a_search_leaves_what_matches_under_its_headings() {
-    let board = board();
-    let mut stage = stage(&board);
-    stage.type_text("daily");
-    let screen = stage.screen();
+fn a_search_keeps_matches_under_their_headings() {
+    let toggles = toggles();
+    let mut tester = tester(&toggles);
+    tester.type_text("daily");
+    let screen = tester.screen();
     assert!(
         screen.contains("daily.md") && screen.contains("Prompts"),
         "{screen}"
     );
     assert!(!screen.contains("npm:tools"), "{screen}");
-    stage.press("enter");
-    assert_eq!(*board.switched.lock().unwrap(), [(BoardSide::User, 2)]);
+    tester.press("enter");
+    assert_eq!(*toggles.toggled.lock().unwrap(), [(ResourceScope::User, 2)]);
 }
 
 #[test]
-fn what_cannot_be_saved_is_said() {
-    let board = Fake {
+fn save_errors_are_shown() {
+    let toggles = FakeToggles {
         fails: true,
-        ..board()
+        ..toggles()
     };
-    let mut stage = stage(&board);
-    stage.press("enter");
-    let screen = stage.screen();
-    assert!(
-        screen.contains("the settings cannot be written"),
-        "{screen}"
-    );
+    let mut tester = tester(&toggles);
+    tester.press("enter");
+    let screen = tester.screen();
+    assert!(screen.contains("cannot write settings"), "{screen}");
 }
 
 #[test]
-fn it_withstands_hostile_names_and_every_size() {
-    let look = Look::for_tests();
+fn survives_hostile_names_and_every_size() {
+    let ui = UiTheme::for_tests();
     let open = || {
-        let mut board = board();
-        board.entries.push(entry(HOSTILE, "Themes", HOSTILE));
-        ResourcesDialog::open(Look::for_tests(), Box::new(board), BoardSide::User)
+        let mut toggles = toggles();
+        toggles.entries.push(entry(HOSTILE, "Themes", HOSTILE));
+        ResourcesDialog::open(UiTheme::for_tests(), Box::new(toggles), ResourceScope::User)
     };
-    survives_every_size(open());
-    withstands_anything(&look, open);
+    fits_every_size(open());
+    survives_random_input(&ui, open);
 }

@@ -1,10 +1,10 @@
-//! How long ago something was, in three or four characters.
+//! Short relative times.
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Returns the time between two moments in the largest unit that fits.
+/// Formats the time between two timestamps in the largest unit that fits.
 pub(super) fn of(then_ms: i64, now_ms: i64) -> String {
     let passed = now_ms.saturating_sub(then_ms);
     let (count, unit) = match passed {

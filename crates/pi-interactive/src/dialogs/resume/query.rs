@@ -1,35 +1,33 @@
-//! What is searched for among sessions: words, quoted phrases, or a pattern.
+//! The search query of the session picker: words, quoted phrases, or a regex.
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use pi_session::listing::SessionInfo;
 use pi_tui::fuzzy_score;
 
-/// A pattern must not take more memory than this, whatever the user types.
+/// Memory limit of a compiled pattern.
 const PATTERN_LIMIT: usize = 1 << 20;
 
-/// A query, understood.
 #[derive(Debug)]
-pub(super) enum Query {
+pub(super) enum SessionQuery {
     Empty,
-    /// All words and phrases must be there.
-    Words(Vec<Word>),
-    /// `re:…` must be found.
+    /// All words and phrases must match.
+    Words(Vec<QueryTerm>),
+    /// `re:…` must match.
     Pattern(RegexMatcher),
-    /// `re:…` is no pattern, for this reason.
+    /// `re:…` is not a valid pattern, for this reason.
     Invalid(String),
 }
 
-/// A part of a query.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// Letters in this order.
+pub(super) enum QueryTerm {
+    /// Characters in this order.
     Fuzzy(String),
-    /// Exactly this, whatever the case and the spaces.
+    /// Exact text, ignoring case and whitespace differences.
     Phrase(String),
 }
 
-impl Query {
+impl SessionQuery {
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(pattern) = text.strip_prefix("re:") {
@@ -64,7 +62,7 @@ impl Query {
         matches!(self, Self::Empty)
     }
 
-    /// Returns how well a session matches, lower being better; nothing if it does not.
+    /// Returns the match score, lower being better; `None` without a match.
     pub(super) fn score(&self, session: &SessionInfo) -> Option<f64> {
         match self {
             Self::Empty => Some(0.0),
@@ -78,8 +76,8 @@ impl Query {
                 let mut flat = None;
                 words.iter().try_fold(0.0, |sum, word| {
                     let score = match word {
-                        Word::Fuzzy(letters) => fuzzy_score(letters, &text)?,
-                        Word::Phrase(phrase) => {
+                        QueryTerm::Fuzzy(letters) => fuzzy_score(letters, &text)?,
+                        QueryTerm::Phrase(phrase) => {
                             let flat = flat.get_or_insert_with(|| flatten(&text));
                             distance(flat.find(phrase.as_str())?)
                         }
@@ -93,15 +91,15 @@ impl Query {
 
 fn text_of(session: &SessionInfo) -> String {
     let name = session.name.as_deref().unwrap_or_default();
-    let said = if session.text.is_empty() {
+    let text = if session.text.is_empty() {
         session.first_message.as_deref().unwrap_or_default()
     } else {
         &session.text
     };
-    format!("{} {name} {said} {}", session.id, session.cwd)
+    format!("{} {name} {text} {}", session.id, session.cwd)
 }
 
-/// Early matches are better.
+/// Early matches score better.
 fn distance(position: usize) -> f64 {
     f64::from(u32::try_from(position).unwrap_or(u32::MAX)) * 0.1
 }
@@ -111,23 +109,25 @@ fn flatten(text: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// Splits a query at spaces, except in quotes; a quote that does not end is none.
-fn words_of(text: &str) -> Vec<Word> {
+/// Splits a query at spaces, except inside quotes; an unclosed quote is literal.
+fn words_of(text: &str) -> Vec<QueryTerm> {
     if text.matches('"').count() % 2 == 1 {
         let words = text.split_whitespace();
-        return words.map(|word| Word::Fuzzy(word.to_owned())).collect();
+        return words
+            .map(|word| QueryTerm::Fuzzy(word.to_owned()))
+            .collect();
     }
     let mut words = Vec::new();
     for (index, part) in text.split('"').enumerate() {
         if index % 2 == 1 {
             let phrase = flatten(part);
             if !phrase.is_empty() {
-                words.push(Word::Phrase(phrase));
+                words.push(QueryTerm::Phrase(phrase));
             }
         } else {
             words.extend(
                 part.split_whitespace()
-                    .map(|word| Word::Fuzzy(word.to_owned())),
+                    .map(|word| QueryTerm::Fuzzy(word.to_owned())),
             );
         }
     }
@@ -141,9 +141,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_phrases_are_told_apart() {
-        let fuzzy = |text: &str| Word::Fuzzy(text.to_owned());
-        let phrase = |text: &str| Word::Phrase(text.to_owned());
+    fn words_and_phrases_are_distinguished() {
+        let fuzzy = |text: &str| QueryTerm::Fuzzy(text.to_owned());
+        let phrase = |text: &str| QueryTerm::Phrase(text.to_owned());
         assert_eq!(words_of("foo  bar"), [fuzzy("foo"), fuzzy("bar")]);
         assert_eq!(
             words_of(r#"foo "Node  CVE" bar"#),
@@ -154,14 +154,23 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_none_says_why() {
-        assert!(matches!(Query::parse("re:("), Query::Invalid(_)));
-        assert!(matches!(Query::parse("re: "), Query::Invalid(_)));
+    fn invalid_patterns_are_reported() {
         assert!(matches!(
-            Query::parse("re:a{999}{999}{999}"),
-            Query::Invalid(_)
+            SessionQuery::parse("re:("),
+            SessionQuery::Invalid(_)
         ));
-        assert!(matches!(Query::parse("re:^a"), Query::Pattern(_)));
-        assert!(matches!(Query::parse("  "), Query::Empty));
+        assert!(matches!(
+            SessionQuery::parse("re: "),
+            SessionQuery::Invalid(_)
+        ));
+        assert!(matches!(
+            SessionQuery::parse("re:a{999}{999}{999}"),
+            SessionQuery::Invalid(_)
+        ));
+        assert!(matches!(
+            SessionQuery::parse("re:^a"),
+            SessionQuery::Pattern(_)
+        ));
+        assert!(matches!(SessionQuery::parse("  "), SessionQuery::Empty));
     }
 }

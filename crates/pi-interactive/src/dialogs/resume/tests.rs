@@ -1,9 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{
-    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
-};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
 const NOW: i64 = 1_790_000_000_000;
 const DAY: i64 = 86_400_000;
@@ -36,8 +34,8 @@ fn sessions() -> Vec<Arc<SessionInfo>> {
     ]
 }
 
-fn found(scope: SessionScope, sessions: Vec<Arc<SessionInfo>>) -> DialogNews {
-    DialogNews::Sessions {
+fn found(scope: SessionScope, sessions: Vec<Arc<SessionInfo>>) -> DialogUpdate {
+    DialogUpdate::Sessions {
         scope,
         loaded: sessions.len(),
         total: sessions.len(),
@@ -46,32 +44,32 @@ fn found(scope: SessionScope, sessions: Vec<Arc<SessionInfo>>) -> DialogNews {
     }
 }
 
-fn stage() -> Terminal<Window<ResumeDialog>> {
-    let look = Look::for_tests();
+fn tester() -> DialogTester<DialogFrame<ResumeDialog>> {
+    let ui = UiTheme::for_tests();
     let current = Some(sessions()[0].path.clone());
-    let mut stage = Terminal::new(&look, ResumeDialog::open(look.clone(), current, NOW));
+    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), current, NOW));
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ListSessions(SessionScope::Project)]
     );
-    stage.feed(found(SessionScope::Project, sessions()));
-    stage
+    tester.on_update(found(SessionScope::Project, sessions()));
+    tester
 }
 
 #[test]
 fn sessions_are_listed_with_their_age() {
-    insta::assert_snapshot!(stage().screen());
+    insta::assert_snapshot!(tester().screen());
 }
 
 #[test]
 fn a_session_is_opened() {
-    let mut stage = stage();
-    stage.press("down enter");
+    let mut tester = tester();
+    tester.press("down enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::Resume(sessions()[1].path.clone())]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
@@ -83,9 +81,9 @@ fn words_phrases_and_patterns_find_sessions() {
         ("re:zin+ias$", false),
         ("re:ZIN+IAS", true),
     ] {
-        let mut stage = stage();
-        stage.type_text(query.trim_start_matches('\''));
-        let screen = stage.screen();
+        let mut tester = tester();
+        tester.type_text(query.trim_start_matches('\''));
+        let screen = tester.screen();
         assert_eq!(
             screen.contains("→ about zinnias"),
             finds,
@@ -95,220 +93,220 @@ fn words_phrases_and_patterns_find_sessions() {
 }
 
 #[test]
-fn a_wrong_pattern_says_why() {
-    let mut stage = stage();
-    stage.type_text("re:(");
-    let screen = stage.screen();
-    assert!(screen.contains("No pattern: "), "{screen}");
-    assert!(screen.contains("No session matches."), "{screen}");
+fn invalid_patterns_are_reported() {
+    let mut tester = tester();
+    tester.type_text("re:(");
+    let screen = tester.screen();
+    assert!(screen.contains("Invalid pattern: "), "{screen}");
+    assert!(screen.contains("No matching sessions."), "{screen}");
 }
 
 #[test]
-fn the_order_goes_round_and_names_can_be_asked_for() {
-    let mut stage = stage();
-    stage.press("ctrl+s");
-    assert!(stage.screen().contains("order: newest first"));
-    stage.press("ctrl+s");
-    assert!(stage.screen().contains("order: best match first"));
-    stage.press("ctrl+s ctrl+n");
-    let screen = stage.screen();
-    assert!(screen.contains("order: threads · named only"), "{screen}");
+fn the_order_cycles_and_names_can_be_filtered() {
+    let mut tester = tester();
+    tester.press("ctrl+s");
+    assert!(tester.screen().contains("Sort: recent"));
+    tester.press("ctrl+s");
+    assert!(tester.screen().contains("Sort: relevance"));
+    tester.press("ctrl+s ctrl+n");
+    let screen = tester.screen();
+    assert!(screen.contains("Sort: threads · named only"), "{screen}");
     assert!(!screen.contains("zinnias"), "{screen}");
-    stage.press("ctrl+n ctrl+p");
-    insta::assert_snapshot!(stage.screen());
+    tester.press("ctrl+n ctrl+p");
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn all_folders_are_asked_for_once() {
-    let mut stage = stage();
-    stage.press("tab");
-    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
-    stage.feed(DialogNews::Sessions {
+fn all_sessions_are_listed_once() {
+    let mut tester = tester();
+    tester.press("tab");
+    assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
+    tester.on_update(DialogUpdate::Sessions {
         scope: SessionScope::All,
         sessions: None,
         loaded: 3,
         total: 90,
         finished: false,
     });
-    assert!(stage.screen().contains("looking… 3/90"));
-    stage.feed(found(SessionScope::All, sessions()));
-    assert!(stage.screen().contains("~/garden"));
-    stage.press("tab tab");
-    assert_eq!(stage.intents(), []);
+    assert!(tester.screen().contains("loading 3/90"));
+    tester.on_update(found(SessionScope::All, sessions()));
+    assert!(tester.screen().contains("~/garden"));
+    tester.press("tab tab");
+    assert_eq!(tester.intents(), []);
 }
 
 #[test]
-fn a_report_that_comes_after_the_end_changes_nothing() {
-    let mut stage = stage();
-    let before = stage.screen();
-    stage.feed(DialogNews::Sessions {
+fn a_late_report_is_ignored() {
+    let mut tester = tester();
+    let before = tester.screen();
+    tester.on_update(DialogUpdate::Sessions {
         scope: SessionScope::Project,
         sessions: Some(Vec::new()),
         loaded: 1,
         total: 3,
         finished: false,
     });
-    assert_eq!(stage.screen(), before);
+    assert_eq!(tester.screen(), before);
     assert!(!before.contains("looking…"));
 }
 
 #[test]
 fn the_selection_stays_on_its_session_while_others_arrive() {
-    let mut stage = stage();
-    stage.press("down");
+    let mut tester = tester();
+    tester.press("down");
     let mut more = sessions();
     more.insert(0, session("s0", "the newest", None, 0));
-    stage.feed(found(SessionScope::Project, more));
-    assert!(stage.screen().contains("→ Autumn bed"));
+    tester.on_update(found(SessionScope::Project, more));
+    assert!(tester.screen().contains("→ Autumn bed"));
 }
 
 #[test]
 fn the_first_stays_selected_until_the_user_moves() {
-    let mut stage = stage();
+    let mut tester = tester();
     let mut more = sessions();
     more.insert(0, session("s0", "the newest", None, 0));
-    stage.feed(found(SessionScope::Project, more));
-    assert!(stage.screen().contains("→ the newest"));
+    tester.on_update(found(SessionScope::Project, more));
+    assert!(tester.screen().contains("→ the newest"));
 }
 
 #[test]
-fn deleting_asks_and_waits_for_the_file() {
-    let mut stage = stage();
-    stage.press("down down ctrl+d");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("x escape");
-    assert_eq!(stage.intents(), []);
-    stage.press("ctrl+d enter");
+fn deleting_is_confirmed_and_waits_for_the_file() {
+    let mut tester = tester();
+    tester.press("down down ctrl+d");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("x escape");
+    assert_eq!(tester.intents(), []);
+    tester.press("ctrl+d enter");
     let path = sessions()[2].path.clone();
-    assert_eq!(stage.intents(), [Intent::DeleteSession(path.clone())]);
-    assert!(stage.screen().contains("zinnias"));
-    stage.feed(DialogNews::SessionDeleted(path));
-    let screen = stage.screen();
+    assert_eq!(tester.intents(), [Intent::DeleteSession(path.clone())]);
+    assert!(tester.screen().contains("zinnias"));
+    tester.on_update(DialogUpdate::SessionDeleted(path));
+    let screen = tester.screen();
     assert!(!screen.contains("zinnias"), "{screen}");
-    assert!(screen.contains("The session is deleted."), "{screen}");
+    assert!(screen.contains("Session deleted."), "{screen}");
 }
 
 #[test]
-fn the_session_one_is_in_cannot_be_deleted() {
-    let mut stage = stage();
-    stage.press("ctrl+d enter");
-    let intents = stage.intents();
+fn the_current_session_cannot_be_deleted() {
+    let mut tester = tester();
+    tester.press("ctrl+d enter");
+    let intents = tester.intents();
     assert_eq!(intents, [Intent::Resume(sessions()[0].path.clone())]);
 }
 
 #[test]
 fn ctrl_backspace_deletes_words_while_searching() {
-    let mut stage = stage();
-    stage.press("'zinn ctrl+backspace");
-    assert!(!stage.screen().contains("for good?"));
+    let mut tester = tester();
+    tester.press("'zinn ctrl+backspace");
+    assert!(!tester.screen().contains("permanently?"));
 }
 
 #[test]
 fn renaming_shows_the_new_name_at_once() {
-    let mut stage = stage();
-    stage.press("down ctrl+r ctrl+u");
-    stage.type_text("Winter\x1b[31m bed");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("enter");
+    let mut tester = tester();
+    tester.press("down ctrl+r ctrl+u");
+    tester.type_text("Winter\x1b[31m bed");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
     let path = sessions()[1].path.clone();
-    let intents = stage.intents();
+    let intents = tester.intents();
     assert!(
         matches!(&intents[..], [Intent::RenameSession { path: renamed, name: Some(name) }]
             if *renamed == path && name.starts_with("Winter")),
         "{intents:?}"
     );
-    assert!(stage.screen().contains("→ Winter"));
+    assert!(tester.screen().contains("→ Winter"));
 }
 
 #[test]
-fn a_new_name_is_looked_for_where_the_user_looks() {
-    let mut stage = stage();
-    stage.press("tab");
-    stage.feed(found(SessionScope::All, sessions()));
-    stage.intents();
-    stage.feed(DialogNews::SessionRenamed);
-    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+fn renaming_reloads_the_visible_scope() {
+    let mut tester = tester();
+    tester.press("tab");
+    tester.on_update(found(SessionScope::All, sessions()));
+    tester.intents();
+    tester.on_update(DialogUpdate::SessionRenamed);
+    assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
 }
 
 #[test]
-fn a_search_that_another_ended_begins_again() {
-    let look = Look::for_tests();
-    let mut stage = Terminal::new(&look, ResumeDialog::open(look.clone(), None, NOW));
-    stage.intents();
-    stage.press("tab");
-    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
-    stage.press("tab");
+fn a_canceled_listing_restarts() {
+    let ui = UiTheme::for_tests();
+    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), None, NOW));
+    tester.intents();
+    tester.press("tab");
+    assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
+    tester.press("tab");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ListSessions(SessionScope::Project)]
     );
-    stage.feed(found(SessionScope::Project, sessions()));
-    stage.press("tab tab");
-    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
-    // The one for all folders is under way, and reading a name again ends it.
-    stage.feed(DialogNews::SessionRenamed);
+    tester.on_update(found(SessionScope::Project, sessions()));
+    tester.press("tab tab");
+    assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
+    // The listing of all sessions is in progress, and reloading the name cancels it.
+    tester.on_update(DialogUpdate::SessionRenamed);
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ListSessions(SessionScope::Project)]
     );
-    stage.press("tab");
-    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+    tester.press("tab");
+    assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
 }
 
 #[test]
-fn what_fails_is_told_and_the_list_is_read_again() {
-    let mut stage = stage();
-    stage.feed(DialogNews::Failed("the disk is full".to_owned()));
-    assert!(stage.screen().contains("the disk is full"));
+fn failures_are_reported_and_the_list_reloaded() {
+    let mut tester = tester();
+    tester.on_update(DialogUpdate::Failed("the disk is full".to_owned()));
+    assert!(tester.screen().contains("the disk is full"));
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ListSessions(SessionScope::Project)]
     );
 }
 
 #[test]
 fn a_click_opens_a_session() {
-    let mut stage = stage();
-    stage.click("Autumn");
+    let mut tester = tester();
+    tester.click("Autumn");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::Resume(sessions()[1].path.clone())]
     );
 }
 
 #[test]
-fn names_of_sessions_cannot_write_on_the_screen() {
-    let look = Look::for_tests();
+fn session_names_are_sanitized() {
+    let ui = UiTheme::for_tests();
     let mut hostile = SessionInfo::clone(&session("s9", HOSTILE, Some(HOSTILE), 3));
     hostile.cwd = format!("/tmp/{HOSTILE}");
     hostile.path = PathBuf::from(format!("/tmp/{HOSTILE}.jsonl"));
-    let mut dialog = ResumeDialog::open(look.clone(), None, NOW);
-    crate::dialog::Dialog::feed(
+    let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
+    crate::dialog::Dialog::on_update(
         &mut dialog,
         found(SessionScope::Project, vec![Arc::new(hostile)]),
     );
-    let mut stage = Terminal::new(&look, dialog);
-    stage.press("ctrl+p");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("ctrl+d");
-    insta::assert_snapshot!(stage.screen());
+    let mut tester = DialogTester::new(&ui, dialog);
+    tester.press("ctrl+p");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("ctrl+d");
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn it_fits_any_terminal() {
-    let mut dialog = ResumeDialog::open(Look::for_tests(), None, NOW);
-    crate::dialog::Dialog::feed(&mut dialog, found(SessionScope::Project, sessions()));
-    survives_every_size(dialog);
-    survives_every_size(ResumeDialog::open(Look::for_tests(), None, NOW));
+fn fits_any_terminal() {
+    let mut dialog = ResumeDialog::open(UiTheme::for_tests(), None, NOW);
+    crate::dialog::Dialog::on_update(&mut dialog, found(SessionScope::Project, sessions()));
+    fits_every_size(dialog);
+    fits_every_size(ResumeDialog::open(UiTheme::for_tests(), None, NOW));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
-        let mut dialog = ResumeDialog::open(look.clone(), None, NOW);
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
+        let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
         crate::dialog::Dialog::take_intents(&mut dialog);
-        crate::dialog::Dialog::feed(&mut dialog, found(SessionScope::Project, sessions()));
+        crate::dialog::Dialog::on_update(&mut dialog, found(SessionScope::Project, sessions()));
         dialog
     });
 }

@@ -1,4 +1,4 @@
-//! Sessions as threads: each below the one it was forked from, the liveliest thread first.
+//! Groups sessions into threads: forks below their origin, the most recently active thread first.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use pi_session::listing::SessionInfo;
 
-/// Deeper forks are drawn no further to the right.
-const DEEPEST: usize = 8;
+/// Maximum indentation depth.
+const MAX_DEPTH: usize = 8;
 
-/// A session with its place in the threads.
+/// A session with its tree lines.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct ThreadedSession {
     pub(super) session: Arc<SessionInfo>,
-    /// The lines that lead to it.
+    /// The tree lines in front of it.
     pub(super) branch: String,
 }
 
-impl Placed {
-    /// Returns a session that stands by itself.
-    pub(super) fn alone(session: Arc<SessionInfo>) -> Self {
+impl ThreadedSession {
+    /// Returns a session without tree lines.
+    pub(super) fn unthreaded(session: Arc<SessionInfo>) -> Self {
         Self {
             session,
             branch: String::new(),
@@ -27,8 +27,8 @@ impl Placed {
     }
 }
 
-/// Orders sessions by threads.
-pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
+/// Orders sessions by thread.
+pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<ThreadedSession> {
     let by_path: HashMap<&Path, usize> = sessions
         .iter()
         .enumerate()
@@ -50,15 +50,15 @@ pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
     }
     let order = preorder(&roots, &children, sessions.len());
     let latest = latest_activity(&order, &children, sessions);
-    let liveliest_first = |list: &mut Vec<usize>| {
+    let most_recent_first = |list: &mut Vec<usize>| {
         list.sort_by_key(|index| std::cmp::Reverse(latest.get(*index).copied()));
     };
-    liveliest_first(&mut roots);
-    children.iter_mut().for_each(liveliest_first);
-    place(&roots, &children, sessions)
+    most_recent_first(&mut roots);
+    children.iter_mut().for_each(most_recent_first);
+    flatten(&roots, &children, sessions)
 }
 
-/// Returns every session that a root leads to, parents before children.
+/// Returns every session reachable from a root, parents before children.
 fn preorder(roots: &[usize], children: &[Vec<usize>], count: usize) -> Vec<usize> {
     let mut order = Vec::with_capacity(count);
     let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
@@ -85,23 +85,27 @@ fn latest_activity(
     latest
 }
 
-fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
-    struct Step {
+fn flatten(
+    roots: &[usize],
+    children: &[Vec<usize>],
+    sessions: &[Arc<SessionInfo>],
+) -> Vec<ThreadedSession> {
+    struct ThreadNode {
         index: usize,
         depth: usize,
-        /// What stands before the branches of its children.
+        /// Prefix for the tree lines of its children.
         lead: String,
         branch: String,
     }
     let mut placed = Vec::with_capacity(sessions.len());
     let mut seen = vec![false; sessions.len()];
-    let root = |index: &usize| Step {
+    let root = |index: &usize| ThreadNode {
         index: *index,
         depth: 0,
         lead: String::new(),
         branch: String::new(),
     };
-    let mut stack: Vec<Step> = roots.iter().rev().map(root).collect();
+    let mut stack: Vec<ThreadNode> = roots.iter().rev().map(root).collect();
     while let Some(step) = stack.pop() {
         let Some(session) = sessions.get(step.index) else {
             continue;
@@ -109,12 +113,12 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
         if let Some(seen) = seen.get_mut(step.index) {
             *seen = true;
         }
-        placed.push(Placed {
+        placed.push(ThreadedSession {
             session: Arc::clone(session),
             branch: step.branch,
         });
         let below = children.get(step.index).map_or(&[][..], Vec::as_slice);
-        let deeper = step.depth < DEEPEST;
+        let deeper = step.depth < MAX_DEPTH;
         for (position, index) in below.iter().enumerate().rev() {
             let last = position + 1 == below.len();
             let branch = format!("{}{}", step.lead, if last { "└─ " } else { "├─ " });
@@ -122,7 +126,7 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
             if deeper {
                 lead.push_str(if last { "   " } else { "│  " });
             }
-            stack.push(Step {
+            stack.push(ThreadNode {
                 index: *index,
                 depth: step.depth + 1,
                 lead,
@@ -130,9 +134,9 @@ fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]
             });
         }
     }
-    // Files that name each other as their origin have no root; they must show nevertheless.
-    let lost = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
-    placed.extend(lost.map(|(session, _)| Placed::alone(Arc::clone(session))));
+    // Files that name each other as their origin have no root; they must be listed nevertheless.
+    let unreachable = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
+    placed.extend(unreachable.map(|(session, _)| ThreadedSession::unthreaded(Arc::clone(session))));
     placed
 }
 
@@ -161,12 +165,12 @@ mod tests {
 
     fn shown(sessions: &[Arc<SessionInfo>]) -> Vec<String> {
         let placed = threads(sessions);
-        let line = |placed: &Placed| format!("{}{}", placed.branch, placed.session.id);
+        let line = |placed: &ThreadedSession| format!("{}{}", placed.branch, placed.session.id);
         placed.iter().map(line).collect()
     }
 
     #[test]
-    fn a_fork_stands_below_its_origin_and_lifts_its_thread() {
+    fn a_fork_is_below_its_origin_and_moves_its_thread_up() {
         let sessions = [
             session("old", None, 1),
             session("new", None, 5),
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_endless_chains_do_no_harm() {
+    fn cycles_and_long_chains_are_handled() {
         let circle = [session("a", Some("b"), 1), session("b", Some("a"), 2)];
         assert_eq!(shown(&circle), ["a", "b"]);
         assert_eq!(shown(&[session("self", Some("self"), 1)]), ["self"]);

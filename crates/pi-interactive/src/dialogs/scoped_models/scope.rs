@@ -1,22 +1,20 @@
-//! The scope while it is edited: all models, or a list of some in an order.
+//! The scope while it is edited: all models, or an ordered selection.
 
 use std::sync::Arc;
 
 use pi_ai::{Model, ThinkingLevel};
 
-/// A model of the scope, or one that could be in it.
+/// A model in the scope, or one that could be added.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EnabledModel {
-    /// `provider/id`, or what the settings say where that is no model at the moment.
+    /// `provider/id`, or the pattern of the settings if no available model matches.
     pub(crate) id: String,
-    /// The model, if it is available.
     pub(crate) model: Option<Arc<Model>>,
-    /// The thinking level that comes with it.
+    /// Thinking level to use with it.
     pub(crate) thinking: Option<ThinkingLevel>,
 }
 
 impl EnabledModel {
-    /// Returns a model that is available.
     pub(crate) fn available(model: Arc<Model>, thinking: Option<ThinkingLevel>) -> Self {
         Self {
             id: format!("{}/{}", model.provider, model.id),
@@ -25,7 +23,7 @@ impl EnabledModel {
         }
     }
 
-    /// Returns a name of the settings that is no model at the moment.
+    /// Returns an entry of the settings without an available model.
     pub(crate) fn missing(id: String) -> Self {
         Self {
             id,
@@ -34,7 +32,7 @@ impl EnabledModel {
         }
     }
 
-    /// Returns what the settings keep.
+    /// Returns the pattern saved in the settings.
     pub(super) fn pattern(&self) -> String {
         match self.thinking {
             Some(level) => format!("{}:{}", self.id, level.as_str()),
@@ -55,15 +53,15 @@ impl EnabledModel {
     }
 }
 
-/// What is cycled through.
+/// The models to cycle through.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct ModelScope {
     available: Vec<EnabledModel>,
-    /// `None` is all of them, in their own order.
+    /// `None` means all, in their default order.
     enabled: Option<Vec<EnabledModel>>,
 }
 
-impl Scope {
+impl ModelScope {
     pub(super) fn new(models: Vec<Arc<Model>>, enabled: Option<Vec<EnabledModel>>) -> Self {
         Self {
             available: models.into_iter().map(offered).collect(),
@@ -79,7 +77,7 @@ impl Scope {
         self.available.len()
     }
 
-    /// Replaces the models there are; those that went are kept in the scope as missing.
+    /// Replaces the available models; removed ones stay in the scope as missing.
     pub(super) fn set_available(&mut self, models: Vec<Arc<Model>>) {
         for item in self.enabled.iter_mut().flatten() {
             let named = |model: &&Arc<Model>| format!("{}/{}", model.provider, model.id) == item.id;
@@ -95,7 +93,7 @@ impl Scope {
         }
     }
 
-    /// Returns everything that can be on or off: what is on in its order, then the rest.
+    /// Returns all models that can be toggled: the enabled ones in order, then the rest.
     pub(super) fn listed(&self) -> Vec<EnabledModel> {
         let Some(enabled) = &self.enabled else {
             return self.available.clone();
@@ -112,7 +110,7 @@ impl Scope {
         }
     }
 
-    /// Adds models behind the others. A scope of everything there is becomes the scope of all.
+    /// Adds models at the end. If all available models are enabled, the scope becomes "all".
     pub(super) fn add(&mut self, items: &[EnabledModel]) {
         let Some(enabled) = &mut self.enabled else {
             return;
@@ -136,7 +134,7 @@ impl Scope {
         enabled.retain(|item| !items.iter().any(|other| other.id == item.id));
     }
 
-    /// Moves a model by one place; returns whether it moved.
+    /// Moves a model by one position; returns whether it moved.
     pub(super) fn shift(&mut self, item: &EnabledModel, up: bool) -> bool {
         let Some(enabled) = &mut self.enabled else {
             return false;

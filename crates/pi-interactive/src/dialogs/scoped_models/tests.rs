@@ -1,7 +1,9 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{
+    DialogTester, HOSTILE, fits_every_size, model, survives_random_input,
+};
 
 fn models() -> Vec<Arc<Model>> {
     vec![
@@ -11,12 +13,9 @@ fn models() -> Vec<Arc<Model>> {
     ]
 }
 
-fn stage(enabled: Option<Vec<EnabledModel>>) -> Stage<Window<ScopedModelsDialog>> {
-    let look = Look::for_tests();
-    Stage::new(
-        &look,
-        ScopedModelsDialog::open(look.clone(), models(), enabled),
-    )
+fn tester(enabled: Option<Vec<EnabledModel>>) -> DialogTester<DialogFrame<ScopedModelsDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, ScopedModelsDialog::open(ui.clone(), models(), enabled))
 }
 
 fn scoped(models: &[Arc<Model>]) -> Vec<ScopedModel> {
@@ -28,36 +27,36 @@ fn scoped(models: &[Arc<Model>]) -> Vec<ScopedModel> {
 }
 
 #[test]
-fn switching_one_off_counts_at_once_and_is_not_saved() {
-    let mut stage = stage(None);
-    insta::assert_snapshot!(stage.screen());
-    stage.press("enter");
+fn disabling_a_model_applies_at_once_without_saving() {
+    let mut tester = tester(None);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetScope(Some(scoped(&[
             model("acme", "beta"),
             model("mock", "gamma")
         ])))]
     );
-    insta::assert_snapshot!(stage.screen());
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn switching_the_last_one_on_means_all_again() {
-    let mut stage = stage(None);
-    stage.press("enter up enter");
-    assert_eq!(stage.intents().pop(), Some(Intent::SetScope(None)));
+fn enabling_the_last_model_means_all() {
+    let mut tester = tester(None);
+    tester.press("enter up enter");
+    assert_eq!(tester.intents().pop(), Some(Intent::SetScope(None)));
 }
 
 #[test]
 fn the_order_changes_and_is_saved() {
-    let mut stage = stage(None);
-    stage.press("ctrl+x down enter");
-    stage.press("up up enter");
-    stage.intents();
-    stage.press("up alt+up ctrl+s");
+    let mut tester = tester(None);
+    tester.press("ctrl+x down enter");
+    tester.press("up up enter");
+    tester.intents();
+    tester.press("up alt+up ctrl+s");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [
             Intent::SetScope(Some(scoped(&[
                 model("mock", "gamma"),
@@ -66,19 +65,19 @@ fn the_order_changes_and_is_saved() {
             Intent::SaveScope(Some(vec!["mock/gamma".to_owned(), "acme/beta".to_owned()]))
         ]
     );
-    assert!(!stage.screen().contains("Not saved yet."));
+    assert!(!tester.screen().contains("Unsaved changes."));
 }
 
 #[test]
-fn what_is_not_available_stays_when_saved() {
-    let mut stage = stage(Some(vec![
+fn unavailable_models_are_kept_when_saving() {
+    let mut tester = tester(Some(vec![
         EnabledModel::missing("gone/model".to_owned()),
         EnabledModel::available(model("acme", "beta"), Some(pi_ai::ThinkingLevel::High)),
     ]));
-    assert!(stage.screen().contains("gone/model [not available now]"));
-    stage.press("ctrl+s");
+    assert!(tester.screen().contains("gone/model [unavailable]"));
+    tester.press("ctrl+s");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SaveScope(Some(vec![
             "gone/model".to_owned(),
             "acme/beta:high".to_owned()
@@ -87,56 +86,54 @@ fn what_is_not_available_stays_when_saved() {
 }
 
 #[test]
-fn a_provider_goes_on_and_off_as_a_whole() {
-    let mut stage = stage(None);
-    stage.press("ctrl+p");
+fn a_provider_is_toggled_completely() {
+    let mut tester = tester(None);
+    tester.press("ctrl+p");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetScope(Some(scoped(&[model("mock", "gamma")])))]
     );
-    stage.press("down ctrl+p");
-    assert_eq!(stage.intents().pop(), Some(Intent::SetScope(None)));
+    tester.press("down ctrl+p");
+    assert_eq!(tester.intents().pop(), Some(Intent::SetScope(None)));
 }
 
 #[test]
-fn all_and_none_are_about_what_was_searched_for() {
-    let mut stage = stage(None);
-    stage.press("'beta ctrl+x");
+fn bulk_actions_apply_to_search_results() {
+    let mut tester = tester(None);
+    tester.press("'beta ctrl+x");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetScope(Some(scoped(&[
             model("acme", "alpha"),
             model("mock", "gamma")
         ])))]
     );
-    stage.press("ctrl+c");
-    assert!(!stage.is_done());
-    stage.press("ctrl+c");
-    assert!(stage.is_done());
+    tester.press("ctrl+c");
+    assert!(!tester.is_done());
+    tester.press("ctrl+c");
+    assert!(tester.is_done());
 }
 
 #[test]
-fn news_replace_the_models() {
-    let mut stage = stage(Some(vec![EnabledModel::missing("new/one".to_owned())]));
-    stage.feed(DialogNews::Models(vec![model("new", "one")]));
-    assert!(stage.screen().contains("✓ one [new]"));
+fn updates_replace_the_models() {
+    let mut tester = tester(Some(vec![EnabledModel::missing("new/one".to_owned())]));
+    tester.on_update(DialogUpdate::Models(vec![model("new", "one")]));
+    assert!(tester.screen().contains("✓ one [new]"));
 }
 
 #[test]
 fn any_name_fits_any_terminal() {
     let hostile = vec![model(HOSTILE, HOSTILE)];
     let enabled = Some(vec![EnabledModel::missing(HOSTILE.to_owned())]);
-    survives_every_size(ScopedModelsDialog::open(
-        Look::for_tests(),
+    fits_every_size(ScopedModelsDialog::open(
+        UiTheme::for_tests(),
         hostile,
         enabled,
     ));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
-        ScopedModelsDialog::open(look.clone(), models(), None)
-    });
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || ScopedModelsDialog::open(ui.clone(), models(), None));
 }

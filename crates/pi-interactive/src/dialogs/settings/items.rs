@@ -1,4 +1,4 @@
-//! The lines of the settings dialog: what each is called, means and can be.
+//! The items of the settings dialog: labels, descriptions and values.
 
 use pi_ai::TransportPreference;
 use pi_config::{
@@ -9,46 +9,45 @@ use pi_config::{
 
 use pi_tui::FuzzyQuery;
 
-use super::super::plain::one_line;
-use super::SettingChoices;
+use super::super::plain_text::one_line;
+use super::SettingsDialogOptions;
 use crate::intent::SettingChange;
 use crate::keys;
-use crate::look::Appearance;
+use crate::ui_theme::RenderContext;
 
-/// A line of the dialog.
 #[derive(Debug)]
-pub(super) struct Setting {
-    /// The name documentation uses; it is searched, too.
+pub(super) struct SettingItem {
+    /// The name used in the documentation; searched, too.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) description: String,
-    /// What it is now, in words.
+    /// The displayed value.
     pub(super) value: String,
-    pub(super) change: Change,
+    pub(super) change: SettingAction,
 }
 
-/// What can be done with a setting.
+/// What activating an item does.
 #[derive(Debug)]
-pub(super) enum Change {
-    /// Go on to the next of these.
+pub(super) enum SettingAction {
+    /// Cycle through these values.
     Cycle(Vec<(String, SettingChange)>),
-    Menu(Menu),
+    Menu(SettingMenu),
 }
 
-/// A menu behind a setting.
+/// A submenu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Menu {
+pub(super) enum SettingMenu {
     Theme,
-    /// Thinking levels of single models.
+    /// Thinking levels per model.
     ModelThinking,
 }
 
-impl Menu {
-    /// Returns what stands beside the setting.
-    pub(super) fn value(self, choices: &SettingChoices) -> String {
+impl SettingMenu {
+    /// Returns the displayed value of the item.
+    pub(super) fn value(self, options: &SettingsDialogOptions) -> String {
         match self {
-            Self::Theme => one_line(&choices.themes.setting),
-            Self::ModelThinking => match choices.settings.model_thinking_levels.len() {
+            Self::Theme => one_line(&options.themes.setting),
+            Self::ModelThinking => match options.settings.model_thinking_levels.len() {
                 0 => "none".to_owned(),
                 1 => "1 model".to_owned(),
                 count => format!("{count} models"),
@@ -57,10 +56,10 @@ impl Menu {
     }
 }
 
-impl Setting {
-    /// Goes on to the next value and returns the change; nothing if there is none.
+impl SettingItem {
+    /// Switches to the next value and returns the change.
     pub(super) fn next(&mut self) -> Option<SettingChange> {
-        let Change::Cycle(values) = &self.change else {
+        let SettingAction::Cycle(values) = &self.change else {
             return None;
         };
         let now = values.iter().position(|(name, _)| *name == self.value);
@@ -70,13 +69,13 @@ impl Setting {
         Some(change.clone())
     }
 
-    /// Returns how well a search matches, by the label or the name; lower is better.
+    /// Returns the match score by label or name; lower is better.
     pub(super) fn score(&self, query: &FuzzyQuery) -> Option<f64> {
         let scores = [query.score(self.label), query.score(self.id)];
         scores.into_iter().flatten().min_by(f64::total_cmp)
     }
 
-    fn about(mut self, description: impl Into<String>) -> Self {
+    fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
@@ -88,14 +87,14 @@ fn cycle<T: Copy + PartialEq>(
     value: T,
     values: &[(T, &str)],
     change: impl Fn(T) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     let named = values.iter().find(|(other, _)| *other == value);
-    Setting {
+    SettingItem {
         id,
         label,
         description: String::new(),
         value: named.map_or("", |(_, name)| name).to_owned(),
-        change: Change::Cycle(
+        change: SettingAction::Cycle(
             values
                 .iter()
                 .map(|(value, name)| ((*name).to_owned(), change(*value)))
@@ -109,7 +108,7 @@ fn switch(
     label: &'static str,
     value: bool,
     change: impl Fn(bool) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     cycle(
         id,
         label,
@@ -119,14 +118,14 @@ fn switch(
     )
 }
 
-/// Returns a setting of numbers; one that is none of the choices shows nevertheless.
+/// Returns a numeric setting; a value outside the choices is shown, too.
 fn number(
     id: &'static str,
     label: &'static str,
     value: u64,
     values: &[u64],
     change: impl Fn(u64) -> SettingChange,
-) -> Setting {
+) -> SettingItem {
     let named: Vec<(u64, String)> = values
         .iter()
         .map(|value| (*value, value.to_string()))
@@ -140,87 +139,90 @@ fn number(
     setting
 }
 
-fn menu(id: &'static str, label: &'static str, menu: Menu, choices: &SettingChoices) -> Setting {
-    Setting {
+fn menu(
+    id: &'static str,
+    label: &'static str,
+    menu: SettingMenu,
+    options: &SettingsDialogOptions,
+) -> SettingItem {
+    SettingItem {
         id,
         label,
         description: String::new(),
-        value: menu.value(choices),
-        change: Change::Menu(menu),
+        value: menu.value(options),
+        change: SettingAction::Menu(menu),
     }
 }
 
-/// Returns every line of the dialog in order.
-pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec<Setting> {
-    let settings = &choices.settings;
+/// Returns all items in order.
+pub(super) fn settings(options: &SettingsDialogOptions, ctx: &RenderContext) -> Vec<SettingItem> {
+    let settings = &options.settings;
     let mut all = vec![
         switch(
             "autocompact",
-            "Compact by itself",
+            "Auto-compact",
             settings.compaction_enabled(),
             SettingChange::AutoCompact,
         )
-        .about(
-            "Summarizes the older part of a conversation before it gets too long for the model.",
-        ),
+        .description("Summarize older messages when the context window is nearly full."),
     ];
-    all.extend(image_settings(settings, appearance));
-    all.extend(screen_settings(choices));
-    all.extend(conversation_settings(settings, appearance));
+    all.extend(image_settings(settings, ctx));
+    all.extend(screen_settings(options));
+    all.extend(conversation_settings(settings, ctx));
     all.extend(startup_settings(settings));
     all.extend([
         cycle(
             "double-escape-action",
-            "Escape twice",
+            "Double-Escape action",
             settings.double_escape_action(),
             &[
-                (DoubleEscapeAction::Tree, "opens the tree"),
-                (DoubleEscapeAction::Fork, "opens fork"),
-                (DoubleEscapeAction::None, "does nothing"),
+                (DoubleEscapeAction::Tree, "tree"),
+                (DoubleEscapeAction::Fork, "fork"),
+                (DoubleEscapeAction::None, "none"),
             ],
             SettingChange::DoubleEscapeAction,
         )
-        .about("What two presses of Escape in an empty editor do."),
+        .description("What pressing Escape twice in an empty editor does."),
         cycle(
             "tree-filter-mode",
-            "Tree begins with",
+            "Tree filter",
             settings.tree_filter_mode(),
             &[
                 (TreeFilterMode::Default, "default"),
                 (TreeFilterMode::NoTools, "no tools"),
-                (TreeFilterMode::UserOnly, "your messages"),
+                (TreeFilterMode::UserOnly, "user messages"),
                 (TreeFilterMode::LabeledOnly, "labeled"),
-                (TreeFilterMode::All, "everything"),
+                (TreeFilterMode::All, "all"),
             ],
             SettingChange::TreeFilterMode,
         )
-        .about("What /tree shows when it opens."),
+        .description("Initial filter of /tree."),
         switch(
             "warnings",
-            "Warn about extra usage",
+            "Extra-usage warning",
             settings.warn_anthropic_extra_usage(),
             SettingChange::WarnExtraUsage,
         )
-        .about("Tells when a subscription of Anthropic may be charged for usage beyond its plan."),
+        .description("Warn when an Anthropic subscription may be billed for extra usage."),
         menu(
             "model-thinking",
-            "Thinking by model",
-            Menu::ModelThinking,
-            choices,
+            "Thinking level per model",
+            SettingMenu::ModelThinking,
+            options,
         )
-        .about("Thinking levels that single models begin with, whatever the default is."),
+        .description("Default thinking levels for individual models."),
     ]);
     all.extend(fullscreen_settings(settings));
     all.push(
-        menu("theme", "Theme", Menu::Theme, choices)
-            .about("Colors of everything, with a preview; can follow a light or dark terminal."),
+        menu("theme", "Theme", SettingMenu::Theme, options)
+            .description("Color theme. Can follow the terminal's light or dark mode."),
     );
     all
 }
 
-fn image_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> {
+fn image_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> {
     let mut all = Vec::new();
-    if appearance.capabilities.images.is_some() {
+    if ctx.capabilities.images.is_some() {
         all.extend([
             switch(
                 "show-images",
@@ -228,7 +230,7 @@ fn image_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> 
                 settings.show_images(),
                 SettingChange::ShowImages,
             )
-            .about("Draws images in the terminal."),
+            .description("Show images in the terminal."),
             number(
                 "image-width-cells",
                 "Image width",
@@ -236,45 +238,47 @@ fn image_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> 
                 &[60, 80, 120],
                 SettingChange::ImageWidthCells,
             )
-            .about("How many columns an image may take."),
+            .description("Maximum image width in columns."),
         ]);
     }
     all.extend([
         switch(
             "auto-resize-images",
-            "Shrink large images",
+            "Auto-resize images",
             settings.image_auto_resize(),
             SettingChange::AutoResizeImages,
         )
-        .about("Images beyond 2000×2000 are made smaller before a model gets them."),
+        .description("Resize images larger than 2000×2000 before sending them to a model."),
         switch(
             "block-images",
-            "Send no images",
+            "Block images",
             settings.block_images(),
             SettingChange::BlockImages,
         )
-        .about("Keeps every image from the providers."),
+        .description("Never send images to providers."),
         switch(
             "skill-commands",
-            "Skills as commands",
+            "Skill commands",
             settings.enable_skill_commands(),
             SettingChange::SkillCommands,
         )
-        .about("Offers each skill as /skill:name."),
+        .description("Register each skill as /skill:name."),
     ]);
     all
 }
 
-fn screen_settings(choices: &SettingChoices) -> Vec<Setting> {
-    let settings = &choices.settings;
+fn screen_settings(options: &SettingsDialogOptions) -> Vec<SettingItem> {
+    let settings = &options.settings;
     vec![
         switch(
             "show-hardware-cursor",
-            "Terminal's own cursor",
-            choices.hardware_cursor,
+            "Hardware cursor",
+            options.hardware_cursor,
             SettingChange::ShowHardwareCursor,
         )
-        .about("Shows the terminal's cursor too; input methods find their place either way."),
+        .description(
+            "Show the terminal cursor. Input methods are positioned correctly either way.",
+        ),
         number(
             "editor-padding",
             "Editor padding",
@@ -282,7 +286,7 @@ fn screen_settings(choices: &SettingChoices) -> Vec<Setting> {
             &[0, 1, 2, 3],
             SettingChange::EditorPadding,
         )
-        .about("Empty columns beside the editor."),
+        .description("Horizontal padding of the editor in columns."),
         number(
             "output-padding",
             "Output padding",
@@ -290,46 +294,46 @@ fn screen_settings(choices: &SettingChoices) -> Vec<Setting> {
             &[0, 1],
             SettingChange::OutputPadding,
         )
-        .about("Empty columns beside messages."),
+        .description("Horizontal padding of messages in columns."),
         number(
             "autocomplete-max-visible",
-            "Completions shown",
+            "Autocomplete rows",
             settings.autocomplete_max_visible().into(),
             &[3, 5, 7, 10, 15, 20],
             SettingChange::AutocompleteMaxVisible,
         )
-        .about("How many completions the list below the editor shows at once."),
+        .description("Maximum number of visible completions."),
         switch(
             "clear-on-shrink",
-            "Clear rows left empty",
-            choices.clear_on_shrink,
+            "Clear on shrink",
+            options.clear_on_shrink,
             SettingChange::ClearOnShrink,
         )
-        .about("Clears rows when the content gets shorter; some terminals flicker."),
+        .description("Clear empty rows when the content shrinks. May flicker in some terminals."),
         switch(
             "terminal-progress",
-            "Progress in the tab",
+            "Terminal progress",
             settings.show_terminal_progress(),
             SettingChange::TerminalProgress,
         )
-        .about("Lets the terminal's tab or task bar show that pi is working."),
+        .description("Show progress in the terminal's tab or taskbar while pi is working."),
     ]
 }
 
-fn conversation_settings(settings: &Settings, appearance: &Appearance) -> Vec<Setting> {
+fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> {
     const DELIVERY: [(DeliveryMode, &str); 2] = [
         (DeliveryMode::OneAtATime, "one at a time"),
         (DeliveryMode::All, "all at once"),
     ];
-    let follow_up = match appearance.key(keys::MESSAGE_FOLLOW_UP) {
-        key if key.is_empty() => "a follow-up".to_owned(),
-        key => format!("a follow-up ({key})"),
+    let follow_up = match ctx.key(keys::MESSAGE_FOLLOW_UP) {
+        key if key.is_empty() => "Follow-up messages".to_owned(),
+        key => format!("Follow-up messages ({key})"),
     };
     vec![
         cycle("steering-mode", "Steering messages", settings.steering_mode(), &DELIVERY, SettingChange::SteeringMode)
-            .about("What you send while the model works waits for the next step: one message a step, or all of them."),
+            .description("Messages sent during a run are delivered at the next step: one per step, or all at once."),
         cycle("follow-up-mode", "Follow-up messages", settings.follow_up_mode(), &DELIVERY, SettingChange::FollowUpMode)
-            .about(format!("What you send as {follow_up} waits until the work is done: one message a run, or all of them.")),
+            .description(format!("{follow_up} are delivered when the run ends: one per run, or all at once.")),
         cycle(
             "transport",
             "Transport",
@@ -342,64 +346,64 @@ fn conversation_settings(settings: &Settings, appearance: &Appearance) -> Vec<Se
             ],
             SettingChange::Transport,
         )
-        .about("How to talk to providers that offer more than one way."),
+        .description("Preferred transport for providers that support several."),
         idle_timeout(settings),
         cycle(
             "cache-warming-mode",
-            "Keep the cache warm",
+            "Cache warming",
             settings.cache_warming(),
             &[
                 (CacheWarming::Off, "off"),
-                (CacheWarming::Streaming, "while working"),
-                (CacheWarming::Idle, "between runs too"),
+                (CacheWarming::Streaming, "during runs"),
+                (CacheWarming::Idle, "during and between runs"),
             ],
             SettingChange::CacheWarming,
         )
-        .about("Refreshes a provider's prompt cache before it expires, where that is cheaper than filling it anew."),
+        .description("Refresh the prompt cache before it expires, if that is cheaper than refilling it."),
         switch("hide-thinking", "Hide thinking", settings.hide_thinking_block(), SettingChange::HideThinking)
-            .about("Reduces what the model thinks to a label."),
+            .description("Collapse thinking blocks to a label."),
         cycle(
             "mermaid-rendering",
             "Mermaid diagrams",
             settings.mermaid_mode(),
             &[
-                (MermaidMode::Off, "as code"),
+                (MermaidMode::Off, "off"),
                 (MermaidMode::Final, "when complete"),
-                (MermaidMode::Streaming, "at once"),
+                (MermaidMode::Streaming, "while streaming"),
             ],
             SettingChange::Mermaid,
         )
-        .about("Draws diagrams with lines instead of showing their code."),
-        switch("cache-miss-notices", "Tell about cache misses", settings.show_cache_miss_notices(), SettingChange::CacheMissNotices)
-            .about("Notes in the transcript what missing the prompt cache cost, and how a provider recovered."),
+        .description("Render Mermaid diagrams as text graphics."),
+        switch("cache-miss-notices", "Cache-miss notices", settings.show_cache_miss_notices(), SettingChange::CacheMissNotices)
+            .description("Show the cost of prompt cache misses, and thinking dropped by a provider."),
     ]
 }
 
-fn idle_timeout(settings: &Settings) -> Setting {
+fn idle_timeout(settings: &Settings) -> SettingItem {
     const CHOICES: [(u64, &str); 5] = [
-        (30_000, "30 s"),
-        (60_000, "1 min"),
-        (120_000, "2 min"),
-        (300_000, "5 min"),
+        (30_000, "30s"),
+        (60_000, "1m"),
+        (120_000, "2m"),
+        (300_000, "5m"),
         (0, "never"),
     ];
     let now = settings.http_idle_timeout();
     let now: u64 = now.map_or(0, |time| time.as_millis().try_into().unwrap_or(u64::MAX));
     let mut setting = cycle(
         "http-idle-timeout",
-        "Give up on silence after",
+        "Idle timeout",
         now,
         &CHOICES,
         SettingChange::HttpIdleTimeout,
     )
-    .about("How long a server may send nothing. Local models can need more than five minutes.");
+    .description("Cancel a request when the server sends nothing for this long. Local models may need more than 5 minutes.");
     if setting.value.is_empty() {
-        setting.value = format!("{} s", now / 1_000);
+        setting.value = format!("{}s", now / 1_000);
     }
     setting
 }
 
-fn startup_settings(settings: &Settings) -> Vec<Setting> {
+fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
     let quiet = match (settings.quiet_startup(), settings.hide_startup_header()) {
         (true, _) => QuietStartup::All(true),
         (false, true) => QuietStartup::Part(QuietStartupWord::Header),
@@ -408,55 +412,54 @@ fn startup_settings(settings: &Settings) -> Vec<Setting> {
     vec![
         switch(
             "collapse-changelog",
-            "Short news after updates",
+            "Collapse changelog",
             settings.collapse_changelog(),
             SettingChange::CollapseChangelog,
         )
-        .about("One line instead of the list of changes."),
+        .description("Show a one-line changelog after updates."),
         cycle(
             "quiet-startup",
-            "Quiet start",
+            "Quiet startup",
             quiet,
             &[
                 (QuietStartup::All(false), "off"),
-                (
-                    QuietStartup::Part(QuietStartupWord::Header),
-                    "without header",
-                ),
+                (QuietStartup::Part(QuietStartupWord::Header), "hide header"),
                 (QuietStartup::All(true), "on"),
             ],
             SettingChange::QuietStartup,
         )
-        .about("What is left out above the first prompt."),
+        .description("Hide startup information."),
         switch(
             "install-telemetry",
-            "Count installs",
+            "Install telemetry",
             settings.enable_install_telemetry(),
             SettingChange::InstallTelemetry,
         )
-        .about("Kept for the TypeScript pi, which sends an anonymous ping after updates."),
+        .description(
+            "Not used by this version. The TypeScript pi sends an anonymous ping after updates.",
+        ),
         cycle(
             "default-project-trust",
-            "New projects",
+            "Default project trust",
             settings.default_project_trust(),
             &[
                 (ProjectTrustDefault::Ask, "ask"),
-                (ProjectTrustDefault::Always, "trust"),
-                (ProjectTrustDefault::Never, "do not trust"),
+                (ProjectTrustDefault::Always, "always"),
+                (ProjectTrustDefault::Never, "never"),
             ],
             SettingChange::DefaultProjectTrust,
         )
-        .about(
-            "What to do with a project's own settings and extensions when you have not decided.",
+        .description(
+            "Whether to load a project's settings and extensions without a saved decision.",
         ),
     ]
 }
 
-fn fullscreen_settings(settings: &Settings) -> Vec<Setting> {
+fn fullscreen_settings(settings: &Settings) -> Vec<SettingItem> {
     vec![
         cycle(
             "tui-mode",
-            "Screen",
+            "Screen mode",
             settings.tui_mode(),
             &[
                 (TuiMode::Regular, "regular"),
@@ -464,21 +467,21 @@ fn fullscreen_settings(settings: &Settings) -> Vec<Setting> {
             ],
             SettingChange::TuiMode,
         )
-        .about("Writes into the terminal's scrollback, or takes the whole screen with the mouse."),
+        .description("Use the terminal's scrollback, or the full screen with mouse support."),
         cycle(
             "fullscreen-exit-output",
-            "Full screen leaves behind",
+            "Full-screen exit output",
             settings.fullscreen_exit_output(),
             &[
-                (FullscreenExitOutput::Transcript, "the transcript"),
-                (FullscreenExitOutput::ResumeHint, "a hint"),
+                (FullscreenExitOutput::Transcript, "transcript"),
+                (FullscreenExitOutput::ResumeHint, "resume hint"),
             ],
             SettingChange::FullscreenExitOutput,
         )
-        .about("What stands in the terminal after full-screen mode ends."),
+        .description("What remains in the terminal after leaving full-screen mode."),
         cycle(
             "fullscreen-scrollbar",
-            "Full-screen scroll bar",
+            "Full-screen scrollbar",
             settings.fullscreen_scrollbar(),
             &[
                 (FullscreenScrollbar::Auto, "while scrolling"),
@@ -487,13 +490,13 @@ fn fullscreen_settings(settings: &Settings) -> Vec<Setting> {
             ],
             SettingChange::FullscreenScrollbar,
         )
-        .about("When the scroll bar shows in full-screen mode."),
+        .description("When to show the scrollbar in full-screen mode."),
         switch(
             "fullscreen-copy-on-select",
-            "Selecting copies",
+            "Copy on select",
             settings.fullscreen_copy_on_select(),
             SettingChange::FullscreenCopyOnSelect,
         )
-        .about("Copies what you select with the mouse in full-screen mode at once."),
+        .description("Copy text selected with the mouse in full-screen mode."),
     ]
 }

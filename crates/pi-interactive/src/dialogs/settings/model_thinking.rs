@@ -1,4 +1,4 @@
-//! Thinking levels that single models begin with: first the model, then the level.
+//! Default thinking levels for individual models: select a model, then a level.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,69 +9,69 @@ use pi_tui::{
     action, sort_by_score,
 };
 
+use super::super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::super::field::{point_at_field, prefilled};
+use super::super::frame::DialogBody;
 use super::super::hint::Hint;
-use super::super::outbox::Outbox;
-use super::super::picker::{Edge, Picked, Picker};
-use super::super::plain::one_line;
-use super::super::sheet::{Hit, Sheet, Weight};
-use super::super::thinking::meaning;
-use super::super::window::Pane;
-use super::SettingChoices;
+use super::super::intent_sink::IntentSink;
+use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::super::plain_text::one_line;
+use super::super::thinking::level_description;
+use super::SettingsDialogOptions;
 use crate::intent::{Intent, SettingChange};
 
-const MOST_ROWS: usize = 10;
+const MAX_ROWS: usize = 10;
 
-/// What a level is chosen for.
 #[derive(Clone, Debug)]
-enum Subject {
-    /// Models without a level of their own.
+enum ThinkingTarget {
+    /// Models without their own level.
     Others,
     Model(Arc<Model>),
 }
 
-/// The levels offered for a subject; `None` takes a model's own level away.
+/// The levels offered for a target; `None` removes a model's own level.
 #[derive(Debug)]
-struct Levels {
-    subject: Subject,
+struct LevelPicker {
+    subject: ThinkingTarget,
     offered: Vec<Option<ThinkingLevel>>,
     picker: Picker,
 }
 
-/// The menu of thinking levels by model.
 pub(super) struct ModelThinking {
     default: ThinkingLevel,
     own: BTreeMap<String, ThinkingLevel>,
-    subjects: Vec<Subject>,
-    matching: Vec<Subject>,
+    subjects: Vec<ThinkingTarget>,
+    matching: Vec<ThinkingTarget>,
     picker: Picker,
     search: Input,
-    levels: Option<Levels>,
+    levels: Option<LevelPicker>,
 }
 
 impl ModelThinking {
-    pub(super) fn new(choices: &SettingChoices) -> Self {
-        let mut models = choices.models.clone();
-        let current = choices.current_model.as_ref().map(|model| key(model));
+    pub(super) fn new(options: &SettingsDialogOptions) -> Self {
+        let mut models = options.models.clone();
+        let current = options.current_model.as_ref().map(|model| key(model));
         models.sort_by_cached_key(|model| {
             let key = key(model);
             (Some(&key) != current.as_ref(), model.provider.clone(), key)
         });
-        let models = models.into_iter().map(Subject::Model);
+        let models = models.into_iter().map(ThinkingTarget::Model);
         let mut menu = Self {
-            default: choices.settings.default_thinking_level(),
-            own: choices.settings.model_thinking_levels.clone(),
-            subjects: std::iter::once(Subject::Others).chain(models).collect(),
+            default: options.settings.default_thinking_level(),
+            own: options.settings.model_thinking_levels.clone(),
+            subjects: std::iter::once(ThinkingTarget::Others)
+                .chain(models)
+                .collect(),
             matching: Vec::new(),
-            picker: Picker::new(0, Edge::Wrap),
+            picker: Picker::new(0, EdgeBehavior::Wrap),
             search: prefilled(""),
             levels: None,
         };
-        menu.search_again();
+        menu.apply_search();
         menu
     }
 
-    fn search_again(&mut self) {
+    fn apply_search(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let subjects = self.subjects.iter();
         self.matching = sort_by_score(
@@ -83,10 +83,10 @@ impl ModelThinking {
         }
     }
 
-    fn level_of(&self, subject: &Subject) -> Option<ThinkingLevel> {
+    fn level_of(&self, subject: &ThinkingTarget) -> Option<ThinkingLevel> {
         match subject {
-            Subject::Others => Some(self.default),
-            Subject::Model(model) => self.own.get(&key(model)).copied(),
+            ThinkingTarget::Others => Some(self.default),
+            ThinkingTarget::Model(model) => self.own.get(&key(model)).copied(),
         }
     }
 
@@ -95,29 +95,29 @@ impl ModelThinking {
             return;
         };
         let known = match &subject {
-            Subject::Others => ThinkingLevel::ALL.to_vec(),
-            Subject::Model(model) => model.thinking_levels(),
+            ThinkingTarget::Others => ThinkingLevel::ALL.to_vec(),
+            ThinkingTarget::Model(model) => model.thinking_levels(),
         };
         let mut offered: Vec<Option<ThinkingLevel>> = known.into_iter().map(Some).collect();
         let now = self.level_of(&subject);
-        if matches!(subject, Subject::Model(_)) && now.is_some() {
+        if matches!(subject, ThinkingTarget::Model(_)) && now.is_some() {
             offered.push(None);
         }
-        let mut picker = Picker::new(offered.len(), Edge::Wrap);
+        let mut picker = Picker::new(offered.len(), EdgeBehavior::Wrap);
         if let Some(index) = offered
             .iter()
             .position(|level| *level == now && now.is_some())
         {
             picker.select(index);
         }
-        self.levels = Some(Levels {
+        self.levels = Some(LevelPicker {
             subject,
             offered,
             picker,
         });
     }
 
-    fn choose_level(&mut self, outbox: &mut Outbox) {
+    fn choose_level(&mut self, sink: &mut IntentSink) {
         let Some(levels) = self.levels.take() else {
             return;
         };
@@ -127,12 +127,12 @@ impl ModelThinking {
             .copied()
             .flatten();
         let change = match (&levels.subject, level) {
-            (Subject::Others, None) => return,
-            (Subject::Others, Some(level)) => {
+            (ThinkingTarget::Others, None) => return,
+            (ThinkingTarget::Others, Some(level)) => {
                 self.default = level;
                 SettingChange::DefaultThinking(level)
             }
-            (Subject::Model(model), level) => {
+            (ThinkingTarget::Model(model), level) => {
                 let model = key(model);
                 match level {
                     Some(level) => self.own.insert(model.clone(), level),
@@ -141,63 +141,72 @@ impl ModelThinking {
                 SettingChange::ModelThinking { model, level }
             }
         };
-        outbox.send(Intent::ChangeSetting(change));
+        sink.send(Intent::ChangeSetting(change));
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
         match (picked, self.levels.is_some()) {
-            (Picked::Moved, _) => {}
-            (Picked::Confirmed, false) => self.open_levels(),
-            (Picked::Confirmed, true) => self.choose_level(outbox),
-            (Picked::Cancelled, false) => outbox.close(),
-            (Picked::Cancelled, true) => self.levels = None,
+            (PickerEvent::Moved, _) => {}
+            (PickerEvent::Confirmed, false) => self.open_levels(),
+            (PickerEvent::Confirmed, true) => self.choose_level(sink),
+            (PickerEvent::Canceled, false) => sink.close(),
+            (PickerEvent::Canceled, true) => self.levels = None,
         }
     }
 
-    fn paint_levels(levels: &mut Levels, now: Option<ThinkingLevel>, sheet: &mut Sheet) {
-        sheet.title(&format!("Thinking of {}", levels.subject.name()));
-        sheet.blank();
+    fn paint_levels(
+        levels: &mut LevelPicker,
+        now: Option<ThinkingLevel>,
+        canvas: &mut DialogCanvas,
+    ) {
+        canvas.title(&format!("Thinking level for {}", levels.subject.name()));
+        canvas.blank();
         let visible = levels
             .picker
-            .window(sheet.list_rows(levels.offered.len(), 1, 1));
+            .visible_range(canvas.list_rows(levels.offered.len(), 1, 1));
         for index in visible {
             let selected = index == levels.picker.selected();
             match levels.offered.get(index).copied().flatten() {
                 Some(level) => {
                     let mark = if Some(level) == now { "✓ " } else { "  " };
                     let label = format!("{mark}{:<9}", level.as_str());
-                    let note = sheet.paint(ColorToken::Muted, &format!(" {}", meaning(level)));
-                    sheet.choice(index, selected, &label, &note);
+                    let note =
+                        canvas.paint(ColorToken::Muted, &format!(" {}", level_description(level)));
+                    canvas.choice(index, selected, &label, &note);
                 }
-                None => sheet.choice(index, selected, "  no level of its own", ""),
+                None => canvas.choice(index, selected, "  use default", ""),
             }
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "use"),
             Hint::leave("back"),
         ]);
     }
 
-    fn paint_subjects(&mut self, sheet: &mut Sheet) {
-        sheet.title("Thinking by model");
-        let text = "The level a model begins a session with.";
-        sheet.text(Weight::Help, ColorToken::Muted, text);
-        sheet.blank();
-        sheet.field(&mut self.search);
-        sheet.blank();
+    fn paint_targets(&mut self, canvas: &mut DialogCanvas) {
+        canvas.title("Thinking level per model");
+        let text = "The thinking level new sessions start with.";
+        canvas.text(RowPriority::Help, ColorToken::Muted, text);
+        canvas.blank();
+        canvas.field(&mut self.search);
+        canvas.blank();
         if self.matching.is_empty() {
-            sheet.text(Weight::Content, ColorToken::Muted, "  No model matches.");
+            canvas.text(
+                RowPriority::Content,
+                ColorToken::Muted,
+                "  No matching models.",
+            );
         }
-        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let visible = self.picker.visible_range(canvas.list_rows(MAX_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
             let Some(subject) = self.matching.get(index) else {
                 continue;
             };
             let level = self.level_of(subject).map_or("", ThinkingLevel::as_str);
-            let note = sheet.paint(ColorToken::Warning, &format!("  {level}"));
-            sheet.choice(
+            let note = canvas.paint(ColorToken::Warning, &format!("  {level}"));
+            canvas.choice(
                 index,
                 index == self.picker.selected(),
                 &subject.name(),
@@ -205,17 +214,17 @@ impl ModelThinking {
             );
         }
         if cut {
-            sheet.position(self.picker.selected(), self.matching.len(), "");
+            canvas.position(self.picker.selected(), self.matching.len(), "");
         }
-        sheet.blank();
-        sheet.hints(&[
+        canvas.blank();
+        canvas.hints(&[
             Hint::key(action::SELECT_CONFIRM, "choose"),
             Hint::leave("back"),
         ]);
     }
 }
 
-impl Subject {
+impl ThinkingTarget {
     fn name(&self) -> String {
         match self {
             Self::Others => "all other models".to_owned(),
@@ -228,15 +237,15 @@ fn key(model: &Model) -> String {
     format!("{}/{}", model.provider, model.id)
 }
 
-impl Pane for ModelThinking {
-    fn paint(&mut self, sheet: &mut Sheet) {
+impl DialogBody for ModelThinking {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
         let now = match &self.levels {
             Some(levels) => self.level_of(&levels.subject),
             None => None,
         };
         match &mut self.levels {
-            Some(levels) => Self::paint_levels(levels, now, sheet),
-            None => self.paint_subjects(sheet),
+            Some(levels) => Self::paint_levels(levels, now, canvas),
+            None => self.paint_targets(canvas),
         }
     }
 
@@ -244,37 +253,37 @@ impl Pane for ModelThinking {
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> InputOutcome {
         let picker = match &mut self.levels {
             Some(levels) => &mut levels.picker,
             None => &mut self.picker,
         };
         if let Some(picked) = picker.key(event, context) {
-            self.settle(picked, outbox);
+            self.on_pick(picked, sink);
             return InputOutcome::Consumed;
         }
         if self.levels.is_some() {
             return InputOutcome::Ignored;
         }
         let outcome = self.search.handle_input(event, context);
-        self.search_again();
+        self.apply_search();
         outcome
     }
 
     fn mouse(
         &mut self,
         event: &MouseEvent,
-        hit: Option<Hit>,
+        hit: Option<HitTarget>,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let picker = match &mut self.levels {
             Some(levels) => &mut levels.picker,
             None => &mut self.picker,
         };
         if let Some(picked) = picker.mouse(event, hit) {
-            self.settle(picked, outbox);
+            self.on_pick(picked, sink);
             return true;
         }
         self.levels.is_none() && point_at_field(&mut self.search, event, hit, context)

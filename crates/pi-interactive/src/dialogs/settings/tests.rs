@@ -3,9 +3,9 @@ use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{Stage, model, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, fits_every_size, model, survives_random_input};
 
-/// The ids of the reference's settings menu, images included.
+/// The setting IDs of the reference's menu, including images.
 const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-timeout \
     cache-warming-mode hide-thinking mermaid-rendering cache-miss-notices collapse-changelog \
     quiet-startup install-telemetry default-project-trust double-escape-action tree-filter-mode \
@@ -14,12 +14,12 @@ const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-
     skill-commands show-hardware-cursor editor-padding output-padding autocomplete-max-visible \
     clear-on-shrink terminal-progress";
 
-fn choices() -> SettingChoices {
-    SettingChoices {
+fn choices() -> SettingsDialogOptions {
+    SettingsDialogOptions {
         settings: Arc::new(Settings::default()),
         hardware_cursor: false,
         clear_on_shrink: false,
-        themes: ThemeChoices {
+        themes: ThemeDialogOptions {
             names: ["dark", "light", "sepia"].map(str::to_owned).to_vec(),
             setting: "dark".to_owned(),
             scheme: ColorScheme::Dark,
@@ -29,18 +29,18 @@ fn choices() -> SettingChoices {
     }
 }
 
-fn stage() -> Stage<Window<SettingsDialog>> {
-    let look = Look::for_tests();
-    Stage::new(&look, SettingsDialog::open(look.clone(), choices()))
+fn tester() -> DialogTester<DialogFrame<SettingsDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, SettingsDialog::open(ui.clone(), choices()))
 }
 
 #[test]
-fn every_setting_of_the_menu_is_there_once() {
-    let look = Look::for_tests();
-    look.change(|appearance| {
-        appearance.capabilities.images = Some(pi_tui::ImageProtocol::Kitty);
+fn every_setting_is_listed_once() {
+    let ui = UiTheme::for_tests();
+    ui.update(|ctx| {
+        ctx.capabilities.images = Some(pi_tui::ImageProtocol::Kitty);
     });
-    let settings = settings(&choices(), &look.appearance());
+    let settings = settings(&choices(), &ui.context());
     let mut ids: Vec<&str> = settings.iter().map(|setting| setting.id).collect();
     let mut expected: Vec<&str> = IDS.split_whitespace().collect();
     ids.sort_unstable();
@@ -53,29 +53,29 @@ fn every_setting_of_the_menu_is_there_once() {
 }
 
 #[test]
-fn the_list_shows_values_and_explains_the_selected_one() {
-    insta::assert_snapshot!(stage().screen());
+fn the_list_shows_values_and_a_description() {
+    insta::assert_snapshot!(tester().screen());
 }
 
 #[test]
 fn enter_and_space_change_a_value() {
-    let mut stage = stage();
-    stage.press("enter space");
+    let mut tester = tester();
+    tester.press("enter space");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [
             Intent::ChangeSetting(SettingChange::AutoCompact(false)),
             Intent::ChangeSetting(SettingChange::AutoCompact(true))
         ]
     );
-    assert!(!stage.is_done());
+    assert!(!tester.is_done());
 }
 
 #[test]
 fn every_value_of_every_setting_can_be_reached() {
-    let look = Look::for_tests();
-    for mut setting in settings(&choices(), &look.appearance()) {
-        let Change::Cycle(values) = &setting.change else {
+    let ui = UiTheme::for_tests();
+    for mut setting in settings(&choices(), &ui.context()) {
+        let SettingAction::Cycle(values) = &setting.change else {
             continue;
         };
         let expected: Vec<SettingChange> =
@@ -93,14 +93,14 @@ fn every_value_of_every_setting_can_be_reached() {
 }
 
 #[test]
-fn a_search_finds_a_setting_and_may_hold_spaces() {
-    let mut stage = stage();
-    stage.type_text("escape twice");
-    let screen = stage.screen();
-    assert!(screen.contains("→ Escape twice"), "{screen}");
-    stage.press("enter");
+fn a_search_may_contain_spaces() {
+    let mut tester = tester();
+    tester.type_text("escape action");
+    let screen = tester.screen();
+    assert!(screen.contains("→ Double-Escape action"), "{screen}");
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ChangeSetting(SettingChange::DoubleEscapeAction(
             pi_config::DoubleEscapeAction::Fork
         ))]
@@ -108,65 +108,65 @@ fn a_search_finds_a_setting_and_may_hold_spaces() {
 }
 
 #[test]
-fn a_value_of_ones_own_shows() {
+fn custom_values_are_shown() {
     let mut choices = choices();
     let settings = Arc::make_mut(&mut choices.settings);
     settings.http_idle_timeout_ms = Some(45_000);
     settings.editor_padding_x = Some(2);
-    let look = Look::for_tests();
-    let mut stage = Stage::new(&look, SettingsDialog::open(look.clone(), choices));
-    stage.type_text("silence");
-    assert!(stage.screen().contains("45 s"));
+    let ui = UiTheme::for_tests();
+    let mut tester = DialogTester::new(&ui, SettingsDialog::open(ui.clone(), choices));
+    tester.type_text("idle timeout");
+    assert!(tester.screen().contains("45s"));
 }
 
 #[test]
-fn the_theme_menu_previews_and_is_kept() {
-    let mut stage = stage();
-    stage.press("'theme enter");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("down enter");
+fn the_theme_menu_previews_and_saves() {
+    let mut tester = tester();
+    tester.press("'theme enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("down enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [
             Intent::PreviewTheme("light".to_owned()),
             Intent::ChangeSetting(SettingChange::Theme("light".to_owned()))
         ]
     );
-    assert!(stage.screen().contains("light"));
-    assert!(!stage.is_done());
+    assert!(tester.screen().contains("light"));
+    assert!(!tester.is_done());
 }
 
 #[test]
 fn leaving_the_theme_menu_ends_the_preview_and_stays_in_the_list() {
-    let mut stage = stage();
-    stage.press("'theme enter down escape");
+    let mut tester = tester();
+    tester.press("'theme enter down escape");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [
             Intent::PreviewTheme("light".to_owned()),
             Intent::EndThemePreview
         ]
     );
-    assert!(!stage.is_done());
-    assert!(stage.screen().contains("→ Theme"));
+    assert!(!tester.is_done());
+    assert!(tester.screen().contains("→ Theme"));
 }
 
 #[test]
-fn a_model_gets_a_level_of_its_own_and_loses_it() {
-    let mut stage = stage();
-    stage.type_text("by model");
-    stage.press("enter");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("down enter");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("down enter enter up enter");
+fn a_model_level_is_set_and_removed() {
+    let mut tester = tester();
+    tester.type_text("per model");
+    tester.press("enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("down enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("down enter enter up enter");
     let change = |level| {
         Intent::ChangeSetting(SettingChange::ModelThinking {
             model: "mock/alpha".to_owned(),
             level,
         })
     };
-    let intents = stage.intents();
+    let intents = tester.intents();
     assert_eq!(
         intents,
         [
@@ -174,20 +174,20 @@ fn a_model_gets_a_level_of_its_own_and_loses_it() {
             change(Some(ThinkingLevel::Off))
         ]
     );
-    stage.press("enter up enter");
-    assert_eq!(stage.intents(), [change(None)]);
-    stage.press("escape");
-    assert!(stage.screen().contains("Thinking by model"));
-    stage.press("escape");
-    assert!(stage.is_done());
+    tester.press("enter up enter");
+    assert_eq!(tester.intents(), [change(None)]);
+    tester.press("escape");
+    assert!(tester.screen().contains("Thinking level per model"));
+    tester.press("escape");
+    assert!(tester.is_done());
 }
 
 #[test]
 fn the_level_of_all_others_is_the_default() {
-    let mut stage = stage();
-    stage.type_text("by model");
-    stage.press("enter enter up up enter");
-    let intents = stage.intents();
+    let mut tester = tester();
+    tester.type_text("per model");
+    tester.press("enter enter up up enter");
+    let intents = tester.intents();
     assert!(
         matches!(
             intents[..],
@@ -199,27 +199,27 @@ fn the_level_of_all_others_is_the_default() {
 
 #[test]
 fn a_click_changes_a_setting() {
-    let mut stage = stage();
-    stage.click("Send no images");
+    let mut tester = tester();
+    tester.click("Block images");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::ChangeSetting(SettingChange::BlockImages(true))]
     );
 }
 
 #[test]
 fn a_tiny_terminal_shows_the_selected_setting() {
-    let look = Look::for_tests();
-    let dialog = SettingsDialog::open(look.clone(), choices());
-    let mut stage = Stage::sized(&look, dialog, 20, 8);
-    stage.press("down down");
-    let screen = stage.screen();
-    assert!(screen.contains("→ Send no …  false"), "{screen}");
-    survives_every_size(SettingsDialog::open(Look::for_tests(), choices()));
+    let ui = UiTheme::for_tests();
+    let dialog = SettingsDialog::open(ui.clone(), choices());
+    let mut tester = DialogTester::sized(&ui, dialog, 20, 8);
+    tester.press("down down");
+    let screen = tester.screen();
+    assert!(screen.contains("→ Block im…  false"), "{screen}");
+    fits_every_size(SettingsDialog::open(UiTheme::for_tests(), choices()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || SettingsDialog::open(look.clone(), choices()));
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || SettingsDialog::open(ui.clone(), choices()));
 }

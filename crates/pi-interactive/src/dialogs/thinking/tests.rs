@@ -1,55 +1,55 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{Stage, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, fits_every_size, survives_random_input};
 
-fn open(look: &Look) -> Window<ThinkingDialog> {
+fn open(ui: &UiTheme) -> DialogFrame<ThinkingDialog> {
     let levels = ThinkingLevel::ALL[..5].to_vec();
     let (current, default) = (ThinkingLevel::Medium, Some(ThinkingLevel::High));
-    ThinkingDialog::open(look.clone(), levels, current, default)
+    ThinkingDialog::open(ui.clone(), levels, current, default)
 }
 
-fn stage() -> Stage<Window<ThinkingDialog>> {
-    let look = Look::for_tests();
-    Stage::new(&look, open(&look))
+fn tester() -> DialogTester<DialogFrame<ThinkingDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, open(&ui))
 }
 
 #[test]
-fn the_level_in_use_is_selected() {
-    let mut stage = stage();
-    insta::assert_snapshot!(stage.screen());
-    stage.press("enter");
+fn the_current_level_is_selected() {
+    let mut tester = tester();
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetThinking(ThinkingLevel::Medium)]
     );
 }
 
 #[test]
-fn a_level_is_found_by_its_name_and_kept() {
-    let mut stage = stage();
-    stage.press("'min ctrl+s");
+fn a_level_is_found_by_name_and_saved() {
+    let mut tester = tester();
+    tester.press("'min ctrl+s");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SaveDefaultThinking(ThinkingLevel::Minimal)]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
-fn the_selection_goes_round() {
-    let mut stage = stage();
-    stage.press("down down enter");
-    assert_eq!(stage.intents(), [Intent::SetThinking(ThinkingLevel::Off)]);
+fn the_selection_wraps() {
+    let mut tester = tester();
+    tester.press("down down enter");
+    assert_eq!(tester.intents(), [Intent::SetThinking(ThinkingLevel::Off)]);
 }
 
 #[test]
-fn it_fits_any_terminal() {
-    survives_every_size(open(&Look::for_tests()));
+fn fits_any_terminal() {
+    fits_every_size(open(&UiTheme::for_tests()));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || open(&look));
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || open(&ui));
 }

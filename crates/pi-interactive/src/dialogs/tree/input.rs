@@ -1,87 +1,87 @@
-//! Keys of the tree: what they move, show and ask for.
+//! Keyboard input of the session tree.
 
 use pi_config::TreeFilterMode;
 use pi_tui::{Component, InputContext, InputEvent, InputOutcome, action};
 
-use super::super::outbox::Outbox;
-use super::super::plain::one_line;
-use super::super::window::Pane;
-use super::{FILTERS, Stage, TreeDialog};
+use super::super::frame::DialogBody;
+use super::super::intent_sink::IntentSink;
+use super::super::plain_text::one_line;
+use super::{FILTERS, TreeDialog, TreeMode};
 use crate::keys;
 
 impl TreeDialog {
-    /// Handles an event while something is asked; returns whether it is.
-    pub(super) fn handle_stage(
+    /// Handles an event while a question or field is open; returns whether one is.
+    pub(super) fn handle_mode(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
-        let mut inner = Outbox::default();
-        match &mut self.stage {
-            Stage::Choosing => return false,
-            Stage::Summary { question, .. } => {
+        let mut inner = IntentSink::default();
+        match &mut self.mode {
+            TreeMode::Choosing => return false,
+            TreeMode::Summary { question, .. } => {
                 question.handle(event, context, &mut inner);
             }
-            Stage::Instructions { editor, .. } => {
+            TreeMode::Instructions { editor, .. } => {
                 editor.handle(event, context, &mut inner);
             }
-            Stage::Naming { node, field } => {
-                let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
-                if means(action::SELECT_CONFIRM) {
+            TreeMode::Labeling { node, field } => {
+                let pressed = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
+                if pressed(action::SELECT_CONFIRM) {
                     let (node, name) = (*node, field.value().to_owned());
-                    self.stage = Stage::Choosing;
-                    self.name(node, &name, outbox);
-                } else if means(action::SELECT_CANCEL) {
-                    self.stage = Stage::Choosing;
+                    self.mode = TreeMode::Choosing;
+                    self.set_label(node, &name, sink);
+                } else if pressed(action::SELECT_CANCEL) {
+                    self.mode = TreeMode::Choosing;
                 } else {
                     field.handle_input(event, context);
                 }
                 return true;
             }
         }
-        self.settle_answers(&mut inner, outbox);
+        self.handle_answers(&mut inner, sink);
         true
     }
 
-    /// Handles the keys of the tree itself; returns whether it was one of them.
+    /// Handles the keys of the tree; returns whether one was pressed.
     pub(super) fn handle_tree(
         &mut self,
         event: &InputEvent,
         context: &InputContext<'_>,
-        outbox: &mut Outbox,
+        sink: &mut IntentSink,
     ) -> bool {
         let InputEvent::Key(key) = event else {
             return false;
         };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(keys::TREE_FOLD_OR_UP) {
+        let pressed = |action| context.keybindings.matches(key, action);
+        if pressed(keys::TREE_FOLD_OR_UP) {
             self.fold_or_up();
-        } else if means(keys::TREE_UNFOLD_OR_DOWN) {
+        } else if pressed(keys::TREE_UNFOLD_OR_DOWN) {
             self.unfold_or_down();
-        } else if means(action::EDITOR_CURSOR_LEFT) {
+        } else if pressed(action::EDITOR_CURSOR_LEFT) {
             self.picker.page_up();
-        } else if means(action::EDITOR_CURSOR_RIGHT) {
+        } else if pressed(action::EDITOR_CURSOR_RIGHT) {
             self.picker.page_down();
-        } else if means(keys::MESSAGE_COPY) {
-            self.copy(outbox);
-        } else if means(keys::TREE_FILTER_DEFAULT) {
+        } else if pressed(keys::MESSAGE_COPY) {
+            self.copy(sink);
+        } else if pressed(keys::TREE_FILTER_DEFAULT) {
             self.show(TreeFilterMode::Default);
-        } else if means(keys::TREE_FILTER_NO_TOOLS) {
+        } else if pressed(keys::TREE_FILTER_NO_TOOLS) {
             self.toggle(TreeFilterMode::NoTools);
-        } else if means(keys::TREE_FILTER_USER_ONLY) {
+        } else if pressed(keys::TREE_FILTER_USER_ONLY) {
             self.toggle(TreeFilterMode::UserOnly);
-        } else if means(keys::TREE_FILTER_LABELED_ONLY) {
+        } else if pressed(keys::TREE_FILTER_LABELED_ONLY) {
             self.toggle(TreeFilterMode::LabeledOnly);
-        } else if means(keys::TREE_FILTER_ALL) {
+        } else if pressed(keys::TREE_FILTER_ALL) {
             self.toggle(TreeFilterMode::All);
-        } else if means(keys::TREE_FILTER_CYCLE_BACKWARD) {
+        } else if pressed(keys::TREE_FILTER_CYCLE_BACKWARD) {
             self.cycle(FILTERS.len() - 1);
-        } else if means(keys::TREE_FILTER_CYCLE_FORWARD) {
+        } else if pressed(keys::TREE_FILTER_CYCLE_FORWARD) {
             self.cycle(1);
-        } else if means(keys::TREE_EDIT_LABEL) {
-            self.start_naming();
-        } else if means(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
+        } else if pressed(keys::TREE_EDIT_LABEL) {
+            self.start_labeling();
+        } else if pressed(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
             self.show_label_times = !self.show_label_times;
         } else {
             return false;
@@ -89,7 +89,7 @@ impl TreeDialog {
         true
     }
 
-    /// Handles typing, which searches.
+    /// Handles typed text, which searches.
     pub(super) fn handle_typing(
         &mut self,
         event: &InputEvent,

@@ -1,9 +1,9 @@
-//! When a label was set, as short as today allows.
+//! Formats when a label was set.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Returns the time of day, with the date unless it is today's.
+/// Returns the time of day, with the date unless it is today.
 pub(super) fn label_time(timestamp: &str, now_ms: i64, zone: &TimeZone) -> Option<String> {
     let then: Timestamp = timestamp.parse().ok()?;
     let then = then.to_zoned(zone.clone());
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_date_is_left_out_where_it_is_clear() {
+    fn the_date_is_omitted_for_today() {
         let now = "2026-03-05T12:00:00Z".parse::<Timestamp>().unwrap();
         let shown = |timestamp| label_time(timestamp, now.as_millisecond(), &TimeZone::UTC);
         assert_eq!(shown("2026-03-05T09:07:00.000Z").unwrap(), "09:07");

@@ -1,43 +1,43 @@
-//! The tree as rows: the order of entries, which of them show, and the lines that join them.
+//! The tree as rows: order, visibility and tree lines.
 //!
-//! The branch one is on comes first. A chain without forks stays flat, so that long conversations do
-//! not drift to the right; entries that do not show leave their children to the next one above.
+//! The current branch comes first. A chain without forks stays flat, so that long conversations do not drift
+//! to the right; children of a hidden entry attach to its nearest visible ancestor.
 
 use std::collections::HashSet;
 
 use pi_session::SessionTree;
 
-/// An entry that shows.
+/// A visible entry.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    /// Its place in the session's tree.
+pub(super) struct TreeRow {
+    /// Index in the session tree.
     pub(super) node: usize,
-    /// The row of the nearest entry above that shows.
+    /// The row of the nearest visible ancestor.
     pub(super) parent: Option<usize>,
-    /// How many rows have this one as parent.
+    /// Number of child rows.
     pub(super) children: usize,
-    /// The first of them.
     pub(super) first_child: Option<usize>,
-    /// Steps to the right.
+    /// Indentation level.
     indent: usize,
-    /// Whether it is one of several children.
+    /// Whether it has siblings.
     branches: bool,
-    /// Whether a line leads to it.
+    /// Whether a tree line leads to it.
     joined: bool,
-    /// Whether it is the last of its parent's children.
+    /// Whether it is its parent's last child.
     last: bool,
-    /// The nearest row above that a line leads to.
+    /// The nearest ancestor row with a tree line.
     joint: Option<usize>,
 }
 
-/// The rows that show.
+/// The visible rows.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    rows: Vec<Row>,
-    several_roots: bool,
+    rows: Vec<TreeRow>,
+    has_multiple_roots: bool,
 }
 
-/// Returns every entry, parents before children, the branch to `leaf` before others.
+/// Returns all entries, parents before children, with the branch to `leaf` first; and the entries on that
+/// branch.
 pub(super) fn ordered(tree: &SessionTree, leaf: Option<usize>) -> (Vec<usize>, HashSet<usize>) {
     let mut active = HashSet::new();
     let mut next = leaf;
@@ -63,15 +63,15 @@ pub(super) fn ordered(tree: &SessionTree, leaf: Option<usize>) -> (Vec<usize>, H
 }
 
 impl Outline {
-    /// Lays out the entries that `shows` is true for, without what is below folded ones.
+    /// Builds the rows for entries that `shows` accepts, without those below folded ones.
     pub(super) fn new(
         tree: &SessionTree,
         order: &[usize],
         folded: &HashSet<usize>,
         mut shows: impl FnMut(usize) -> bool,
     ) -> Self {
-        let mut rows: Vec<Row> = Vec::new();
-        // By node: the row it has, or that of the nearest one above; and whether it is folded away.
+        let mut rows: Vec<TreeRow> = Vec::new();
+        // By node: its row or that of the nearest visible ancestor, and whether it is inside a fold.
         let mut row_of: Vec<Option<usize>> = vec![None; tree.nodes.len()];
         let mut away = vec![false; tree.nodes.len()];
         for node in order {
@@ -84,18 +84,18 @@ impl Outline {
             }
             let above = parent.and_then(|parent| row_of.get(parent).copied().flatten());
             let row = if !inside && shows(*node) {
-                rows.push(Row::new(*node, above));
+                rows.push(TreeRow::new(*node, above));
                 Some(rows.len() - 1)
             } else {
                 above
             };
-            if let Some(place) = row_of.get_mut(*node) {
-                *place = row;
+            if let Some(row_slot) = row_of.get_mut(*node) {
+                *row_slot = row;
             }
         }
         let mut outline = Self {
             rows,
-            several_roots: false,
+            has_multiple_roots: false,
         };
         outline.count_children();
         outline.join();
@@ -119,7 +119,7 @@ impl Outline {
                 *last = Some(index);
             }
         }
-        self.several_roots = roots.len() > 1;
+        self.has_multiple_roots = roots.len() > 1;
         for last in last_child
             .into_iter()
             .flatten()
@@ -137,19 +137,24 @@ impl Outline {
             let above = parent.and_then(|parent| Some((parent, self.rows.get(parent)?)));
             let (indent, branches, joined, joint) = match above {
                 None => {
-                    let indent = usize::from(self.several_roots);
-                    (indent, self.several_roots, false, None)
+                    let indent = usize::from(self.has_multiple_roots);
+                    (indent, self.has_multiple_roots, false, None)
                 }
-                Some((place, parent)) => {
-                    let several = parent.children > 1;
-                    // The first generation after a fork moves right once more, as a group.
-                    let deeper = several || (parent.branches && parent.indent > 0);
+                Some((index, parent)) => {
+                    let has_siblings = parent.children > 1;
+                    // The first generation after a fork is indented once more, as a group.
+                    let deeper = has_siblings || (parent.branches && parent.indent > 0);
                     let joint = if parent.joined {
-                        Some(place)
+                        Some(index)
                     } else {
                         parent.joint
                     };
-                    (parent.indent + usize::from(deeper), several, several, joint)
+                    (
+                        parent.indent + usize::from(deeper),
+                        has_siblings,
+                        has_siblings,
+                        joint,
+                    )
                 }
             };
             if let Some(row) = self.rows.get_mut(index) {
@@ -163,13 +168,13 @@ impl Outline {
         self.rows.len()
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Row> {
+    pub(super) fn get(&self, index: usize) -> Option<&TreeRow> {
         self.rows.get(index)
     }
 
-    /// Returns the row of an entry, or of the nearest one above that shows.
+    /// Returns the row of an entry or of its nearest visible ancestor.
     pub(super) fn nearest(&self, tree: &SessionTree, node: usize) -> Option<usize> {
-        let places: std::collections::HashMap<usize, usize> = self
+        let rows_by_node: std::collections::HashMap<usize, usize> = self
             .rows
             .iter()
             .enumerate()
@@ -178,26 +183,26 @@ impl Outline {
         let mut next = Some(node);
         for _ in 0..=tree.nodes.len() {
             let node = next?;
-            if let Some(place) = places.get(&node) {
-                return Some(*place);
+            if let Some(row) = rows_by_node.get(&node) {
+                return Some(*row);
             }
             next = tree.nodes.get(node).and_then(|node| node.parent);
         }
         None
     }
 
-    /// Returns whether what is below a row can be folded: it is a root or one of several children.
+    /// Whether a row can be folded: it is a root or has siblings.
     pub(super) fn is_foldable(&self, index: usize) -> bool {
         self.get(index)
             .is_some_and(|row| row.children > 0 && (row.parent.is_none() || row.branches))
     }
 
-    /// Returns whether the fold mark stands in the line that leads to the row.
+    /// Whether the fold marker is part of the tree line.
     pub(super) fn is_joined(&self, index: usize) -> bool {
         self.get(index).is_some_and(|row| row.joined)
     }
 
-    /// Returns the lines before a row, three columns a step; `mark` stands where its own line ends.
+    /// Returns the tree lines in front of a row, three columns per level; `mark` is the fold marker.
     pub(super) fn lead(&self, index: usize, mark: char) -> String {
         let Some(row) = self.get(index) else {
             return String::new();
@@ -223,11 +228,11 @@ impl Outline {
         cells.into_iter().collect()
     }
 
-    fn steps(&self, row: &Row) -> usize {
-        row.indent - usize::from(self.several_roots && row.indent > 0)
+    fn steps(&self, row: &TreeRow) -> usize {
+        row.indent - usize::from(self.has_multiple_roots && row.indent > 0)
     }
 
-    /// Returns where the branch that holds a row begins, going up; the next one if it is there.
+    /// Returns the start of the row's branch, or of the one above if the row is already there.
     pub(super) fn branch_above(&self, from: usize) -> usize {
         let mut current = from;
         while let Some(row) = self.get(current) {
@@ -240,15 +245,15 @@ impl Outline {
         current
     }
 
-    /// Returns where the next branch begins below a row, or the end of its chain.
+    /// Returns the start of the next branch below a row, or the end of its chain.
     pub(super) fn branch_below(&self, from: usize) -> usize {
         let mut current = from;
         while let Some(row) = self.get(current)
             && let Some(child) = row.first_child
         {
-            let several = row.children > 1;
+            let has_siblings = row.children > 1;
             current = child;
-            if several {
+            if has_siblings {
                 break;
             }
         }
@@ -256,7 +261,7 @@ impl Outline {
     }
 }
 
-impl Row {
+impl TreeRow {
     fn new(node: usize, parent: Option<usize>) -> Self {
         Self {
             node,

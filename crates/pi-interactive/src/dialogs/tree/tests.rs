@@ -5,18 +5,16 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dialogs::testing::{
-    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
-};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
 const NOW: i64 = 1_772_700_000_000;
 
-/// A tree of entries: id, parent, and the entry's own fields.
-struct Garden {
+/// A tree of entries: ID, parent, and the entry's fields.
+struct TestTree {
     entries: Vec<Entry>,
 }
 
-impl Garden {
+impl TestTree {
     fn new() -> Self {
         Self {
             entries: Vec::new(),
@@ -47,12 +45,12 @@ impl Garden {
         )
     }
 
-    fn says(self, id: &str, parent: &str, text: &str) -> Self {
+    fn assistant_text(self, id: &str, parent: &str, text: &str) -> Self {
         self.assistant(id, parent, &json!([{"type": "text", "text": text}]))
     }
 
     fn tree(&self) -> SessionTree {
-        let place: HashMap<&str, usize> = self
+        let indices: HashMap<&str, usize> = self
             .entries
             .iter()
             .enumerate()
@@ -60,7 +58,7 @@ impl Garden {
             .collect();
         let parent = |entry: &Entry| {
             let parent = entry.parent_id.as_ref()?;
-            place.get(parent.as_str()).copied()
+            indices.get(parent.as_str()).copied()
         };
         let mut nodes: Vec<pi_session::TreeNode> = self
             .entries
@@ -81,7 +79,7 @@ impl Garden {
                 None => roots.push(index),
             }
             if let EntryBody::Label(label) = &entry.body {
-                let target = place[label.target_id.as_str()];
+                let target = indices[label.target_id.as_str()];
                 nodes[target].label = label.label.clone().map(|text| NodeLabel {
                     text,
                     timestamp: entry.timestamp.clone(),
@@ -91,19 +89,19 @@ impl Garden {
         SessionTree { nodes, roots }
     }
 
-    fn choices(self, leaf: &str) -> TreeChoices {
+    fn choices(self, leaf: &str) -> TreeDialogOptions {
         let tree = self.tree();
         let entries: HashMap<EntryId, Arc<Entry>> = self
             .entries
             .into_iter()
             .map(|entry| (entry.id.clone(), Arc::new(entry)))
             .collect();
-        TreeChoices {
+        TreeDialogOptions {
             tree,
             leaf: Some(EntryId::from(leaf)),
             selected: None,
             filter: TreeFilterMode::Default,
-            summary: SummaryQuestion::Asked,
+            summary: SummaryQuestion::Ask,
             read: Box::new(move |id| entries.get(id).cloned()),
             now_ms: NOW,
             zone: TimeZone::UTC,
@@ -111,16 +109,16 @@ impl Garden {
     }
 }
 
-fn garden() -> Garden {
-    Garden::new()
+fn test_tree() -> TestTree {
+    TestTree::new()
         .user("1", None, "plan a garden")
-        .says("2", "1", "Shall it have dahlias?")
+        .assistant_text("2", "1", "Shall it have dahlias?")
         .user("3", Some("2"), "yes, dahlias")
-        .says("4", "3", "Dahlias planned.")
+        .assistant_text("4", "3", "Dahlias planned.")
         .user("5", Some("4"), "and a pond")
-        .says("6", "5", "A pond it gets.")
+        .assistant_text("6", "5", "A pond it gets.")
         .user("7", Some("2"), "no,\tlupins")
-        .says("8", "7", "Lupins planned.")
+        .assistant_text("8", "7", "Lupins planned.")
         .user("9", Some("8"), "how many lupins")
         .assistant(
             "10",
@@ -134,7 +132,7 @@ fn garden() -> Garden {
             &json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "call-1",
                    "toolName": "read", "content": [{"type": "text", "text": "12"}], "timestamp": 0}}),
         )
-        .says("12", "11", "Twelve lupins.")
+        .assistant_text("12", "11", "Twelve lupins.")
         .add(
             "13",
             Some("12"),
@@ -142,111 +140,108 @@ fn garden() -> Garden {
         )
 }
 
-fn stage() -> Terminal<Window<TreeDialog>> {
-    let look = Look::for_tests();
-    Terminal::new(
-        &look,
-        TreeDialog::open(look.clone(), garden().choices("12")),
-    )
+fn tester() -> DialogTester<DialogFrame<TreeDialog>> {
+    let ui = UiTheme::for_tests();
+    DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree().choices("12")))
 }
 
 #[test]
-fn the_branch_one_is_on_comes_first() {
-    insta::assert_snapshot!(stage().screen());
+fn the_current_branch_comes_first() {
+    insta::assert_snapshot!(tester().screen());
 }
 
 #[test]
-fn filters_show_other_parts() {
-    let mut stage = stage();
-    let count = |stage: &mut Terminal<Window<TreeDialog>>| {
-        let screen = stage.screen();
+fn filters_change_visible_entries() {
+    let mut tester = tester();
+    let count = |tester: &mut DialogTester<DialogFrame<TreeDialog>>| {
+        let screen = tester.screen();
         let line = screen
             .lines()
             .find(|line| line.contains('/') && line.starts_with("   "));
         line.unwrap_or_default().trim().to_owned()
     };
-    assert_eq!(count(&mut stage), "7/11");
-    stage.press("ctrl+t");
-    assert_eq!(count(&mut stage), "6/10 · without tools");
-    stage.press("ctrl+t ctrl+u");
-    assert_eq!(count(&mut stage), "3/5 · your messages");
-    stage.press("ctrl+l");
-    assert_eq!(count(&mut stage), "1/1 · labeled");
-    stage.press("ctrl+a");
-    assert_eq!(count(&mut stage), "3/12 · everything");
-    stage.press("ctrl+o");
-    assert_eq!(count(&mut stage), "3/11");
-    stage.press("shift+ctrl+o shift+ctrl+o");
-    assert_eq!(count(&mut stage), "1/1 · labeled");
-    stage.press("ctrl+d");
-    assert_eq!(count(&mut stage), "3/11");
+    assert_eq!(count(&mut tester), "7/11");
+    tester.press("ctrl+t");
+    assert_eq!(count(&mut tester), "6/10 · no tools");
+    tester.press("ctrl+t ctrl+u");
+    assert_eq!(count(&mut tester), "3/5 · user messages");
+    tester.press("ctrl+l");
+    assert_eq!(count(&mut tester), "1/1 · labeled");
+    tester.press("ctrl+a");
+    assert_eq!(count(&mut tester), "3/12 · all");
+    tester.press("ctrl+o");
+    assert_eq!(count(&mut tester), "3/11");
+    tester.press("shift+ctrl+o shift+ctrl+o");
+    assert_eq!(count(&mut tester), "1/1 · labeled");
+    tester.press("ctrl+d");
+    assert_eq!(count(&mut tester), "3/11");
 }
 
 #[test]
-fn typing_searches_and_escape_ends_the_search_first() {
-    let mut stage = stage();
-    stage.press("'pond");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("escape");
-    assert!(!stage.is_done());
-    assert!(stage.screen().contains("plan a garden"));
-    stage.press("escape");
-    assert!(stage.is_done());
+fn typing_searches_and_escape_clears_the_search_first() {
+    let mut tester = tester();
+    tester.press("'pond");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("escape");
+    assert!(!tester.is_done());
+    assert!(tester.screen().contains("plan a garden"));
+    tester.press("escape");
+    assert!(tester.is_done());
 }
 
 #[test]
-fn branches_fold_and_are_jumped_to() {
-    let mut stage = stage();
-    stage.press("ctrl+left");
+fn branches_fold_and_can_be_jumped_to() {
+    let mut tester = tester();
+    tester.press("ctrl+left");
     assert!(
-        stage
+        tester
             .screen()
             .contains("→ ├⊟ • [crossroads] user: no, lupins")
     );
-    stage.press("ctrl+left");
-    let screen = stage.screen();
+    tester.press("ctrl+left");
+    let screen = tester.screen();
     assert!(screen.contains("→ ├⊞ • [crossroads]"), "{screen}");
     assert!(!screen.contains("Twelve lupins."), "{screen}");
-    stage.press("ctrl+left");
-    assert!(stage.screen().contains("→ • user: plan a garden"));
-    stage.press("ctrl+left");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("ctrl+right ctrl+right ctrl+right ctrl+right");
-    assert!(stage.screen().contains("→ │"), "{}", stage.screen());
+    tester.press("ctrl+left");
+    assert!(tester.screen().contains("→ • user: plan a garden"));
+    tester.press("ctrl+left");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("ctrl+right ctrl+right ctrl+right ctrl+right");
+    assert!(tester.screen().contains("→ │"), "{}", tester.screen());
 }
 
 #[test]
-fn going_elsewhere_asks_about_a_summary() {
-    let mut stage = stage();
-    stage.press("up up enter");
-    insta::assert_snapshot!(stage.screen());
-    stage.press("escape");
-    assert!(stage.screen().contains("Session tree"));
-    stage.press("enter enter");
+fn navigating_asks_about_a_summary() {
+    let mut tester = tester();
+    tester.press("up up enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("escape");
+    assert!(tester.screen().contains("Session tree"));
+    tester.press("enter enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("9"),
             summarize: Summarize::No
         }]
     );
-    assert!(stage.is_done());
+    assert!(tester.is_done());
 }
 
 #[test]
 fn a_summary_can_have_instructions() {
-    let mut stage = stage();
-    stage.press("up up enter down down enter");
+    let mut tester = tester();
+    tester.press("up up enter down down enter");
+    assert!(tester.screen().contains("Instructions for the summary"));
+    tester.press("escape");
     assert!(
-        stage
+        tester
             .screen()
-            .contains("What shall the summary pay attention to?")
+            .contains("Summarize the current branch before leaving it?")
     );
-    stage.press("escape");
-    assert!(stage.screen().contains("Summarize the branch you leave?"));
-    stage.press("down down enter 'depths enter");
+    tester.press("down down enter 'depths enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("9"),
             summarize: Summarize::With("depths".to_owned())
@@ -256,14 +251,14 @@ fn a_summary_can_have_instructions() {
 
 #[test]
 fn the_question_can_be_skipped() {
-    let look = Look::for_tests();
-    let mut choices = garden().choices("12");
-    choices.summary = SummaryQuestion::Skipped;
+    let ui = UiTheme::for_tests();
+    let mut choices = test_tree().choices("12");
+    choices.summary = SummaryQuestion::Skip;
     choices.selected = Some(EntryId::from("4"));
-    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), choices));
-    stage.press("enter");
+    let mut tester = DialogTester::new(&ui, TreeDialog::open(ui.clone(), choices));
+    tester.press("enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("4"),
             summarize: Summarize::No
@@ -272,20 +267,20 @@ fn the_question_can_be_skipped() {
 }
 
 #[test]
-fn an_entry_is_labeled_and_the_label_taken_away() {
-    let mut stage = stage();
-    stage.press("shift+l 'here enter shift+t");
+fn a_label_is_set_and_removed() {
+    let mut tester = tester();
+    tester.press("shift+l 'here enter shift+t");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetLabel {
             entry: EntryId::from("12"),
             label: Some("here".to_owned())
         }]
     );
-    insta::assert_snapshot!(stage.screen());
-    stage.press("shift+l ctrl+u enter");
+    insta::assert_snapshot!(tester.screen());
+    tester.press("shift+l ctrl+u enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::SetLabel {
             entry: EntryId::from("12"),
             label: None
@@ -294,86 +289,91 @@ fn an_entry_is_labeled_and_the_label_taken_away() {
 }
 
 #[test]
-fn text_is_copied_whole() {
-    let mut stage = stage();
-    stage.press("ctrl+x");
+fn the_full_text_is_copied() {
+    let mut tester = tester();
+    tester.press("ctrl+x");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::CopyText("Twelve lupins.".to_owned())]
     );
-    assert!(!stage.is_done());
-    assert!(stage.screen().contains("Copied."));
+    assert!(!tester.is_done());
+    assert!(tester.screen().contains("Copied."));
 }
 
 #[test]
 fn a_click_chooses() {
-    let mut stage = stage();
-    stage.click("and a pond");
-    assert!(stage.screen().contains("Summarize the branch you leave?"));
+    let mut tester = tester();
+    tester.click("and a pond");
+    assert!(
+        tester
+            .screen()
+            .contains("Summarize the current branch before leaving it?")
+    );
 }
 
 #[test]
-fn deep_branches_move_so_that_the_selected_one_can_be_read() {
-    let mut garden = Garden::new().user("0", None, "root");
+fn deep_branches_scroll_horizontally() {
+    let mut test_tree = TestTree::new().user("0", None, "root");
     for level in 1..30 {
         let parent = (level - 1).to_string();
-        garden = garden
+        test_tree = test_tree
             .user(&level.to_string(), Some(&parent), "deeper")
             .user(&format!("x{level}"), Some(&parent), "aside");
     }
-    let look = Look::for_tests();
-    let dialog = TreeDialog::open(look.clone(), garden.choices("29"));
-    let mut stage = Terminal::sized(&look, dialog, 40, 16);
-    let screen = stage.screen();
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), test_tree.choices("29"));
+    let mut tester = DialogTester::sized(&ui, dialog, 40, 16);
+    let screen = tester.screen();
     let selected = screen.lines().find(|line| line.contains('→')).unwrap();
     assert!(selected.contains("user: deeper"), "{screen}");
 }
 
 #[test]
-fn a_long_conversation_stays_flat_and_quick() {
-    let mut garden = Garden::new().user("0", None, "begin");
+fn a_long_conversation_stays_flat() {
+    let mut test_tree = TestTree::new().user("0", None, "begin");
     for index in 1..3_000 {
         let parent = (index - 1).to_string();
-        garden = garden.user(&index.to_string(), Some(&parent), "more");
+        test_tree = test_tree.user(&index.to_string(), Some(&parent), "more");
     }
-    let look = Look::for_tests();
-    let mut stage = Terminal::new(
-        &look,
-        TreeDialog::open(look.clone(), garden.choices("2999")),
-    );
-    assert!(stage.screen().contains(" → • user: more"));
-    stage.press("down");
-    assert!(stage.screen().contains(" → • user: begin"));
+    let ui = UiTheme::for_tests();
+    let mut tester =
+        DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree.choices("2999")));
+    assert!(tester.screen().contains(" → • user: more"));
+    tester.press("down");
+    assert!(tester.screen().contains(" → • user: begin"));
 }
 
 #[test]
-fn text_of_entries_cannot_write_on_the_screen() {
-    let garden = Garden::new()
+fn entry_text_is_sanitized() {
+    let test_tree = TestTree::new()
         .user("1", None, HOSTILE)
-        .says("2", "1", HOSTILE)
+        .assistant_text("2", "1", HOSTILE)
         .add(
             "3",
             Some("2"),
             &json!({"type": "label", "targetId": "1", "label": HOSTILE}),
         );
-    let look = Look::for_tests();
-    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), garden.choices("2")));
-    insta::assert_snapshot!(stage.screen());
+    let ui = UiTheme::for_tests();
+    let mut tester = DialogTester::new(&ui, TreeDialog::open(ui.clone(), test_tree.choices("2")));
+    insta::assert_snapshot!(tester.screen());
 }
 
 #[test]
-fn it_fits_any_terminal() {
-    survives_every_size(TreeDialog::open(Look::for_tests(), garden().choices("12")));
-    survives_every_size(TreeDialog::open(
-        Look::for_tests(),
-        Garden::new().choices(""),
+fn fits_any_terminal() {
+    fits_every_size(TreeDialog::open(
+        UiTheme::for_tests(),
+        test_tree().choices("12"),
+    ));
+    fits_every_size(TreeDialog::open(
+        UiTheme::for_tests(),
+        TestTree::new().choices(""),
     ));
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
-        TreeDialog::open(look.clone(), garden().choices("12"))
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
+        TreeDialog::open(ui.clone(), test_tree().choices("12"))
     });
 }

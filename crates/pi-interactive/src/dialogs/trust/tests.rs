@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
 fn choices(folder: &str) -> Vec<TrustChoice> {
     let folder = PathBuf::from(folder);
@@ -20,70 +20,70 @@ fn choices(folder: &str) -> Vec<TrustChoice> {
     ]
 }
 
-fn ask() -> Stage<Window<TrustDialog>> {
-    let look = Look::for_tests();
+fn ask() -> DialogTester<DialogFrame<TrustDialog>> {
+    let ui = UiTheme::for_tests();
     let folder = "/home/user/garden";
-    let dialog = TrustDialog::ask(look.clone(), PathBuf::from(folder), choices(folder));
-    Stage::new(&look, dialog)
+    let dialog = TrustDialog::ask(ui.clone(), PathBuf::from(folder), choices(folder));
+    DialogTester::new(&ui, dialog)
 }
 
 #[test]
-fn the_question_says_what_trust_means() {
-    let mut stage = ask();
-    insta::assert_snapshot!(stage.screen());
-    stage.press("'j enter");
+fn the_question_explains_trust() {
+    let mut tester = ask();
+    insta::assert_snapshot!(tester.screen());
+    tester.press("'j enter");
     assert_eq!(
-        stage.intents(),
+        tester.intents(),
         [Intent::Trust(choices("/home/user/garden")[1].clone())]
     );
 }
 
 #[test]
-fn who_does_not_decide_does_not_trust() {
+fn closing_does_not_trust() {
     for key in ["escape", "ctrl+c"] {
-        let mut stage = ask();
-        stage.press(key);
-        assert_eq!(stage.intents(), [Intent::Trust(TrustChoice::RefuseOnce)]);
-        assert!(stage.is_done());
+        let mut tester = ask();
+        tester.press(key);
+        assert_eq!(tester.intents(), [Intent::Trust(TrustChoice::RefuseOnce)]);
+        assert!(tester.is_done());
     }
 }
 
 #[test]
 fn a_saved_decision_is_marked_and_leaving_changes_nothing() {
-    let look = Look::for_tests();
+    let ui = UiTheme::for_tests();
     let folder = "/home/user/garden";
-    let said = vec![
+    let state = vec![
         "Saved: trusted".to_owned(),
         "This session: trusted".to_owned(),
     ];
     let dialog = TrustDialog::change(
-        look.clone(),
+        ui.clone(),
         PathBuf::from(folder),
         choices(folder),
-        said,
+        state,
         Some(3),
     );
-    let mut stage = Stage::new(&look, dialog);
-    insta::assert_snapshot!(stage.screen());
-    stage.press("escape");
-    assert_eq!(stage.intents(), []);
-    assert!(stage.is_done());
+    let mut tester = DialogTester::new(&ui, dialog);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("escape");
+    assert_eq!(tester.intents(), []);
+    assert!(tester.is_done());
 }
 
 #[test]
-fn a_folder_cannot_write_on_the_screen() {
-    let look = Look::for_tests();
+fn directory_names_are_sanitized() {
+    let ui = UiTheme::for_tests();
     let folder = format!("/tmp/{HOSTILE}/x");
-    let dialog = || TrustDialog::ask(look.clone(), PathBuf::from(&folder), choices(&folder));
-    survives_every_size(dialog());
-    insta::assert_snapshot!(Stage::new(&look, dialog()).screen());
+    let dialog = || TrustDialog::ask(ui.clone(), PathBuf::from(&folder), choices(&folder));
+    fits_every_size(dialog());
+    insta::assert_snapshot!(DialogTester::new(&ui, dialog()).screen());
 }
 
 #[test]
-fn no_key_and_no_click_breaks_it() {
-    let look = Look::for_tests();
-    withstands_anything(&look, || {
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
         let folder = "/home/user/garden";
-        TrustDialog::ask(look.clone(), PathBuf::from(folder), choices(folder))
+        TrustDialog::ask(ui.clone(), PathBuf::from(folder), choices(folder))
     });
 }

@@ -1,0 +1,333 @@
+//! The canvas blocks write their rows to: wrapped to a width, in theme colors, on a panel or with a margin.
+//!
+//! Untrusted text goes through [`clean`] or [`BlockCanvas::untrusted`].
+
+use std::borrow::Cow;
+
+use pi_tui::{
+    PaddedBox, ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme,
+    MouseButton, MouseEvent, MouseEventKind, Style, TAB_WIDTH, sanitize, wrap_text,
+};
+
+use crate::keys;
+use crate::ui_theme::RenderContext;
+
+/// Marks the first line of a message, for shells and for jumping between messages (OSC 133).
+const ZONE_START: &str = "\x1b]133;A\x07";
+/// Marks the last line of a message.
+const ZONE_END: &str = "\x1b]133;B\x07\x1b]133;C\x07";
+
+/// Columns on both sides of a panel's text.
+pub(crate) const PANEL_PADDING: usize = 1;
+
+/// Returns untrusted text without control sequences and tabs.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    let text = sanitize(text);
+    if text.contains('\t') {
+        return Cow::Owned(without_tabs(&text));
+    }
+    text
+}
+
+/// Replaces tabs with spaces.
+pub(super) fn without_tabs(text: &str) -> String {
+    text.replace('\t', &" ".repeat(TAB_WIDTH))
+}
+
+/// Returns the hint that a key expands the block.
+pub(super) fn expand_hint(ctx: &RenderContext) -> String {
+    let key = ctx.key(keys::TOOLS_EXPAND);
+    ctx.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
+}
+
+/// Returns untrusted text as one sanitized line.
+pub(crate) fn clean_line(text: &str) -> String {
+    clean(text).replace('\n', " ")
+}
+
+/// Limits the padding so that at least one column remains.
+fn fitting_padding(padding: usize, width: usize) -> usize {
+    padding.min(width.saturating_sub(1) / 2)
+}
+
+#[derive(Debug)]
+pub(crate) struct BlockCanvas<'ctx> {
+    pub(crate) ctx: &'ctx RenderContext,
+    /// Whether the block is expanded.
+    pub(crate) expanded: bool,
+    full_width: usize,
+    padding: usize,
+    rows: Vec<Line>,
+}
+
+impl<'ctx> BlockCanvas<'ctx> {
+    /// Creates a canvas with this padding on both sides.
+    pub(crate) fn new(width: usize, padding: usize, ctx: &'ctx RenderContext) -> Self {
+        Self {
+            ctx,
+            expanded: false,
+            full_width: width,
+            padding: fitting_padding(padding, width),
+            rows: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn expanded(mut self, expanded: bool) -> Self {
+        self.expanded = expanded;
+        self
+    }
+
+    /// Returns the columns available for text.
+    pub(crate) fn width(&self) -> usize {
+        self.full_width.saturating_sub(2 * self.padding).max(1)
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.rows.push(Line::default());
+    }
+
+    /// Adds trusted text, which may contain styles, wrapped.
+    pub(crate) fn styled(&mut self, text: &str) {
+        let width = self.width();
+        self.rows
+            .extend(wrap_text(text, width).into_iter().map(Line::from));
+    }
+
+    /// Adds rows that already fit.
+    pub(crate) fn rows(&mut self, rows: impl IntoIterator<Item = impl Into<Line>>) {
+        self.rows.extend(rows.into_iter().map(Into::into));
+    }
+
+    /// Adds sanitized text in one color, wrapped.
+    pub(crate) fn text(&mut self, token: ColorToken, text: &str) {
+        let style = self.ctx.style(token);
+        for line in text.split('\n') {
+            self.styled(&style.apply(line));
+        }
+    }
+
+    /// Adds untrusted text in one color, wrapped.
+    pub(crate) fn untrusted(&mut self, token: ColorToken, text: &str) {
+        self.text(token, &clean(text));
+    }
+
+    /// Adds untrusted text in one color; wrapped rows keep the indentation of their line.
+    pub(crate) fn notice(&mut self, token: ColorToken, text: &str) {
+        let style = self.ctx.style(token);
+        for line in clean(text).split('\n') {
+            let content = line.trim_start_matches(' ');
+            let indent = (line.len() - content.len()).min(self.width() / 2);
+            let margin = " ".repeat(indent);
+            let rows = wrap_text(&style.apply(content), self.width() - indent);
+            self.rows(rows.into_iter().map(|row| format!("{margin}{row}")));
+        }
+    }
+
+    /// Adds the first lines of a sanitized text, and the number of further lines.
+    pub(crate) fn head(&mut self, token: ColorToken, text: &str, shown: usize) {
+        let shown = if self.expanded { usize::MAX } else { shown };
+        let mut lines = text.split('\n');
+        for line in lines.by_ref().take(shown) {
+            self.styled(&self.ctx.paint(token, line));
+        }
+        let hidden = lines.count();
+        if hidden > 0 {
+            self.more(&format!("{hidden} more lines"));
+        }
+    }
+
+    /// Adds the last rows of a sanitized text, preceded by the number of earlier lines.
+    ///
+    /// Only visible lines are wrapped, so the cost does not grow with the text.
+    pub(crate) fn tail(&mut self, token: ColorToken, text: &str, shown: usize) {
+        if self.expanded {
+            self.text(token, text);
+            return;
+        }
+        let width = self.width();
+        let mut lines = text.rsplit('\n');
+        let mut rows: Vec<String> = Vec::new();
+        while rows.len() < shown
+            && let Some(line) = lines.next()
+        {
+            let wrapped = wrap_text(&self.ctx.paint(token, line), width);
+            rows.extend(wrapped.into_iter().rev().take(shown - rows.len()));
+        }
+        let hidden = lines.count();
+        if hidden > 0 {
+            self.more(&format!("{hidden} earlier lines"));
+        }
+        self.rows(rows.into_iter().rev());
+    }
+
+    /// Adds a line that says what is hidden, with the key that shows it.
+    pub(crate) fn more(&mut self, what: &str) {
+        let key = self.ctx.key(keys::TOOLS_EXPAND);
+        let paint = |token, text: &str| self.ctx.paint(token, text);
+        let notice = format!(
+            "{}{}{}",
+            paint(ColorToken::Muted, &format!("… {what} (")),
+            paint(ColorToken::Dim, &key),
+            paint(ColorToken::Muted, " to expand)"),
+        );
+        self.styled(&notice);
+    }
+
+    /// Adds a bold label in brackets.
+    pub(crate) fn label(&mut self, name: &str) {
+        let style = self.ctx.style(ColorToken::CustomMessageLabel).bold();
+        self.styled(&style.apply(&format!("[{}]", clean_line(name))));
+    }
+
+    pub(crate) fn markdown(&mut self, text: &str, style: Style, options: MarkdownOptions) {
+        let mut markdown = Markdown::new(text, markdown_theme(self.ctx))
+            .style(style)
+            .options(MarkdownOptions {
+                mermaid: self.ctx.mermaid,
+                ..options
+            });
+        let lines = markdown.render(self.width());
+        self.rows.extend(lines.iter().cloned());
+    }
+
+    /// Returns the rows with padding, below an empty row.
+    pub(crate) fn plain(self) -> Vec<Line> {
+        let margin = " ".repeat(self.padding);
+        let rows = self.rows.into_iter().map(|row| {
+            if row.is_empty() || margin.is_empty() {
+                row
+            } else {
+                Line::from(format!("{margin}{row}"))
+            }
+        });
+        std::iter::once(Line::default()).chain(rows).collect()
+    }
+
+    /// Returns the rows on a background with a blank row above and below, below an empty row.
+    pub(crate) fn panel(self, background: ColorToken) -> Vec<Line> {
+        self.panel_cached(background, &mut PanelCache::default())
+    }
+
+    /// Like [`Self::panel`], but reuses the leading rows that are unchanged in `panel`.
+    pub(crate) fn panel_cached(self, background: ColorToken, panel: &mut PanelCache) -> Vec<Line> {
+        let style_key = (self.full_width, self.padding, self.ctx.style(background));
+        if panel.style_key != Some(style_key) {
+            *panel = PanelCache {
+                style_key: Some(style_key),
+                ..PanelCache::default()
+            };
+        }
+        let same = panel.rows.iter().zip(&self.rows);
+        let same = same.take_while(|(old, new)| old == new).count();
+        panel.painted.truncate(same);
+        let new = self.rows.get(same..).unwrap_or_default();
+        panel.painted.extend(paint_panel(new, style_key));
+        panel.rows = self.rows;
+        if panel.rows.is_empty() {
+            return vec![Line::default()];
+        }
+        let edge = paint_panel(&[Line::default()], style_key);
+        let mut lines = Vec::with_capacity(panel.painted.len() + 3);
+        lines.push(Line::default());
+        lines.extend_from_slice(&edge);
+        lines.extend_from_slice(&panel.painted);
+        lines.extend(edge);
+        lines
+    }
+}
+
+/// Width, padding and background of a panel.
+type PanelStyle = (usize, usize, Style);
+
+/// Rows of a previously painted panel; a growing panel keeps its beginning.
+#[derive(Debug, Default)]
+pub(crate) struct PanelCache {
+    style_key: Option<PanelStyle>,
+    rows: Vec<Line>,
+    painted: Vec<Line>,
+}
+
+fn paint_panel(rows: &[Line], (width, padding, background): PanelStyle) -> Vec<Line> {
+    let mut panel = PaddedBox::new().padding(padding, 0).background(background);
+    panel.children().push(RenderedRows(rows.to_vec().into()));
+    panel.render(width).to_vec()
+}
+
+/// Marks lines as one message; the first line is empty and stays outside.
+pub(crate) fn mark_zone(lines: &mut [Line]) {
+    if let Some(first) = lines.get_mut(1) {
+        *first = Line::from(format!("{ZONE_START}{first}"));
+    }
+    if let Some(last) = lines.last_mut() {
+        let end = match last.strip_prefix(ZONE_START) {
+            Some(text) => format!("{ZONE_START}{ZONE_END}{text}"),
+            None => format!("{ZONE_END}{last}"),
+        };
+        *last = Line::from(end);
+    }
+}
+
+pub(crate) fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
+    MarkdownTheme {
+        code_indent: ctx.code_indent.clone(),
+        ..MarkdownTheme::from_theme(&ctx.theme, ctx.capabilities.hyperlinks)
+    }
+}
+
+/// Returns whether an event is a click that expands or collapses a block.
+pub(crate) fn is_click(event: &MouseEvent) -> bool {
+    event.button == MouseButton::Left && matches!(event.kind, MouseEventKind::Click { .. })
+}
+
+struct RenderedRows(Lines);
+
+impl Component for RenderedRows {
+    fn render(&mut self, _width: usize) -> Lines {
+        self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn canvas<'ctx>(texts: &[&str], width: usize, ui: &'ctx RenderContext) -> BlockCanvas<'ctx> {
+        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ui);
+        canvas.rows(texts.iter().copied());
+        canvas
+    }
+
+    #[test]
+    fn a_growing_panel_equals_a_new_one() {
+        let ui = RenderContext::for_tests();
+        let mut panel = PanelCache::default();
+        let states: [(&[&str], usize); 6] = [
+            (&["a"], 20),
+            (&["a", "b", "c"], 20),
+            (&["a", "x"], 20),
+            (&["a", "x"], 10),
+            (&[], 10),
+            (&["a"], 10),
+        ];
+        for (texts, width) in states {
+            let token = ColorToken::ToolPendingBg;
+            let again = canvas(texts, width, &ui).panel_cached(token, &mut panel);
+            assert_eq!(again, canvas(texts, width, &ui).panel(token), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn unchanged_panel_rows_are_painted_once() {
+        let ui = RenderContext::for_tests();
+        let mut panel = PanelCache::default();
+        let token = ColorToken::ToolPendingBg;
+        let before = canvas(&["a", "b"], 20, &ui).panel_cached(token, &mut panel);
+        let after = canvas(&["a", "b", "c"], 20, &ui).panel_cached(token, &mut panel);
+        let rows = 2..4;
+        let mut reused = before[rows.clone()].iter().zip(&after[rows]);
+        assert!(reused.all(|(old, new)| old.ptr_eq(new)));
+    }
+}
