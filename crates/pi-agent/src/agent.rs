@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AgentMessage, AssistantStream, MessageContent, Env, ImageContent, InputBlock, LiveMessage, Message,
-    Model, Models, StreamOptions, StreamPhase, ThinkingLevel, UserMessage,
+    AgentMessage, AssistantStream, Env, ImageContent, InputBlock, LiveMessage, Message,
+    MessageContent, Model, Models, StreamOptions, StreamPhase, ThinkingLevel, UserMessage,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

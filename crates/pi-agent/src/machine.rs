@@ -516,8 +516,7 @@ impl Machine {
                 _ => None,
             });
         let runnable = self.tools.iter().map(|tool| &tool.declaration);
-        let changes =
-            ToolChanges::between(&active_tools(declared), &runnable.collect::<Vec<_>>());
+        let changes = ToolChanges::between(&active_tools(declared), &runnable.collect::<Vec<_>>());
         match carrier.and_then(|place| pending.get_mut(place)) {
             Some(AgentMessage::System(system)) => set_tool_changes(Arc::make_mut(system), changes),
             _ if changes.is_empty() => {}

@@ -1,8 +1,8 @@
 //! Foreign text: the first byte is a width.
 
 use pi_tui::{
-    WideCharPolicy, TruncateOptions, expand_for_terminal, sanitize, slice_columns, strip_ansi, truncate_to_width,
-    visible_width, wrap_text,
+    TruncateOptions, WideCharPolicy, expand_for_terminal, sanitize, slice_columns, strip_ansi,
+    truncate_to_width, visible_width, wrap_text,
 };
 use pretty_assertions::assert_eq;
 

@@ -111,8 +111,9 @@ impl Component for ExtensionView {
         {
             return self.lines.clone();
         }
-        let cut =
-            |line: &Line| truncate_to_width(line, width, TruncateOptions { ellipsis: "" }).into_owned();
+        let cut = |line: &Line| {
+            truncate_to_width(line, width, TruncateOptions { ellipsis: "" }).into_owned()
+        };
         self.lines.iter().map(cut).collect()
     }
 

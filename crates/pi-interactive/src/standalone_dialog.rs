@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, RunSettings, Settings, SettingsStore};
-use pi_tui::{FocusTarget, ExitBehavior, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;
 use crate::intent::Intent;

@@ -9,9 +9,9 @@ use pi_config::{
     TuiMode, read_keybindings,
 };
 use pi_tui::{
-    TerminalCapabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
-    Keybindings, MermaidRendering, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
-    TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
+    CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings,
+    MermaidRendering, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
+    TerminalCapabilities, TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
 
 use crate::image_converter::ImageConverter;

@@ -18,8 +18,8 @@ use pi_ai::Env;
 use pi_config::AgentDir;
 use pi_runtime::{HostError, NativeWidget, TuiToolkit, WideEdge};
 use pi_tui::{
-    WideCharPolicy, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
-    KeyId, Keybindings, KeyboardMode, Platform, TruncateOptions, sort_by_score,
+    FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind, KeyId,
+    Keybindings, KeyboardMode, Platform, TruncateOptions, WideCharPolicy, sort_by_score,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -163,7 +163,11 @@ impl TuiToolkit for PiTuiToolkit {
         }
     }
 
-    fn create_widget(&self, kind: &str, options: Value) -> Result<Box<dyn NativeWidget>, HostError> {
+    fn create_widget(
+        &self,
+        kind: &str,
+        options: Value,
+    ) -> Result<Box<dyn NativeWidget>, HostError> {
         let keyboard = Keyboard {
             keys: self.keys(),
             mode: self.keyboard(),

@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_tui::{TerminalCapabilities, ColorToken, Keybindings, MermaidRendering, Painter, Style, Theme};
+use pi_tui::{
+    ColorToken, Keybindings, MermaidRendering, Painter, Style, TerminalCapabilities, Theme,
+};
 
 use crate::image_converter::ImageConverter;
 
@@ -148,7 +150,10 @@ impl RenderContext {
         use pi_tui::{CellSize, ColorMode, Platform, UserKeybindings};
         Self {
             theme: Arc::new(crate::theme_selector::built_in("dark", ColorMode::TrueColor).unwrap()),
-            keys: Arc::new(keys::keybindings(Platform::Linux, &UserKeybindings::default())),
+            keys: Arc::new(keys::keybindings(
+                Platform::Linux,
+                &UserKeybindings::default(),
+            )),
             capabilities: TerminalCapabilities::default(),
             cell_size: CellSize::default(),
             hide_thinking: false,

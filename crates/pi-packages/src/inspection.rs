@@ -13,8 +13,8 @@ use pi_config::{
     load_resources,
 };
 use pi_ext::{
-    ImportKind, ModuleSupport, ModuleResolver, SourceFormat, ResolvedModule, module_support, prepare,
-    virtual_module_names,
+    ImportKind, ModuleResolver, ModuleSupport, ResolvedModule, SourceFormat, module_support,
+    prepare, virtual_module_names,
 };
 use serde_json::Value;
 

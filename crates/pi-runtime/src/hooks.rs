@@ -12,11 +12,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
 use pi_ai::{
-    AgentMessage, MessageContent, ImageContent, Message, Model, RequestHooks, ThinkingLevel, Usage,
+    AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
 };
 use pi_session::{
-    BranchSummary, CompactionPlan, CompactionReason, CompactionResult, ContextReplacement, Entry,
-    EntryId, AbandonedBranch, PromptSections, SummaryAuthor,
+    AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
+    ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,
 };
 use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;

@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_ai::{
-    AgentMessage, MessageContent, Env, ImageContent, InputBlock, Models, ModelsOptions, Registration,
-    UserMessage,
+    AgentMessage, Env, ImageContent, InputBlock, MessageContent, Models, ModelsOptions,
+    Registration, UserMessage,
 };
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
 use pi_session::SessionError;

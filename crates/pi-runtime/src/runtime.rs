@@ -286,7 +286,11 @@ impl SessionRuntime {
         session.dispose().await;
         self.0.background.close();
         self.0.background.wait().await;
-        self.services().models.authenticator().wait_for_refreshes().await;
+        self.services()
+            .models
+            .authenticator()
+            .wait_for_refreshes()
+            .await;
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {

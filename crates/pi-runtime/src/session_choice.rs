@@ -12,7 +12,7 @@ use pi_session::{
     AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionDirectory, SessionError,
     check_session_id, sessions_root,
 };
-use pi_tools::{PathResolver, PathError};
+use pi_tools::{PathError, PathResolver};
 use thiserror::Error;
 
 /// The session to work with.

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_ai::{Modality, Model};
 use pi_tools::{
-    EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImageResizeLimits, ImagePolicy,
-    LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT, ReadTool, SharedImagePolicy,
-    SharedSessionVariables, ShellEnvironment, ShellTool, ShellToolOptions, ToolContext, ToolPrompt,
-    UserShell, WRITE_PROMPT, WriteTool,
+    EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
+    ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,
+    ReadTool, SharedImagePolicy, SharedSessionVariables, ShellEnvironment, ShellTool,
+    ShellToolOptions, ToolContext, ToolPrompt, UserShell, WRITE_PROMPT, WriteTool,
 };
 
 /// The tools that are active unless flags or settings say otherwise.

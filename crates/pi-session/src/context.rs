@@ -17,7 +17,7 @@ use std::slice;
 use std::sync::Arc;
 
 use pi_ai::json::JsonObject;
-use pi_ai::transcript::{current_system_message, active_sections};
+use pi_ai::transcript::{active_sections, current_system_message};
 use pi_ai::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};

@@ -1,7 +1,7 @@
 //! Converts application messages for the model. Models know four roles; shell commands of the user,
 //! extension messages and summaries become user messages here.
 
-use pi_ai::{AgentMessage, BashExecutionMessage, MessageContent, InputBlock, Message, UserMessage};
+use pi_ai::{AgentMessage, BashExecutionMessage, InputBlock, Message, MessageContent, UserMessage};
 
 const COMPACTION_LEAD: &str = "The conversation before this point was compacted into this summary:";
 const BRANCH_LEAD: &str =
@@ -49,7 +49,10 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
 }
 
 fn user_text(text: String, timestamp: i64) -> Message {
-    user_message(MessageContent::Blocks(vec![InputBlock::text(text)]), timestamp)
+    user_message(
+        MessageContent::Blocks(vec![InputBlock::text(text)]),
+        timestamp,
+    )
 }
 
 fn user_message(content: MessageContent, timestamp: i64) -> Message {

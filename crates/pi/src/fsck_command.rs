@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
 use pi_session::listing::{self, FoundSession, SearchScope};
-use pi_session::{SessionRepair, SessionCheck, SessionDirectory, sessions_root};
+use pi_session::{SessionCheck, SessionDirectory, SessionRepair, sessions_root};
 
 use crate::output::{Exit, Failure, print, print_untrusted};
 use crate::startup::working_directory;

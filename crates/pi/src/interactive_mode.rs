@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_interactive::{ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter};
+use pi_interactive::{
+    ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
+};
 use pi_runtime::{AgentSession, Prompt, Services};
 
 use crate::args::Args;

@@ -25,7 +25,7 @@ use super::source::{
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
-use crate::transport::{HttpClient, Route, root_cause, read_body, user_agent};
+use crate::transport::{HttpClient, Route, read_body, root_cause, user_agent};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use super::images::{ImageOrigin, supported_blocks};
 use super::thinking::{Recipient, replay_block};
 use super::{CallIdRule, is_same_model};
-use crate::content::{AssistantBlock, MessageContent, InputBlock, ToolCall};
+use crate::content::{AssistantBlock, InputBlock, MessageContent, ToolCall};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;
 

@@ -1,6 +1,6 @@
 //! Headers that GitHub Copilot's gateway expects on every request, for any wire API.
 
-use crate::content::{MessageContent, InputBlock};
+use crate::content::{InputBlock, MessageContent};
 use crate::message::Message;
 use crate::options::HeaderOverrides;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pi_runtime::{
     ComponentId, ExtensionFailure, ExtensionNotice, ExtensionUi as _, ScreenChange, ScreenPlace,
 };
-use pi_tui::{ColorScheme, ListenerOutcome, KeyId, ListenerId, ScreenMode};
+use pi_tui::{ColorScheme, KeyId, ListenerId, ListenerOutcome, ScreenMode};
 use serde_json::Value;
 
 use super::App;

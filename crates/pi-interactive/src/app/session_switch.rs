@@ -124,7 +124,8 @@ impl App {
             }
         }));
         let home = self.ui.context().home.clone();
-        let provider = CombinedCompletionProvider::new(commands, self.session.cwd().to_owned(), home);
+        let provider =
+            CombinedCompletionProvider::new(commands, self.session.cwd().to_owned(), home);
         let mut provider: Arc<dyn CompletionProvider> = Arc::new(provider);
         self.bridge.set_completion(Arc::clone(&provider));
         if let (Some(link), Some(triggers)) = (link, &self.extensions.completion) {

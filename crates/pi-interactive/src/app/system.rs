@@ -153,7 +153,11 @@ impl App {
             move || {
                 let lookup = |name: &str| env.var(name);
                 let environment = TerminalEnvironment::new(&lookup);
-                TerminalCapabilities::resolve(environment, overrides(&settings), probe_tmux_hyperlinks)
+                TerminalCapabilities::resolve(
+                    environment,
+                    overrides(&settings),
+                    probe_tmux_hyperlinks,
+                )
             },
             move |app, capabilities| {
                 if capabilities != before {

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use pi_tui::{
-    PaddedBox, ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme,
-    MouseButton, MouseEvent, MouseEventKind, Style, TAB_WIDTH, sanitize, wrap_text,
+    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme, MouseButton,
+    MouseEvent, MouseEventKind, PaddedBox, Style, TAB_WIDTH, sanitize, wrap_text,
 };
 
 use crate::keys;

@@ -6,12 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use pi_ai::{
-    AssistantBlock, AssistantMessage, BashExecutionMessage, MessageContent, ImageContent, InputBlock,
-    StopReason, ThinkingContent,
+    AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
+    MessageContent, StopReason, ThinkingContent,
 };
 use pi_tui::{
-    TerminalCapabilities, ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
-    strip_ansi, visible_width,
+    ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
+    TerminalCapabilities, strip_ansi, visible_width,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -91,7 +91,8 @@ fn answer(content: Vec<AssistantBlock>, stop_reason: StopReason) -> AssistantMes
 
 #[test]
 fn user_messages_keep_list_markers() {
-    let mut block = UserBlock::new(&MessageContent::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
+    let mut block =
+        UserBlock::new(&MessageContent::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
     assert_eq!(
         shown(&mut block),
         ["", "", " 7. seven", " 8. eight \\*", ""]
@@ -508,7 +509,10 @@ fn diagrams_are_drawn_if_enabled() {
         stop_reason: StopReason::Stop,
         ..AssistantMessage::default()
     };
-    for (mermaid, is_code) in [(MermaidRendering::Off, true), (MermaidRendering::Streaming, false)] {
+    for (mermaid, is_code) in [
+        (MermaidRendering::Off, true),
+        (MermaidRendering::Streaming, false),
+    ] {
         let ctx = RenderContext {
             mermaid,
             ..RenderContext::for_tests()
@@ -624,7 +628,10 @@ fn notices_and_custom_messages() {
         shown_with(&mut facts, 24, &RenderContext::for_tests()),
         ["", " Facts", "   file  /a/long/path", "   and more words"]
     );
-    let mut custom = CustomBlock::new("other\nkind", &MessageContent::Text("a **bold** word".to_owned()));
+    let mut custom = CustomBlock::new(
+        "other\nkind",
+        &MessageContent::Text("a **bold** word".to_owned()),
+    );
     assert_eq!(
         shown(&mut custom),
         ["", "", " [other kind]", "", " a bold word", ""]

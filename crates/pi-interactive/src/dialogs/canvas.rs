@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use pi_tui::{
-    CURSOR_MARKER, ColorToken, Component, Input, Line, Lines, Style, TruncateOptions, truncate_to_width,
-    visible_width, wrap_text,
+    CURSOR_MARKER, ColorToken, Component, Input, Line, Lines, Style, TruncateOptions,
+    truncate_to_width, visible_width, wrap_text,
 };
 
 use super::hint::Hint;

@@ -6,7 +6,8 @@ use pi_ai::Model;
 use pi_config::Settings;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
-    MouseEvent, TruncateOptions, action, sort_by_score, pad_to_width, truncate_to_width, visible_width,
+    MouseEvent, TruncateOptions, action, pad_to_width, sort_by_score, truncate_to_width,
+    visible_width,
 };
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};

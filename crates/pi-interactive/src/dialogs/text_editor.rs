@@ -99,7 +99,9 @@ impl DialogBody for EditorDialog {
             return false;
         };
         let inside = MouseEvent { row, ..*event };
-        self.editor.handle_mouse(&inside, context).stops_propagation()
+        self.editor
+            .handle_mouse(&inside, context)
+            .stops_propagation()
     }
 
     fn set_focused(&mut self, focused: bool) {

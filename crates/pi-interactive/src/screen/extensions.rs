@@ -7,8 +7,8 @@ use std::any::Any;
 
 use pi_runtime::{ComponentId, Extent, OverlayPlace};
 use pi_tui::{
-    OverlayAnchor, BlockId, FocusTarget, FocusFallback, Liveness, OverlayMargin, OverlayId, OverlayOptions, OverlayPosition,
-    OverlayWidth,
+    BlockId, FocusFallback, FocusTarget, Liveness, OverlayAnchor, OverlayId, OverlayMargin,
+    OverlayOptions, OverlayPosition, OverlayWidth,
 };
 
 use super::AppScreen;
@@ -216,13 +216,17 @@ impl AppScreen {
     pub(crate) fn focus_extension_view(&mut self, id: Option<ComponentId>) {
         let Some(id) = id else {
             let front = self.front();
-            self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(front)));
+            self.runner
+                .tui_mut()
+                .set_focus(Some(FocusTarget::Dock(front)));
             return;
         };
         if let Some(overlay) = self.extensions.overlay(id) {
             self.runner.tui_mut().focus_overlay(overlay);
         } else if let Some(block) = self.extensions.block(id) {
-            self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(block)));
+            self.runner
+                .tui_mut()
+                .set_focus(Some(FocusTarget::Dock(block)));
         }
     }
 
@@ -298,7 +302,9 @@ impl AppScreen {
         }
         let hidden = self.slots.editor != front;
         self.with_editor(|editor| editor.set_hidden(hidden));
-        self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(front)));
+        self.runner
+            .tui_mut()
+            .set_focus(Some(FocusTarget::Dock(front)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pi_ai::{AssistantMessage, Models, Usage};
-use pi_session::{CacheMiss, Entry, CacheMissDetector, UsageEntry};
+use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};

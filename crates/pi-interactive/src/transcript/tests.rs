@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pi_agent::{SharedMessage, ToolOutput};
 use pi_ai::{
-    AssistantBlock, AssistantMessage, AssistantMessageEvent, MessageContent, FauxProvider, InputBlock,
-    MessageBuilder, StopReason, ToolCall, ToolResultMessage, UserMessage,
+    AssistantBlock, AssistantMessage, AssistantMessageEvent, FauxProvider, InputBlock,
+    MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
 use pi_session::NewSession;
 use pi_tui::{
@@ -31,7 +31,11 @@ impl TranscriptTester {
         let mut tui = Tui::new(TuiOptions {
             mode: ScreenMode::Full,
             render: RenderOptions::default(),
-            keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
+            keybindings: Keybindings::new(
+                TUI_ACTIONS,
+                Platform::Linux,
+                &UserKeybindings::default(),
+            ),
             wheel_lines: 3,
             copy_on_select: false,
         });

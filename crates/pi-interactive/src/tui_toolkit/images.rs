@@ -3,8 +3,8 @@
 use pi_ai::Env;
 use pi_runtime::HostError;
 use pi_tui::{
-    TerminalCapabilities, CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,
-    TerminalEnvironment,
+    CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,
+    TerminalCapabilities, TerminalEnvironment,
 };
 use serde_json::{Value, json};
 

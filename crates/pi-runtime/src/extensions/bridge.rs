@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use pi_agent::UpdateSink;
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_ext::{ConsoleLevel, ConsoleLine, ExtensionFault, EngineHost, HostError, HostFuture};
+use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;

@@ -355,7 +355,9 @@ impl ExtensionLink {
 
     async fn tell(&self, part: &str, function: &str, values: Vec<Value>) {
         if let Some(shared) = self.0.upgrade() {
-            let told = shared.engine.call_ui(part, function, values, Some(PATIENCE));
+            let told = shared
+                .engine
+                .call_ui(part, function, values, Some(PATIENCE));
             if let Err(error) = told.await {
                 self.report(function, &error);
             }
@@ -369,7 +371,9 @@ impl ExtensionLink {
         values: Vec<Value>,
     ) -> Result<Value, DrawError> {
         let shared = self.0.upgrade().ok_or(DrawError::Gone)?;
-        let asked = shared.engine.call_ui(part, function, values, Some(PATIENCE));
+        let asked = shared
+            .engine
+            .call_ui(part, function, values, Some(PATIENCE));
         asked.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 DrawError::TooSlow

@@ -10,8 +10,8 @@ use pi_ai::AgentMessage;
 use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
 use pi_session::{
-    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionDirectory,
-    listing, project_path,
+    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session,
+    SessionDirectory, listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
 use pi_ext::{HostError, HostFuture};
 use pi_session::{
-    BranchSummaryPlan, MessageSelection, CompactionPlan, CompactionSettings, EntryId, AbandonedBranch,
-    Summarizer, Summary, SummaryInstructions, SummaryRequest,
+    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, EntryId,
+    MessageSelection, Summarizer, Summary, SummaryInstructions, SummaryRequest,
 };
 use secrecy::SecretString;
 use serde::Deserialize;

@@ -30,7 +30,9 @@ impl Backer {
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
         let Some(shared) = self.shared.upgrade() else {
-            return Err(EngineError::InvalidValue("the extension is gone".to_owned()));
+            return Err(EngineError::InvalidValue(
+                "the extension is gone".to_owned(),
+            ));
         };
         let extension = self.extension.as_deref();
         shared

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
 use pi_session::{
-    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory,
+    SessionError,
 };
 
 use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};

@@ -130,7 +130,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_of_this_run_wins_and_is_meant_literally() {
-        let stored = InMemoryCredentialStore::new([("acme".to_owned(), Credential::api_key("stored"))]);
+        let stored =
+            InMemoryCredentialStore::new([("acme".to_owned(), Credential::api_key("stored"))]);
         let keys = RuntimeKeys::default();
         let store = Arc::new(keys.over(Arc::new(stored)));
         let authenticator = Authenticator::new(store, HttpClient::new());

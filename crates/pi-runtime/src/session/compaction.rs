@@ -7,9 +7,9 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{Scope, SettingsError};
 use pi_session::{
-    CompactionCheck, CompactionPhase, CompactionDecision, CompactionPlan, CompactionReason, CompactionResult,
-    EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError, Summarizer, SummaryAuthor,
-    SummaryError, needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
+    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,
+    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pi_ai::{MessageContent, ImageContent, InputBlock, Message};
+use pi_ai::{ImageContent, InputBlock, Message, MessageContent};
 use pi_tools::{ImageError, ImageResizeLimits, prepare_image, prepare_result_images};
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +68,8 @@ pub(super) async fn fit_result(
 ) -> Vec<InputBlock> {
     let kept = content.clone();
     let cancel = cancel.clone();
-    let fitting = tokio::task::spawn_blocking(move || prepare_result_images(content, limits, &cancel));
+    let fitting =
+        tokio::task::spawn_blocking(move || prepare_result_images(content, limits, &cancel));
     fitting.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an image could not be looked at");
         kept

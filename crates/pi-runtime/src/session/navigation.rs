@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pi_session::{
-    BranchSummary, BranchSummaryPlan, Entry, EntryId, NavigationTarget, AbandonedBranch, SessionError,
-    Summarizer, SummaryAuthor, SummaryError, SummaryInstructions,
+    AbandonedBranch, BranchSummary, BranchSummaryPlan, Entry, EntryId, NavigationTarget,
+    SessionError, Summarizer, SummaryAuthor, SummaryError, SummaryInstructions,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 //! The agent holds the messages; the session holds their texts, for people to see and take back.
 
 use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, MessageContent, ImageContent, InputBlock, UserMessage};
+use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_config::{Scope, SettingsError};
 use serde::{Deserialize, Serialize};
 

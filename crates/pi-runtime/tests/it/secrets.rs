@@ -45,7 +45,9 @@ async fn no_stored_key_leaves_the_program() {
     };
     let talking = SessionRuntime::start(options).await.unwrap();
     let session = talking.session();
-    world.faux.push(FauxResponse::text(format!("It says {file}")));
+    world
+        .faux
+        .push(FauxResponse::text(format!("It says {file}")));
     say(
         &session,
         &format!("My credentials are {}", secrets.join(" ")),

@@ -6,7 +6,7 @@ use pi_ai::estimate::{
     ContextEstimate, assistant_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
 };
 use pi_ai::json::utf16_length;
-use pi_ai::{AgentMessage, AssistantMessage, MessageContent, InputBlock, SystemMessage};
+use pi_ai::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
 
 use super::settings::CompactionSettings;
 use crate::context::{ProjectedEntry, Projection};

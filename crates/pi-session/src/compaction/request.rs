@@ -4,8 +4,8 @@
 
 use pi_ai::transcript::initial_system_message;
 use pi_ai::{
-    AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, MessageContent, InputBlock, Message,
-    Model, StopReason, StreamOptions, ThinkingLevel, Usage, UserMessage,
+    AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, InputBlock, Message,
+    MessageContent, Model, StopReason, StreamOptions, ThinkingLevel, Usage, UserMessage,
 };
 use thiserror::Error;
 

@@ -2,7 +2,8 @@
 
 use pi_ai::json::{utf16_length, value_to_string};
 use pi_ai::{
-    AssistantBlock, AssistantMessage, MessageContent, InputBlock, Message, ToolCall, ToolResultMessage,
+    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, ToolCall,
+    ToolResultMessage,
 };
 
 /// Maximum length of a tool result in a summary request, in UTF-16 code units.

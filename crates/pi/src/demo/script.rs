@@ -2,7 +2,7 @@
 //!
 //! The tool results are real. If a command fails, the model reports it instead of continuing.
 
-use pi_ai::{FauxResponse, FauxCall, FauxModel, FauxProvider, Message};
+use pi_ai::{FauxCall, FauxModel, FauxProvider, FauxResponse, Message};
 use serde_json::json;
 
 /// Shown wherever pi shows the model.

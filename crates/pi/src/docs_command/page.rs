@@ -2,8 +2,8 @@
 
 use pi_ai::Env;
 use pi_tui::{
-    TerminalCapabilities, CapabilityOverrides, Color, Component as _, Markdown, MarkdownTheme, Style,
-    SyntaxStyles, TerminalEnvironment, probe_tmux_hyperlinks,
+    CapabilityOverrides, Color, Component as _, Markdown, MarkdownTheme, Style, SyntaxStyles,
+    TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 
 /// Long lines are hard to read, so wider terminals get a margin.

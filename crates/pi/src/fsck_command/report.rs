@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pi_session::{SessionProblem, SessionRepair, SessionCheck, Severity};
+use pi_session::{SessionCheck, SessionProblem, SessionRepair, Severity};
 use serde::Serialize;
 
 use super::request::{FsckRequest, FsckTarget};

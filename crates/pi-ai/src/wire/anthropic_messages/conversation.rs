@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::request::{CacheControl, OutputConfig};
-use crate::content::{AssistantBlock, MessageContent, InputBlock, ThinkingContent, join_text};
+use crate::content::{AssistantBlock, InputBlock, MessageContent, ThinkingContent, join_text};
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage};
 use crate::model::api;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::capabilities::BedrockCapabilities;
 use super::endpoint::is_gov_cloud;
 use crate::constrained_sampling::strict_parameters;
-use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, ThinkingContent};
+use crate::content::{AssistantBlock, ImageContent, InputBlock, MessageContent, ThinkingContent};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, ToolResultMessage};

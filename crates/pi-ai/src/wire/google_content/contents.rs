@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::family::{accepts_images_in_responses, requires_call_ids};
-use crate::content::{
-    AssistantBlock, MessageContent, ImageContent, InputBlock, join_text,
-};
+use crate::content::{AssistantBlock, ImageContent, InputBlock, MessageContent, join_text};
 use crate::json::JsonObject;
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::constrained_sampling::strict_parameters;
-use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, join_text};
+use crate::content::{AssistantBlock, ImageContent, InputBlock, MessageContent, join_text};
 use crate::error::ProviderError;
 use crate::json::{self, JsonObject};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};

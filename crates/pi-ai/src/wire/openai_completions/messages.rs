@@ -10,7 +10,7 @@ use super::compat::CompletionsCompat;
 use super::reasoning_details;
 use super::tools::{ChatTool, ChatToolCall, GrammarInputs};
 use crate::content::{
-    AssistantBlock, MessageContent, ImageContent, InputBlock, ThinkingContent, join_text,
+    AssistantBlock, ImageContent, InputBlock, MessageContent, ThinkingContent, join_text,
 };
 use crate::error::ProviderError;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};

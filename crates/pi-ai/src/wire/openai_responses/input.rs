@@ -13,7 +13,9 @@ use super::compat::ResponsesCompat;
 use super::signature::TextSignature;
 use super::tools::{DeclaredIn, GrammarProperties, ToolDialect};
 use crate::constrained_sampling::raw_input;
-use crate::content::{AssistantBlock, MessageContent, ImageContent, InputBlock, TextContent, ToolCall};
+use crate::content::{
+    AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ToolCall,
+};
 use crate::error::ProviderError;
 use crate::json::to_string;
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage};

@@ -415,10 +415,7 @@ async fn an_unknown_choice_and_a_rejected_response() {
     let service = GatedServer::start([]).await;
     let flow = RadiusOAuth::new("Radius", &service.url());
     let error = login(&flow, &user(&["carrier-pigeon"])).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "unknown choice carrier-pigeon"
-    );
+    assert_eq!(error.to_string(), "unknown choice carrier-pigeon");
     assert_eq!(
         login(&flow, &user(&[])).await.unwrap_err(),
         OAuthError::Cancelled

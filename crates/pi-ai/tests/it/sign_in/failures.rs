@@ -2,8 +2,8 @@
 //! responses.
 
 use pi_ai::{
-    AnthropicOAuth, Credential, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth,
-    OAuthCredential, OAuthFlow, OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
+    AnthropicOAuth, Credential, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth, OAuthCredential,
+    OAuthFlow, OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
 use pi_test_support::GatedServer;
 use serde_json::{Value, json};

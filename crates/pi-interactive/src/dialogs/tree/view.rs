@@ -2,8 +2,8 @@
 
 use pi_config::TreeFilterMode;
 use pi_tui::{
-    ColorToken, Component, WideCharPolicy as SliceEdge, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action, slice_columns, visible_width,
+    ColorToken, Component, InputContext, InputEvent, InputOutcome, MouseEvent,
+    WideCharPolicy as SliceEdge, action, slice_columns, visible_width,
 };
 
 use super::entry_summary::EntrySummary;

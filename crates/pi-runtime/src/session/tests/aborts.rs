@@ -1,6 +1,6 @@
 //! Cancelling at every phase: the session always settles, and its transcript can go on.
 
-use pi_ai::{FauxResponse, FauxGate};
+use pi_ai::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -63,7 +63,9 @@ async fn while_a_tool_runs() {
         tools: vec![echo(), endless()],
         ..Setting::default()
     });
-    stage.faux.push(FauxResponse::tool_call("endless", json!({})));
+    stage
+        .faux
+        .push(FauxResponse::tool_call("endless", json!({})));
     let told = abort_at(&stage, "tool_execution_start").await;
     assert_eq!(
         told[..5],
@@ -152,7 +154,9 @@ async fn while_a_branch_is_summarized() {
         .entry_id
         .clone();
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::after(&gate).then_text("never"));
+    stage
+        .faux
+        .push(FauxResponse::after(&gate).then_text("never"));
     let before = stage.entries();
     let session = stage.session.clone();
     let moving = tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use futures_util::future::BoxFuture;
-use pi_ai::{FauxResponse, FauxGate, ImageContent, Message};
+use pi_ai::{FauxGate, FauxResponse, ImageContent, Message};
 use pretty_assertions::assert_eq;
 
 use super::stage::{Setting, Stage};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::QueueMode;
-use pi_ai::{FauxResponse, FauxGate, FauxModel, ThinkingLevel};
+use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -135,7 +135,9 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
 async fn a_command_during_a_run_is_kept_after_it() {
     let stage = Stage::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::text("answer").wait_for(&gate));
+    stage
+        .faux
+        .push(FauxResponse::text("answer").wait_for(&gate));
     stage.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let request = BashRequest {
