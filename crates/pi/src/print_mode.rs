@@ -14,16 +14,16 @@ use crate::prompt_input::Prompts;
 
 /// Sends the prompts and prints the last answer.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
-    let heard = Arc::new(LastAnswer::default());
+    let last_answer = Arc::new(LastAnswer::default());
     let mut subscription = None;
-    let said = converse(runtime, prompts, |session| {
-        subscription = Some(session.subscribe(Arc::clone(&heard) as _));
+    let sent = converse(runtime, prompts, |session| {
+        subscription = Some(session.subscribe(Arc::clone(&last_answer) as _));
     });
-    if let Err(failure) = said.await {
+    if let Err(failure) = sent.await {
         return failure.report();
     }
     drop(subscription);
-    let last = match heard.take() {
+    let last = match last_answer.take() {
         Some(message) => Some(message),
         None => match runtime.session().messages() {
             Ok(messages) => messages.last().cloned(),
@@ -35,7 +35,7 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
     };
     match answer.stop_reason {
         StopReason::Error | StopReason::Aborted => {
-            if let Some(lost) = heard.unstored(answer) {
+            if let Some(lost) = last_answer.unstored(answer) {
                 write_answer(text_of(&lost)).await;
             }
             answer_failure(answer).report()

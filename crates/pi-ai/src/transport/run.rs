@@ -421,7 +421,7 @@ async fn read_error_body(mut response: Response) -> String {
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// Drains the rest of a body whose response is complete; gives up on a body that continues.
+/// Drains the rest of a body whose response is complete; stops at a timeout if the body continues.
 async fn await_body_end(mut response: Response) {
     let reading = async { while let Ok(Some(_)) = response.chunk().await {} };
     if tokio::time::timeout(BODY_END_TIMEOUT, reading)

@@ -59,7 +59,7 @@ pub(crate) fn run_isolated(test: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
 
-    const NOBODY: u32 = 65_534;
+    const UNPRIVILEGED_UID: u32 = 65_534;
     if std::env::var_os(ISOLATED).is_some() {
         return true;
     }
@@ -90,8 +90,8 @@ pub(crate) fn run_isolated(test: &str) -> bool {
         .env(ISOLATED, "1");
     if is_root {
         command
-            .uid(NOBODY)
-            .gid(NOBODY)
+            .uid(UNPRIVILEGED_UID)
+            .gid(UNPRIVILEGED_UID)
             .env("TMPDIR", "/tmp")
             .current_dir(public.path());
     }

@@ -33,6 +33,7 @@ pub(super) const PROJECT: [(&str, &str); 2] = [("wordcount.sh", PROGRAM), ("test
 
 const PROMPT: &str = "sh test.sh fails. Find the bug and fix it.";
 const SECOND_PROMPT: &str = "Add a --lines option that counts lines instead.";
+const THIRD_PROMPT: &str = "Write a README.md for it.";
 
 /// Settings for a run with a theme: no first-run dialogs, a plain scrollback.
 pub(super) fn settings(theme: &str) -> String {
@@ -57,8 +58,13 @@ pub(super) fn reply(messages: &[Value]) -> FakeReply {
         text,
         tool_call: Some((name, arguments)),
     };
-    if count("user") > 1 {
+    let last_prompt = messages.iter().rfind(|it| it["role"] == "user");
+    let is_prompt = |prompt: &str| last_prompt.is_some_and(|it| it.to_string().contains(prompt));
+    if is_prompt(SECOND_PROMPT) {
         return text("Added `--lines`: it counts with `wc -l` and prints the same format.");
+    }
+    if is_prompt(THIRD_PROMPT) {
+        return text("Wrote `README.md` with the usage and two examples.");
     }
     match count("tool") {
         0 => call(
@@ -90,13 +96,24 @@ pub(super) fn play(terminal: &PtyTerminal, mut capture: impl FnMut(&'static str)
     capture("interactive");
 
     terminal.submit("/settings");
-    terminal.wait("Compact by itself");
+    terminal.wait("Auto-compact");
     capture("settings");
     terminal.send("\x1b");
-    terminal.wait_gone("Compact by itself");
+    terminal.wait_gone("Auto-compact");
 
     terminal.submit(SECOND_PROMPT);
     terminal.wait("prints the same format.");
+    terminal.submit("/tree");
+    terminal.wait("Session tree");
+    // Go back to before the second prompt and take another direction.
+    terminal.send("\x1b[A\r");
+    terminal.wait("No summary");
+    terminal.send("\r");
+    terminal.wait_gone("No summary");
+    terminal.send("\x03");
+    terminal.submit(THIRD_PROMPT);
+    terminal.wait("two examples.");
+
     terminal.submit("/tree");
     terminal.wait("Session tree");
     capture("tree");

@@ -75,7 +75,7 @@ impl ProviderList {
         Err(outcome)
     }
 
-    /// Handles the mouse; the error tells whether the search field used the event.
+    /// Handles the mouse; the error says whether the search field used the event.
     pub(super) fn mouse(
         &mut self,
         event: &MouseEvent,

@@ -112,7 +112,7 @@ impl TestTree {
 fn test_tree() -> TestTree {
     TestTree::new()
         .user("1", None, "plan a garden")
-        .assistant_text("2", "1", "Shall it have dahlias?")
+        .assistant_text("2", "1", "Should it have dahlias?")
         .user("3", Some("2"), "yes, dahlias")
         .assistant_text("4", "3", "Dahlias planned.")
         .user("5", Some("4"), "and a pond")
