@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::driver::Driver;
+use crate::driver::RunDriver;
 use crate::error::AgentError;
 use crate::event::{AgentEvent, SharedMessage};
 use crate::hooks::{AgentHooks, LoopContext, LoopUpdate, NoHooks};
-use crate::machine::{ContextUpdate, Effect, Input, Machine, ToolFacts};
+use crate::machine::{ContextUpdate, Effect, MachineInput, Machine, ToolSpec};
 use crate::queue::QueueMode;
 use crate::tool::{ExecutionMode, Tool};
 use crate::turn::FinishedTurn;
@@ -59,7 +59,7 @@ where
 
 /// Hears of everything an agent does. Listeners are told in the order of their subscription, one
 /// after the other, and the run waits for each.
-pub trait Listener: Send + Sync {
+pub trait AgentListener: Send + Sync {
     /// Takes an event; `cancel` is the run's.
     fn on_event<'a>(
         &'a self,
@@ -121,7 +121,7 @@ pub struct Agent {
 pub(crate) struct AgentCore {
     pub(crate) models: Arc<dyn ModelStream>,
     pub(crate) hooks: Arc<dyn AgentHooks>,
-    state: Mutex<State>,
+    state: Mutex<AgentCoreState>,
     /// Whether a run is under way; `wait_for_idle` watches it.
     running: watch::Sender<bool>,
     /// What the request under way is doing; none between requests.
@@ -131,10 +131,10 @@ pub(crate) struct AgentCore {
     runs: TaskTracker,
 }
 
-struct State {
+struct AgentCoreState {
     machine: Machine,
     tools: Vec<Arc<dyn Tool>>,
-    listeners: Vec<(u64, Arc<dyn Listener>)>,
+    listeners: Vec<(u64, Arc<dyn AgentListener>)>,
     next_listener: u64,
     stream_options: StreamOptions,
     cancel: CancellationToken,
@@ -160,12 +160,12 @@ impl Agent {
         let env = options.env;
         let mut machine = Machine::new(options.model, move || env.now_ms());
         machine.transcript = options.messages;
-        machine.tools = tool_facts(&options.tools);
+        machine.tools = tool_specs(&options.tools);
         machine.thinking_level = options.thinking_level;
         machine.execution_mode = options.execution_mode;
         machine.steering.set_mode(options.steering_mode);
         machine.follow_ups.set_mode(options.follow_up_mode);
-        let state = State {
+        let state = AgentCoreState {
             machine,
             tools: options.tools,
             listeners: Vec::new(),
@@ -187,7 +187,7 @@ impl Agent {
     }
 
     /// Begins to hear of what the agent does.
-    pub fn subscribe(&self, listener: Arc<dyn Listener>) -> Subscription {
+    pub fn subscribe(&self, listener: Arc<dyn AgentListener>) -> Subscription {
         let mut state = self.core.lock();
         let id = state.next_listener;
         state.next_listener += 1;
@@ -250,26 +250,26 @@ impl Agent {
         self.core.runs.spawn(async move {
             // Whatever happens to the driver, nobody waits for ever.
             let _idle = IdleGuard(Arc::clone(&core));
-            Driver::new(core, cancel, effects).run().await;
+            RunDriver::new(core, cancel, effects).run().await;
         });
         Ok(())
     }
 
     /// Queues a message for the next turn.
     pub fn steer(&self, message: AgentMessage) {
-        self.core.step(Input::Steer(message));
+        self.core.step(MachineInput::Steer(message));
     }
 
     /// Queues a message for when the run would end.
     pub fn follow_up(&self, message: AgentMessage) {
-        self.core.step(Input::FollowUp(message));
+        self.core.step(MachineInput::FollowUp(message));
     }
 
     /// Asks the run to end. It does so in a valid state; [`Agent::wait_for_idle`] tells when.
     pub fn abort(&self) {
         let mut state = self.core.lock();
         if state.machine.is_running() {
-            state.machine.step(Input::Abort);
+            state.machine.step(MachineInput::Abort);
             state.cancel.cancel();
         }
     }
@@ -311,7 +311,7 @@ impl Agent {
     /// Replaces the tools; the model is told before the next request.
     pub fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) {
         let mut state = self.core.lock();
-        state.machine.tools = tool_facts(&tools);
+        state.machine.tools = tool_specs(&tools);
         state.tools = tools;
     }
 
@@ -398,7 +398,7 @@ impl Agent {
         if state.machine.is_running() {
             return Err(AgentError::Busy);
         }
-        state.machine.forget_conversation();
+        state.machine.clear_conversation();
         Ok(())
     }
 }
@@ -428,18 +428,18 @@ struct IdleGuard(Arc<AgentCore>);
 impl Drop for IdleGuard {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.machine.step(Input::Settled);
+        state.machine.step(MachineInput::Settled);
         self.0.running.send_replace(false);
     }
 }
 
 impl AgentCore {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AgentCoreState> {
         // The machine's steps do not panic; a poisoned lock is somebody else's doing.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn step(&self, input: Input) -> Vec<Effect> {
+    pub(crate) fn step(&self, input: MachineInput) -> Vec<Effect> {
         self.lock().machine.step(input)
     }
 
@@ -469,8 +469,8 @@ impl AgentCore {
         self.lock().machine.last_turn().cloned()
     }
 
-    pub(crate) fn answer(&self) -> Option<SharedMessage> {
-        self.lock().machine.running_answer()
+    pub(crate) fn current_response(&self) -> Option<SharedMessage> {
+        self.lock().machine.running_assistant_message()
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -495,7 +495,7 @@ impl AgentCore {
 
     /// Takes over the part of an update that the machine does not hold: the tools themselves.
     pub(crate) fn adopt(&self, update: LoopUpdate) -> ContextUpdate {
-        let facts = update.tools.as_deref().map(tool_facts);
+        let facts = update.tools.as_deref().map(tool_specs);
         if let Some(tools) = update.tools {
             self.lock().tools = tools;
         }
@@ -509,10 +509,10 @@ impl AgentCore {
     }
 }
 
-fn tool_facts(tools: &[Arc<dyn Tool>]) -> Vec<ToolFacts> {
+fn tool_specs(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
     tools
         .iter()
-        .map(|tool| ToolFacts {
+        .map(|tool| ToolSpec {
             declaration: tool.declaration().clone(),
             mode: tool.execution_mode(),
         })

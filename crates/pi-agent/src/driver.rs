@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::AgentCore;
 use crate::error::HookError;
 use crate::event::{AgentEvent, SharedMessage};
-use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
-use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
+use crate::hooks::{ToolCallVerdict, FinishedToolCall, LoopUpdate, PendingToolCall};
+use crate::machine::{CallOutcome, Effect, MachineInput, PreflightOutcome};
 use crate::request_phase::PhaseRelay;
 use crate::tool::{Tool, ToolOutput, UpdateSink};
 
@@ -25,7 +25,7 @@ use crate::tool::{Tool, ToolOutput, UpdateSink};
 const BLOCKED_CALL: &str = "Tool execution was blocked";
 
 /// A run in progress.
-pub(crate) struct Driver {
+pub(crate) struct RunDriver {
     core: Arc<AgentCore>,
     cancel: CancellationToken,
     effects: VecDeque<Effect>,
@@ -40,7 +40,7 @@ struct RunningCall {
     updates: UpdateSink,
 }
 
-impl Driver {
+impl RunDriver {
     pub(crate) fn new(core: Arc<AgentCore>, cancel: CancellationToken, first: Vec<Effect>) -> Self {
         Self {
             core,
@@ -63,7 +63,7 @@ impl Driver {
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: MachineInput) {
         self.effects.extend(self.core.step(input));
     }
 
@@ -75,7 +75,7 @@ impl Driver {
                 }
             }
             Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
-            Effect::Resume => self.feed(Input::Resumed),
+            Effect::Resume => self.feed(MachineInput::Resumed),
             Effect::PrepareNextTurn => {
                 let update = match self.core.last_turn() {
                     Some(turn) => {
@@ -87,21 +87,21 @@ impl Driver {
                     }
                     None => Ok(LoopUpdate::default()),
                 };
-                self.feed_update(update, Input::NextTurnPrepared);
+                self.apply_update(update, MachineInput::NextTurnPrepared);
             }
             Effect::PrepareRequest => {
                 let context = self.core.context();
                 let update = self.core.hooks.prepare_request(context, &self.cancel).await;
-                self.feed_update(update, Input::RequestPrepared);
+                self.apply_update(update, MachineInput::RequestPrepared);
             }
             Effect::Stream => {
                 if let Err(error) = self.stream().await {
-                    self.feed(Input::Failed(error.0));
+                    self.feed(MachineInput::Failed(error.0));
                 }
             }
             Effect::Preflight(call) => {
                 let outcome = self.preflight(call).await;
-                self.feed(Input::Preflighted(outcome));
+                self.feed(MachineInput::Preflighted(outcome));
             }
             Effect::Execute {
                 index,
@@ -110,25 +110,25 @@ impl Driver {
             } => self.execute(index, call, arguments),
             Effect::FinishTurn(turn) => {
                 match self.core.hooks.finish_turn(&turn, &self.cancel).await {
-                    Ok(decision) => self.feed(Input::TurnFinished(decision)),
-                    Err(error) => self.feed(Input::Failed(error.0)),
+                    Ok(decision) => self.feed(MachineInput::TurnFinished(decision)),
+                    Err(error) => self.feed(MachineInput::Failed(error.0)),
                 }
             }
             Effect::Finish => {}
         }
     }
 
-    fn feed_update(
+    fn apply_update(
         &mut self,
         update: Result<LoopUpdate, HookError>,
-        input: fn(crate::machine::ContextUpdate) -> Input,
+        input: fn(crate::machine::ContextUpdate) -> MachineInput,
     ) {
         match update {
             Ok(update) => {
                 let update = self.core.adopt(update);
                 self.feed(input(update));
             }
-            Err(error) => self.feed(Input::Failed(error.0)),
+            Err(error) => self.feed(MachineInput::Failed(error.0)),
         }
     }
 
@@ -142,15 +142,15 @@ impl Driver {
         let options = self
             .core
             .stream_options(context.thinking_level, self.cancel.child_token());
-        let mut answer = self
+        let mut response = self
             .core
             .models
             .stream(context.model, messages.into(), options);
-        let mut phases = PhaseRelay::new(&self.core.request_phase, &answer);
+        let mut phases = PhaseRelay::new(&self.core.request_phase, &response);
         loop {
             let event = tokio::select! {
                 biased;
-                event = answer.next() => event,
+                event = response.next() => event,
                 () = phases.changed() => {
                     phases.catch_up();
                     continue;
@@ -159,7 +159,7 @@ impl Driver {
             // A phase that began with this event is seen before it.
             phases.catch_up();
             let Some(event) = event else { break };
-            for effect in self.core.step(Input::Stream(event)) {
+            for effect in self.core.step(MachineInput::Stream(event)) {
                 match effect {
                     Effect::Emit(AgentEvent::MessageEnd { message }) => {
                         if let Some(instead) = self.end_message(message).await {
@@ -184,14 +184,14 @@ impl Driver {
             Ok(finished) if Arc::ptr_eq(&finished, &message) => (message, Vec::new()),
             Ok(finished) => {
                 self.replace_in_effects(&message, &finished);
-                let instead = self.core.step(Input::MessageReplaced {
+                let instead = self.core.step(MachineInput::MessageReplaced {
                     was: message,
                     is: Arc::clone(&finished),
                 });
                 (finished, instead)
             }
             Err(error) => {
-                let instead = self.core.step(Input::MessageRefused {
+                let instead = self.core.step(MachineInput::MessageRefused {
                     message: Arc::clone(&message),
                     error: error.0,
                 });
@@ -249,8 +249,8 @@ impl Driver {
             Ok(arguments) => arguments,
             Err(error) => return refuse(error.to_string()),
         };
-        let pending = PendingCall {
-            answer: self.core.answer(),
+        let pending = PendingToolCall {
+            response: self.core.current_response(),
             call,
             arguments,
         };
@@ -263,8 +263,8 @@ impl Driver {
             return PreflightOutcome::Refused(ToolOutput::aborted());
         }
         match verdict {
-            Ok(CallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
-            Ok(CallVerdict::Block { reason, terminate }) => {
+            Ok(ToolCallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
+            Ok(ToolCallVerdict::Block { reason, terminate }) => {
                 let mut output =
                     ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
                 output.terminate = terminate.then_some(true);
@@ -276,11 +276,11 @@ impl Driver {
 
     fn execute(&mut self, index: usize, call: ToolCall, arguments: JsonObject) {
         let updates = UpdateSink::default();
-        let execution = Execution {
+        let execution = ToolExecution {
             core: Arc::clone(&self.core),
             tool: self.core.tool(&call.name),
-            pending: PendingCall {
-                answer: self.core.answer(),
+            pending: PendingToolCall {
+                response: self.core.current_response(),
                 call,
                 arguments,
             },
@@ -303,7 +303,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 (partial, place, _) = shown => {
-                    self.calls.get(place).map(|call| Input::ToolUpdated(call.index, partial))
+                    self.calls.get(place).map(|call| MachineInput::ToolUpdated(call.index, partial))
                 }
                 joined = self.running.join_next_with_id() => {
                     ended = joined;
@@ -340,22 +340,22 @@ impl Driver {
         let call = self.calls.swap_remove(place);
         // What the tool showed before it ended comes before its end.
         while let Some(partial) = call.updates.take() {
-            self.feed(Input::ToolUpdated(call.index, partial));
+            self.feed(MachineInput::ToolUpdated(call.index, partial));
         }
-        self.feed(Input::ToolFinished(call.index, outcome));
+        self.feed(MachineInput::ToolFinished(call.index, outcome));
     }
 }
 
 /// One call, from its start to the outcome the hooks have seen.
-struct Execution {
+struct ToolExecution {
     core: Arc<AgentCore>,
     tool: Option<Arc<dyn Tool>>,
-    pending: PendingCall,
+    pending: PendingToolCall,
     updates: UpdateSink,
     cancel: CancellationToken,
 }
 
-impl Execution {
+impl ToolExecution {
     async fn run(self) -> CallOutcome {
         let ran = match &self.tool {
             Some(tool) => {
@@ -378,7 +378,7 @@ impl Execution {
             Ok(output) => (output, false),
             Err(error) => (ToolOutput::failure(error.0), true),
         };
-        let mut finished = FinishedCall {
+        let mut finished = FinishedToolCall {
             pending: self.pending,
             output,
             is_error,

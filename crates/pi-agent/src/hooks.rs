@@ -42,9 +42,9 @@ pub struct LoopUpdate {
 
 /// A tool call as a hook sees it before it runs.
 #[derive(Clone)]
-pub struct PendingCall {
+pub struct PendingToolCall {
     /// The answer that asks for it.
-    pub answer: Option<SharedMessage>,
+    pub response: Option<SharedMessage>,
     /// The call as the model made it.
     pub call: ToolCall,
     pub arguments: JsonObject,
@@ -52,7 +52,7 @@ pub struct PendingCall {
 
 /// What a hook decides about a call before it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CallVerdict {
+pub enum ToolCallVerdict {
     /// It runs, with these arguments.
     Run(JsonObject),
     /// It does not run; the model is told why.
@@ -66,7 +66,7 @@ pub enum CallVerdict {
 
 /// What a hook changes in a result; what is absent stays.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ResultUpdate {
+pub struct ToolResultUpdate {
     pub content: Option<Vec<InputBlock>>,
     pub details: Option<Value>,
     /// Another verdict on whether the call failed.
@@ -78,16 +78,16 @@ pub struct ResultUpdate {
 
 /// A tool call that has run, as a hook sees it.
 #[derive(Clone)]
-pub struct FinishedCall {
+pub struct FinishedToolCall {
     /// The call with its checked arguments.
-    pub pending: PendingCall,
+    pub pending: PendingToolCall,
     pub output: ToolOutput,
     pub is_error: bool,
 }
 
-impl FinishedCall {
+impl FinishedToolCall {
     /// Lets a hook's changes take effect.
-    pub fn apply(&mut self, update: ResultUpdate) {
+    pub fn apply(&mut self, update: ToolResultUpdate) {
         if let Some(content) = update.content {
             self.output.content = content;
         }
@@ -145,21 +145,21 @@ pub trait AgentHooks: Send + Sync {
     /// Called before a call runs, when its arguments are checked. A failure is the call's result.
     fn before_tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         let _ = cancel;
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
     /// Called after a call has run, before it is told. A failure is the call's result.
     fn after_tool_call<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let _ = (call, cancel);
-        ready(Ok(ResultUpdate::default()))
+        ready(Ok(ToolResultUpdate::default()))
     }
 
     /// Called when a message is complete, before `message_end`: the place to store it. The returned
@@ -181,7 +181,7 @@ pub trait AgentHooks: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<TurnDecision, HookError>> {
         let _ = (turn, cancel);
-        ready(Ok(TurnDecision::Usual))
+        ready(Ok(TurnDecision::Default))
     }
 }
 

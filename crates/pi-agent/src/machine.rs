@@ -19,11 +19,11 @@ use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, S
 
 pub(crate) use batch::CallOutcome;
 pub(crate) use effect::Effect;
-pub(crate) use input::{ContextUpdate, Input, PreflightOutcome};
-pub(crate) use state::{Machine, ToolFacts};
+pub(crate) use input::{ContextUpdate, MachineInput, PreflightOutcome};
+pub(crate) use state::{Machine, ToolSpec};
 
 use batch::{Batch, BatchAction, BatchStep};
-use state::{Phase, PollPoint, Run};
+use state::{Phase, PollPoint, RunData};
 
 use crate::error::AgentError;
 use crate::event::{AgentEvent, SharedMessage};
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     fn begin(&mut self, messages: Vec<AgentMessage>, skip_first_poll: bool) -> Vec<Effect> {
-        self.run = Run::default();
+        self.run = RunData::default();
         self.error_message = None;
         let mut effects = vec![
             Effect::Emit(AgentEvent::AgentStart),
@@ -97,36 +97,36 @@ impl Machine {
     }
 
     /// Takes an input and returns what to do next.
-    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub(crate) fn step(&mut self, input: MachineInput) -> Vec<Effect> {
         match input {
-            Input::Steer(message) => {
+            MachineInput::Steer(message) => {
                 self.steering.push(message);
                 Vec::new()
             }
-            Input::FollowUp(message) => {
+            MachineInput::FollowUp(message) => {
                 self.follow_ups.push(message);
                 Vec::new()
             }
-            Input::Abort => {
+            MachineInput::Abort => {
                 self.run.aborted = true;
                 Vec::new()
             }
-            Input::Failed(error) => self.fail(error),
-            Input::MessageReplaced { was, is } => self.message_replaced(&was, is),
-            Input::MessageRefused { message, error } => self.message_refused(&message, error),
-            Input::Resumed => self.resumed(),
-            Input::NextTurnPrepared(update) => self.next_turn_prepared(update),
-            Input::RequestPrepared(update) => self.request_prepared(update),
-            Input::Stream(event) => self.stream_event(event),
-            Input::Preflighted(outcome) => {
+            MachineInput::Failed(error) => self.fail(error),
+            MachineInput::MessageReplaced { was, is } => self.message_replaced(&was, is),
+            MachineInput::MessageRefused { message, error } => self.message_rejected(&message, error),
+            MachineInput::Resumed => self.resumed(),
+            MachineInput::NextTurnPrepared(update) => self.next_turn_prepared(update),
+            MachineInput::RequestPrepared(update) => self.request_prepared(update),
+            MachineInput::Stream(event) => self.stream_event(event),
+            MachineInput::Preflighted(outcome) => {
                 self.batch_input(|batch, aborted| batch.preflighted(outcome, aborted))
             }
-            Input::ToolUpdated(index, partial) => self.tool_updated(index, partial),
-            Input::ToolFinished(index, outcome) => {
+            MachineInput::ToolUpdated(index, partial) => self.tool_updated(index, partial),
+            MachineInput::ToolFinished(index, outcome) => {
                 self.batch_input(|batch, aborted| batch.finished(index, outcome, aborted))
             }
-            Input::TurnFinished(decision) => self.turn_finished(decision),
-            Input::Settled => {
+            MachineInput::TurnFinished(decision) => self.turn_finished(decision),
+            MachineInput::Settled => {
                 self.phase = Phase::Idle;
                 Vec::new()
             }
@@ -205,7 +205,7 @@ impl Machine {
             return Vec::new();
         };
         if let Some(message) = event.final_message() {
-            return self.answered(message, started);
+            return self.response_finished(message, started);
         }
         if let AssistantMessageEvent::Start { message } = event {
             self.phase = Phase::Streaming { started: true };
@@ -222,10 +222,10 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: &Arc<AssistantMessage>, started: bool) -> Vec<Effect> {
+    fn response_finished(&mut self, response: &Arc<AssistantMessage>, started: bool) -> Vec<Effect> {
         self.streaming = None;
         let mut effects = Vec::new();
-        let message = Arc::new(AgentMessage::Assistant(Arc::clone(answer)));
+        let message = Arc::new(AgentMessage::Assistant(Arc::clone(response)));
         if !started {
             effects.push(Effect::Emit(AgentEvent::MessageStart {
                 message: Arc::clone(&message),
@@ -236,30 +236,30 @@ impl Machine {
         effects.push(Effect::Emit(AgentEvent::MessageEnd {
             message: Arc::clone(&message),
         }));
-        effects.extend(self.after_answer(message));
+        effects.extend(self.after_response(message));
         effects
     }
 
     /// Does what an answer asks for, once it is in the transcript.
-    fn after_answer(&mut self, message: SharedMessage) -> Vec<Effect> {
-        let AgentMessage::Assistant(answer) = &*message else {
-            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
+    fn after_response(&mut self, message: SharedMessage) -> Vec<Effect> {
+        let AgentMessage::Assistant(response) = &*message else {
+            return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls);
         };
-        if answer.stop_reason.is_failure() {
-            return self.finish_turn(message, Vec::new(), TurnEnding::Failed);
+        if response.stop_reason.is_failure() {
+            return self.finish_turn(message, Vec::new(), TurnOutcome::Failed);
         }
-        let calls: Vec<_> = answer.tool_calls().cloned().collect();
+        let calls: Vec<_> = response.tool_calls().cloned().collect();
         if calls.is_empty() {
-            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
+            return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls);
         }
-        let mut batch = Batch::new(calls, self.batch_mode(answer));
-        let step = if answer.stop_reason == StopReason::Length {
-            batch.refuse_all(TRUNCATED_CALL)
+        let mut batch = Batch::new(calls, self.batch_mode(response));
+        let step = if response.stop_reason == StopReason::Length {
+            batch.fail_all(TRUNCATED_CALL)
         } else {
             batch.start()
         };
         self.phase = Phase::RunningTools {
-            answer: message,
+            response: message,
             batch,
         };
         self.after_batch_step(step)
@@ -271,7 +271,7 @@ impl Machine {
         replace_message(&mut self.transcript, was, &is);
         replace_message(&mut self.run.new_messages, was, &is);
         let is_answer = match &mut self.phase {
-            Phase::RunningTools { answer, .. } => Arc::ptr_eq(answer, was),
+            Phase::RunningTools { response, .. } => Arc::ptr_eq(response, was),
             Phase::FinishingTurn { turn, .. } => {
                 turn.replace(was, &is);
                 Arc::ptr_eq(&turn.message, &is)
@@ -279,13 +279,13 @@ impl Machine {
             _ => false,
         };
         if is_answer {
-            self.after_answer(is)
+            self.after_response(is)
         } else {
             Vec::new()
         }
     }
 
-    fn message_refused(&mut self, message: &SharedMessage, error: String) -> Vec<Effect> {
+    fn message_rejected(&mut self, message: &SharedMessage, error: String) -> Vec<Effect> {
         if matches!(self.phase, Phase::Idle | Phase::Ending) {
             return Vec::new();
         }
@@ -299,9 +299,9 @@ impl Machine {
         self.fail(error)
     }
 
-    fn batch_mode(&self, answer: &AssistantMessage) -> crate::tool::ExecutionMode {
+    fn batch_mode(&self, response: &AssistantMessage) -> crate::tool::ExecutionMode {
         use crate::tool::ExecutionMode::{Parallel, Sequential};
-        let one_is_sequential = answer.tool_calls().any(|call| {
+        let one_is_sequential = response.tool_calls().any(|call| {
             self.tools
                 .iter()
                 .any(|tool| tool.declaration.name == call.name && tool.mode == Sequential)
@@ -338,7 +338,7 @@ impl Machine {
         for action in step.actions {
             match action {
                 BatchAction::Do(effect) => effects.push(effect),
-                BatchAction::Answer(result) => {
+                BatchAction::AddResult(result) => {
                     let message = AgentMessage::from(result.into_message(self.now_ms()));
                     self.append_shared(Arc::new(message), &mut effects);
                 }
@@ -347,26 +347,26 @@ impl Machine {
         if !step.complete {
             return effects;
         }
-        let Phase::RunningTools { answer, batch } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::RunningTools { response, batch } = std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return effects;
         };
-        let ending = if batch.asks_to_terminate() {
-            TurnEnding::NoCalls
+        let outcome = if batch.requests_termination() {
+            TurnOutcome::NoCalls
         } else {
-            TurnEnding::CallsRemain
+            TurnOutcome::CallsRemain
         };
-        let results = self.results_since(&answer);
-        effects.extend(self.finish_turn(answer, results, ending));
+        let results = self.results_since(&response);
+        effects.extend(self.finish_turn(response, results, outcome));
         effects
     }
 
-    fn results_since(&self, answer: &SharedMessage) -> Vec<SharedMessage> {
+    fn results_since(&self, response: &SharedMessage) -> Vec<SharedMessage> {
         let place = self
             .run
             .new_messages
             .iter()
-            .rposition(|message| Arc::ptr_eq(message, answer));
+            .rposition(|message| Arc::ptr_eq(message, response));
         let from = place.map_or(self.run.new_messages.len(), |place| place + 1);
         self.run
             .new_messages
@@ -379,7 +379,7 @@ impl Machine {
         &mut self,
         message: SharedMessage,
         tool_results: Vec<SharedMessage>,
-        ending: TurnEnding,
+        outcome: TurnOutcome,
     ) -> Vec<Effect> {
         let turn = FinishedTurn {
             message,
@@ -388,30 +388,30 @@ impl Machine {
         };
         self.phase = Phase::FinishingTurn {
             turn: turn.clone(),
-            ending,
+            outcome,
         };
         vec![Effect::FinishTurn(turn)]
     }
 
     fn turn_finished(&mut self, decision: TurnDecision) -> Vec<Effect> {
-        let Phase::FinishingTurn { turn, ending } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::FinishingTurn { turn, outcome } = std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return Vec::new();
         };
-        if let AgentMessage::Assistant(answer) = &*turn.message {
-            self.error_message.clone_from(&answer.error_message);
+        if let AgentMessage::Assistant(response) = &*turn.message {
+            self.error_message.clone_from(&response.error_message);
         }
         let mut effects = vec![Effect::Emit(AgentEvent::TurnEnd {
             message: Arc::clone(&turn.message),
             tool_results: turn.tool_results.clone(),
         })];
         self.run.last_turn = Some(turn);
-        if matches!(ending, TurnEnding::Failed) || decision == TurnDecision::End {
+        if matches!(outcome, TurnOutcome::Failed) || decision == TurnDecision::End {
             effects.extend(self.end());
             return effects;
         }
         self.phase = Phase::Polling(PollPoint::AfterTurn {
-            calls_remain: matches!(ending, TurnEnding::CallsRemain),
+            calls_remain: matches!(outcome, TurnOutcome::CallsRemain),
             asked_to_continue: decision == TurnDecision::Continue,
         });
         effects.push(Effect::Resume);
@@ -558,7 +558,7 @@ fn set_tool_changes(system: &mut SystemMessage, changes: ToolChanges) {
 
 /// How a turn ended, as far as the loop's next step depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnEnding {
+pub(crate) enum TurnOutcome {
     /// The model stopped, or its tools asked to end the run.
     NoCalls,
     /// Tool results wait for the model.

@@ -12,11 +12,11 @@ pub(crate) struct PhaseRelay {
 impl PhaseRelay {
     pub(crate) fn new(
         shown: &watch::Sender<Option<StreamPhase>>,
-        answer: &AssistantStream,
+        response: &AssistantStream,
     ) -> Self {
         let relay = Self {
             shown: shown.clone(),
-            phase: answer.phase(),
+            phase: response.phase(),
         };
         relay.show(StreamPhase::default());
         relay
@@ -66,22 +66,22 @@ mod tests {
         .unwrap();
         let shown = watch::Sender::new(None);
         let (go, gate) = tokio::sync::oneshot::channel::<()>();
-        let mut answer = AssistantStream::produce(&model, 0, |writer| async move {
+        let mut response = AssistantStream::produce(&model, 0, |writer| async move {
             writer.set_phase(StreamPhase::Connecting);
             gate.await.ok();
             writer.set_phase(StreamPhase::Receiving);
             writer.complete().await;
         });
-        let mut relay = PhaseRelay::new(&shown, &answer);
+        let mut relay = PhaseRelay::new(&shown, &response);
         assert_eq!(*shown.borrow(), Some(StreamPhase::Preparing));
         tokio::select! {
             biased;
-            _ = answer.next() => panic!("nothing has been said yet"),
+            _ = response.next() => panic!("nothing has been said yet"),
             () = relay.changed() => relay.catch_up(),
         }
         assert_eq!(*shown.borrow(), Some(StreamPhase::Connecting));
         go.send(()).unwrap();
-        while answer.next().await.is_some() {}
+        while response.next().await.is_some() {}
         relay.catch_up();
         assert_eq!(*shown.borrow(), Some(StreamPhase::Ended));
         drop(relay);

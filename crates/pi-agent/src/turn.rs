@@ -30,7 +30,7 @@ impl FinishedTurn {
 pub enum TurnDecision {
     /// The loop decides as usual.
     #[default]
-    Usual,
+    Default,
     /// At least one more request follows.
     Continue,
     /// The run ends here.

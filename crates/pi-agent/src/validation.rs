@@ -27,10 +27,10 @@ pub struct ArgumentError {
 
 /// Schemas that are ready to check with, by tool: a tool is called again and again.
 #[derive(Debug, Default)]
-pub(crate) struct Validators(Mutex<HashMap<String, Compiled>>);
+pub(crate) struct Validators(Mutex<HashMap<String, CompiledSchema>>);
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledSchema {
     schema: Value,
     validator: Arc<Validator>,
 }
@@ -58,7 +58,7 @@ impl Validators {
         }
         let validator = jsonschema::validator_for(&tool.parameters);
         let validator = Arc::new(validator.map_err(|error| error.to_string())?);
-        let compiled = Compiled {
+        let compiled = CompiledSchema {
             schema: tool.parameters.clone(),
             validator: Arc::clone(&validator),
         };
@@ -68,7 +68,7 @@ impl Validators {
 }
 
 /// Mends the arguments of one call and checks them.
-pub fn check_arguments(
+pub fn validate_arguments(
     tool: &ToolDeclaration,
     arguments: JsonObject,
 ) -> Result<JsonObject, ArgumentError> {
@@ -113,14 +113,14 @@ fn faults(value: &Value, validator: &Validator) -> Vec<String> {
             if place.is_empty() {
                 "root".clone_into(&mut place);
             }
-            format!("  - {place}: {}", fault_text(&error))
+            format!("  - {place}: {}", describe_violation(&error))
         })
         .collect()
 }
 
 /// Says what is wrong. A value of the wrong type is not repeated: it may be long, and the arguments
 /// follow below.
-fn fault_text(error: &ValidationError<'_>) -> String {
+fn describe_violation(error: &ValidationError<'_>) -> String {
     let ValidationErrorKind::Type { kind } = error.kind() else {
         return error.to_string();
     };
@@ -149,7 +149,7 @@ mod tests {
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")
         };
-        check_arguments(&tool, arguments)
+        validate_arguments(&tool, arguments)
             .map(Value::Object)
             .map_err(|error| error.to_string())
     }

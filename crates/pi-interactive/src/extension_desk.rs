@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use pi_ai::Env;
 use pi_config::{AgentDir, RunSettings};
 use pi_runtime::{
-    DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice,
+    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice,
     ExtensionScreen, ExtensionUi,
 };
 use tokio::sync::{Notify, oneshot};
@@ -53,7 +53,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    link: Option<ExtensionLink>,
+    link: Option<ExtensionHandle>,
     news: NewsQueue,
     backlog: Backlog,
     surfaces: Surfaces,
@@ -90,7 +90,7 @@ impl ExtensionDesk {
     }
 
     /// Asks on a screen of its own, where the application does not run yet.
-    fn ask_alone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
+    fn ask_alone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogResponse>> {
         if self.0.has_application.load(Ordering::Relaxed) {
             return None;
         }
@@ -110,11 +110,11 @@ impl ExtensionDesk {
             match beforehand.ask(&cwd, make, read).await {
                 Ok(answer) => {
                     let answer = answer.unwrap_or(Answer::Dismissed);
-                    extension_question::given(&dialog.question, answer)
+                    extension_question::given(&dialog.prompt, answer)
                 }
                 Err(error) => {
                     tracing::warn!(%error, "nobody could be asked what an extension wants to know");
-                    DialogAnswer::Cancelled
+                    DialogResponse::Cancelled
                 }
             }
         }))
@@ -125,7 +125,7 @@ impl ExtensionDesk {
     }
 
     /// Returns the way to the extensions, if there are any.
-    pub(crate) fn link(&self) -> Option<ExtensionLink> {
+    pub(crate) fn link(&self) -> Option<ExtensionHandle> {
         self.state().link.clone()
     }
 
@@ -164,7 +164,7 @@ impl ExtensionUi for ExtensionDesk {
         ExtensionMode::Terminal
     }
 
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         {
             let mut state = self.state();
             match &notice {
@@ -177,7 +177,7 @@ impl ExtensionUi for ExtensionDesk {
         Box::pin(std::future::ready(()))
     }
 
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         if let Some(asking) = self.ask_alone(&dialog) {
             return asking;
         }
@@ -192,16 +192,16 @@ impl ExtensionUi for ExtensionDesk {
         Box::pin(async move {
             let answer = answered.await;
             asking.answered();
-            answer.unwrap_or(DialogAnswer::Cancelled)
+            answer.unwrap_or(DialogResponse::Cancelled)
         })
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.tell_news(News::Failed(failure));
         Box::pin(std::future::ready(()))
     }
 
-    fn shut_down(&self) {
+    fn request_shutdown(&self) {
         self.tell_news(News::ShutDown);
     }
 

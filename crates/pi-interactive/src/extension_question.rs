@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use pi_runtime::{DialogResponse, DialogPrompt, ExtensionDialog};
 
 use crate::dialog::Dialog;
 use crate::dialogs::{EditorDialog, PromptDialog, Question, QuestionDialog};
@@ -18,22 +18,22 @@ pub(crate) fn dialog(asked: &ExtensionDialog, look: Look, since: Instant) -> Box
             .map(str::to_owned),
         timeout: asked.timeout,
     };
-    match &asked.question {
-        DialogQuestion::Select { title, options } => Box::new(QuestionDialog::choose(
+    match &asked.prompt {
+        DialogPrompt::Select { title, options } => Box::new(QuestionDialog::choose(
             look,
             question(title, None),
             options,
             since,
         )),
-        DialogQuestion::Confirm { title, message } => {
+        DialogPrompt::Confirm { title, message } => {
             let question = question(title, Some(message));
             Box::new(QuestionDialog::confirm(look, question, since))
         }
-        DialogQuestion::Input { title, placeholder } => {
+        DialogPrompt::Input { title, placeholder } => {
             let (question, example) = (question(title, None), placeholder.as_deref());
             Box::new(PromptDialog::open(look, question, example, since))
         }
-        DialogQuestion::Editor { title, prefill } => {
+        DialogPrompt::Editor { title, prefill } => {
             let text = prefill.as_deref().unwrap_or_default();
             Box::new(EditorDialog::open(look, question(title, None), text))
         }
@@ -41,14 +41,14 @@ pub(crate) fn dialog(asked: &ExtensionDialog, look: Look, since: Instant) -> Box
 }
 
 /// Returns what an answer means to the extension: its options are known by their text.
-pub(crate) fn given(question: &DialogQuestion, answer: Answer) -> DialogAnswer {
+pub(crate) fn given(question: &DialogPrompt, answer: Answer) -> DialogResponse {
     match (answer, question) {
-        (Answer::Text(text), _) => DialogAnswer::Text(text),
-        (Answer::Confirmed(yes), _) => DialogAnswer::Confirmed(yes),
-        (Answer::Chosen(place), DialogQuestion::Select { options, .. }) => options
+        (Answer::Text(text), _) => DialogResponse::Text(text),
+        (Answer::Confirmed(yes), _) => DialogResponse::Confirmed(yes),
+        (Answer::Chosen(place), DialogPrompt::Select { options, .. }) => options
             .get(place)
-            .map_or(DialogAnswer::Cancelled, |it| DialogAnswer::Text(it.clone())),
-        (Answer::Chosen(_) | Answer::Dismissed, _) => DialogAnswer::Cancelled,
+            .map_or(DialogResponse::Cancelled, |it| DialogResponse::Text(it.clone())),
+        (Answer::Chosen(_) | Answer::Dismissed, _) => DialogResponse::Cancelled,
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_choice_is_answered_with_its_text() {
-        let question = DialogQuestion::Select {
+        let question = DialogPrompt::Select {
             title: String::new(),
             options: vec!["a".to_owned(), "b".to_owned()],
         };
@@ -68,9 +68,9 @@ mod tests {
         assert_eq!(
             answers.map(|answer| given(&question, answer)),
             [
-                DialogAnswer::Text("b".to_owned()),
-                DialogAnswer::Cancelled,
-                DialogAnswer::Cancelled,
+                DialogResponse::Text("b".to_owned()),
+                DialogResponse::Cancelled,
+                DialogResponse::Cancelled,
             ]
         );
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::ExtensionLink;
+use pi_runtime::ExtensionHandle;
 use pi_tui::{
     CommandCompletion, CompletedLine, CompletionProvider, CompletionReply, CompletionRequest,
     SelectItem, Suggestions,
@@ -14,7 +14,7 @@ use crate::extension_desk::{question, select_item};
 /// Makes a command of an extension complete its arguments.
 pub(crate) fn with_arguments(
     completion: CommandCompletion,
-    link: ExtensionLink,
+    link: ExtensionHandle,
     command: String,
 ) -> CommandCompletion {
     let runtime = Handle::current();
@@ -32,7 +32,7 @@ pub(crate) fn with_arguments(
 
 /// The extensions' provider around the prompt's own.
 pub(crate) struct ForeignProvider {
-    link: ExtensionLink,
+    link: ExtensionHandle,
     own: Arc<dyn CompletionProvider>,
     triggers: Vec<char>,
     runtime: Handle,
@@ -41,7 +41,7 @@ pub(crate) struct ForeignProvider {
 impl ForeignProvider {
     /// Asks extensions before the prompt's own provider; they ask that one themselves.
     pub(crate) fn new(
-        link: ExtensionLink,
+        link: ExtensionHandle,
         own: Arc<dyn CompletionProvider>,
         triggers: Vec<char>,
     ) -> Self {

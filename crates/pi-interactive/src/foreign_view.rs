@@ -3,7 +3,7 @@
 //! Drawing happens elsewhere and takes as long as it takes; here lines are only asked for, kept and
 //! shown.
 
-use pi_runtime::{ComponentId, Drawn};
+use pi_runtime::{ComponentId, RenderedComponent};
 use pi_tui::{
     Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
     MouseEvent, MouseEventKind, MouseOutcome, Truncation, truncate_to_width,
@@ -69,7 +69,7 @@ impl ForeignView {
     }
 
     /// Takes lines that were drawn for a width. Returns how many were too wide, the first time.
-    pub(crate) fn accept(&mut self, width: usize, drawn: &Drawn) -> Option<usize> {
+    pub(crate) fn accept(&mut self, width: usize, drawn: &RenderedComponent) -> Option<usize> {
         self.key_release = drawn.key_release;
         self.mouse = drawn.mouse;
         self.wheel = drawn.wheel;
@@ -207,10 +207,10 @@ mod tests {
 
     use super::*;
 
-    fn drawn(lines: &[&str]) -> Drawn {
-        Drawn {
+    fn drawn(lines: &[&str]) -> RenderedComponent {
+        RenderedComponent {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-            ..Drawn::default()
+            ..RenderedComponent::default()
         }
     }
 

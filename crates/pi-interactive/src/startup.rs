@@ -158,7 +158,7 @@ pub(crate) fn after_first_frame(app: &mut App) {
     let runtime = app.runtime.clone();
     // Whoever hears of it may ask the user first.
     app.spawn(
-        async move { runtime.tell_session_start().await },
+        async move { runtime.notify_session_start().await },
         |app, ()| app.say_in_turn(prompts),
     );
 }

@@ -69,7 +69,7 @@ impl TrustDesk {
 }
 
 impl TrustPrompt for TrustDesk {
-    fn ask<'a>(
+    fn prompt<'a>(
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,

@@ -208,12 +208,12 @@ pub enum ClientLine {
     /// An answer to an extension's dialog.
     ExtensionUi(ExtensionUiResponse),
     /// Nothing that can be done.
-    Rejected(Rejected),
+    Rejected(RejectedLine),
 }
 
 /// Why a line is no command, with what its answer is to carry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rejected {
+pub struct RejectedLine {
     /// The `id`, where there is one.
     pub id: Option<Value>,
     /// The `type`, where there is one; `parse` for a line that is no JSON.
@@ -257,7 +257,7 @@ impl ClientLine {
             Ok(other) => Self::rejected(
                 None,
                 None,
-                format!("A command is a JSON object, not {}", name_of(&other)),
+                format!("A command is a JSON object, not {}", type_name(&other)),
             ),
             Err(error) => Self::rejected(
                 None,
@@ -278,7 +278,7 @@ impl ClientLine {
     }
 
     fn rejected(id: Option<Value>, command: Option<String>, error: impl Into<String>) -> Self {
-        Self::Rejected(Rejected {
+        Self::Rejected(RejectedLine {
             id,
             command,
             error: error.into(),
@@ -286,7 +286,7 @@ impl ClientLine {
     }
 }
 
-fn name_of(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

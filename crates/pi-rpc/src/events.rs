@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
 use pi_ai::{AssistantMessageEvent, LiveMessage, Usage};
-use pi_runtime::{SessionEvent, SessionListener, UpdateForm};
+use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
 use tokio_util::sync::CancellationToken;
 
 use crate::line_sink::LineSink;
@@ -14,22 +14,22 @@ use crate::line_sink::LineSink;
 /// Writes every event it hears as a line. The session waits until the line is taken, which holds
 /// it back while the reader is slow.
 #[derive(Debug)]
-pub struct JsonEvents {
+pub struct JsonEventWriter {
     sink: LineSink,
-    form: UpdateForm,
+    format: UpdateFormat,
     muted: CancellationToken,
-    usage: Mutex<SpelledUsage>,
+    usage: Mutex<UsageCache>,
 }
 
 /// The usage that was told last. Every piece of an answer tells it, and it changes a few times in an
 /// answer.
 #[derive(Debug, Default)]
-struct SpelledUsage {
+struct UsageCache {
     usage: Usage,
     json: String,
 }
 
-impl SpelledUsage {
+impl UsageCache {
     /// Spells the usage of an answer.
     fn of(&mut self, message: &LiveMessage) -> serde_json::Result<&str> {
         message.read(|message| {
@@ -43,27 +43,27 @@ impl SpelledUsage {
     }
 }
 
-impl JsonEvents {
+impl JsonEventWriter {
     /// Writes to this sink.
-    pub fn new(sink: LineSink, form: UpdateForm) -> Self {
+    pub fn new(sink: LineSink, format: UpdateFormat) -> Self {
         Self {
             sink,
-            form,
+            format,
             muted: CancellationToken::new(),
             usage: Mutex::default(),
         }
     }
 
     fn line(&self, event: &SessionEvent) -> serde_json::Result<String> {
-        match (event, self.form) {
+        match (event, self.format) {
             (
                 SessionEvent::Agent(AgentEvent::MessageUpdate {
                     message,
                     assistant_message_event,
                 }),
-                UpdateForm::Delta,
+                UpdateFormat::Delta,
             ) => self.update_line(message, assistant_message_event),
-            _ => event.to_json(self.form),
+            _ => event.to_json(self.format),
         }
     }
 
@@ -93,7 +93,7 @@ impl JsonEvents {
     }
 }
 
-impl SessionListener for JsonEvents {
+impl SessionListener for JsonEventWriter {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if self.muted.is_cancelled() {
             return std::future::ready(()).boxed();
@@ -132,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn an_update_is_spelled_as_any_event_and_tells_the_usage_of_its_moment() {
         let writer = LineWriter::start(tokio::io::sink());
-        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
         let mut builder = MessageBuilder::new(&FauxProvider::new().model(), 7);
         for output in [0, 0, 5, 5, 9] {
             builder.set_usage(Usage {
@@ -147,7 +147,7 @@ mod tests {
                 },
             });
             let line = events.line(&event).unwrap();
-            assert_eq!(line, event.to_json(UpdateForm::Delta).unwrap());
+            assert_eq!(line, event.to_json(UpdateFormat::Delta).unwrap());
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
     async fn a_session_waits_for_the_reader_until_it_is_let_go() {
         let (near, _far) = tokio::io::duplex(1);
         let writer = LineWriter::start(near);
-        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
         let event = SessionEvent::AgentSettled;
         let mut taken = 0;
         let mut waiting = loop {

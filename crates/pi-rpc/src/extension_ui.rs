@@ -151,15 +151,15 @@ impl Serialize for ExtensionUiResponse {
 
 /// The dialogs that wait for a reply; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Dialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
+pub struct PendingDialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
 
-impl Dialogs {
+impl PendingDialogs {
     /// Begins to wait for the reply to a request. Dropping the dialog stops waiting.
-    pub fn open(&self, id: impl Into<String>) -> Dialog {
+    pub fn open(&self, id: impl Into<String>) -> PendingDialog {
         let id = id.into();
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(id.clone(), sender);
-        Dialog {
+        PendingDialog {
             id,
             receiver,
             dialogs: self.clone(),
@@ -181,20 +181,20 @@ impl Dialogs {
 
 /// A dialog that waits for its reply.
 #[derive(Debug)]
-pub struct Dialog {
+pub struct PendingDialog {
     id: String,
     receiver: oneshot::Receiver<DialogReply>,
-    dialogs: Dialogs,
+    dialogs: PendingDialogs,
 }
 
-impl Dialog {
+impl PendingDialog {
     /// Waits for the reply; a dialog that cannot be answered any more is cancelled.
     pub async fn reply(mut self) -> DialogReply {
         (&mut self.receiver).await.unwrap_or(DialogReply::Cancelled)
     }
 }
 
-impl Drop for Dialog {
+impl Drop for PendingDialog {
     fn drop(&mut self) {
         self.dialogs.waiting().remove(&self.id);
     }
@@ -279,7 +279,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_reaches_the_dialog_that_waits_for_it() {
-        let dialogs = Dialogs::default();
+        let dialogs = PendingDialogs::default();
         let (first, second) = (dialogs.open("1"), dialogs.open("2"));
         for (id, value) in [("2", "two"), ("3", "nobody"), ("1", "one"), ("1", "again")] {
             dialogs.reply(ExtensionUiResponse {

@@ -16,7 +16,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// What stands between two line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum LineFrame {
     /// A line without its end; bytes that are not UTF-8 read as U+FFFD.
     Line(String),
     /// A line that was too long and is gone.
@@ -59,7 +59,7 @@ impl LineDecoder {
     }
 
     /// Takes the next line that is complete.
-    pub fn next_frame(&mut self) -> Option<Frame> {
+    pub fn next_frame(&mut self) -> Option<LineFrame> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(offset) = unseen.iter().position(|byte| *byte == b'\n') else {
@@ -71,9 +71,9 @@ impl LineDecoder {
             let frame = if self.skipping {
                 None
             } else if line.len() > self.limit {
-                Some(Frame::TooLong)
+                Some(LineFrame::TooLong)
             } else {
-                Some(Frame::Line(text(line)))
+                Some(LineFrame::Line(text(line)))
             };
             self.skipping = false;
             self.start = end + 1;
@@ -85,21 +85,21 @@ impl LineDecoder {
     }
 
     /// Takes what follows the last line end, at the end of the input.
-    pub fn finish(&mut self) -> Option<Frame> {
+    pub fn finish(&mut self) -> Option<LineFrame> {
         let line = self.buffer.get(self.start..).unwrap_or_default();
-        let frame = (!line.is_empty() && !self.skipping).then(|| Frame::Line(text(line)));
+        let frame = (!line.is_empty() && !self.skipping).then(|| LineFrame::Line(text(line)));
         self.buffer.clear();
         (self.start, self.searched, self.skipping) = (0, 0, false);
         frame
     }
 
-    fn drop_overlong(&mut self) -> Option<Frame> {
+    fn drop_overlong(&mut self) -> Option<LineFrame> {
         if self.buffer.len() - self.start <= self.limit {
             return None;
         }
         self.buffer = Vec::new();
         (self.start, self.searched) = (0, 0);
-        (!std::mem::replace(&mut self.skipping, true)).then_some(Frame::TooLong)
+        (!std::mem::replace(&mut self.skipping, true)).then_some(LineFrame::TooLong)
     }
 }
 
@@ -130,7 +130,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Reads the next line; `None` at the end of the stream. Nothing is lost if the future is
     /// dropped.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<LineFrame>> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
                 return Ok(Some(frame));
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    fn frames(chunks: &[&[u8]], limit: usize) -> Vec<Frame> {
+    fn frames(chunks: &[&[u8]], limit: usize) -> Vec<LineFrame> {
         let mut decoder = LineDecoder::new(limit);
         let mut frames = Vec::new();
         for chunk in chunks {
@@ -164,8 +164,8 @@ mod tests {
         frames
     }
 
-    fn line(text: &str) -> Frame {
-        Frame::Line(text.to_owned())
+    fn line(text: &str) -> LineFrame {
+        LineFrame::Line(text.to_owned())
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_reported_once_and_skipped() {
-        let expected = [line("ab"), Frame::TooLong, line("cd"), line("abcd")];
+        let expected = [line("ab"), LineFrame::TooLong, line("cd"), line("abcd")];
         assert_eq!(frames(&[b"ab\n12345\ncd\nabcd"], 4), expected);
         assert_eq!(
             frames(&[b"ab\n", b"12345", b"6789", b"0\ncd\nab", b"cd"], 4),

@@ -21,7 +21,7 @@
 mod client;
 mod command;
 mod events;
-mod extension_lines;
+mod rpc_extension_ui;
 mod extension_ui;
 mod framing;
 mod line_sink;
@@ -29,19 +29,19 @@ mod response;
 mod server;
 
 pub use client::{RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription};
-pub use command::{ClientLine, Rejected, RpcCommand, RpcRequest, StreamingBehavior};
-pub use events::JsonEvents;
-pub use extension_lines::ExtensionLines;
+pub use command::{ClientLine, RejectedLine, RpcCommand, RpcRequest, StreamingBehavior};
+pub use events::JsonEventWriter;
+pub use rpc_extension_ui::RpcExtensionUi;
 pub use extension_ui::{
-    Dialog, DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
+    PendingDialog, DialogReply, PendingDialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
 };
-pub use framing::{COMMAND_LINE_LIMIT, Frame, LineDecoder};
+pub use framing::{COMMAND_LINE_LIMIT, LineFrame, LineDecoder};
 pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
-    BashFinished, Compacted, ContextFill, CycledModel, EntryList, ForkMessage, Forked, MessageList,
-    QueuedMessages, Replaced, RpcResponse, SessionState, SessionStats, TokenCounts,
+    BashResponse, CompactResponse, RpcContextUsage, CycleModelResponse, EntriesResponse, RpcForkMessage, ForkResponse, MessagesResponse,
+    QueuedMessages, ReplaceResponse, RpcResponse, RpcSessionState, RpcSessionStats, TokenCounts,
 };
-pub use server::{ServeEnd, ServeOptions, serve};
+pub use server::{ServeOutcome, ServeOptions, serve};
 
 /// The examples of the manual, compiled as doctests.
 #[cfg(doctest)]

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// How many bytes may wait. A line longer than that waits alone.
-const WAITING_BYTES: usize = 128 * 1024;
+const MAX_BUFFERED_BYTES: usize = 128 * 1024;
 
 /// The stream is closed: nobody reads what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,15 +20,15 @@ pub struct OutputClosed;
 
 /// What senders and the writer share.
 #[derive(Debug)]
-struct Outbox {
-    waiting: Mutex<Waiting>,
+struct LineBuffer {
+    waiting: Mutex<QueuedBytes>,
     /// There is something to write.
     filled: Notify,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<WriteProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedBytes {
     bytes: Vec<u8>,
     /// How many bytes were ever put in.
     sent: u64,
@@ -36,14 +36,14 @@ struct Waiting {
 
 /// How far the writer has come.
 #[derive(Debug, Clone, Copy, Default)]
-struct Progress {
+struct WriteProgress {
     /// How many bytes were ever written.
     written: u64,
     closed: bool,
 }
 
-impl Outbox {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl LineBuffer {
+    fn waiting(&self) -> MutexGuard<'_, QueuedBytes> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,7 +54,7 @@ impl Outbox {
         }
         let mut waiting = self.waiting();
         let is_empty = waiting.bytes.is_empty();
-        if !is_empty && waiting.bytes.len() + line.len() >= WAITING_BYTES {
+        if !is_empty && waiting.bytes.len() + line.len() >= MAX_BUFFERED_BYTES {
             return Ok(false);
         }
         waiting.bytes.extend_from_slice(line.as_bytes());
@@ -74,7 +74,7 @@ impl Outbox {
 
 /// Sends lines to a stream; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct LineSink(Arc<Outbox>);
+pub struct LineSink(Arc<LineBuffer>);
 
 impl LineSink {
     /// Sends a line, given without its end, if it need not wait; tells whether it was sent.
@@ -124,14 +124,14 @@ pub struct LineWriter {
 impl LineWriter {
     /// Starts writing to a stream.
     pub fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        let outbox = Arc::new(Outbox {
+        let buffer = Arc::new(LineBuffer {
             waiting: Mutex::default(),
             filled: Notify::new(),
             progress: watch::Sender::default(),
         });
         Self {
-            sink: LineSink(Arc::clone(&outbox)),
-            task: tokio::spawn(write_lines(outbox, writer)),
+            sink: LineSink(Arc::clone(&buffer)),
+            task: tokio::spawn(write_lines(buffer, writer)),
         }
     }
 
@@ -156,25 +156,25 @@ impl Drop for LineWriter {
     }
 }
 
-async fn write_lines(outbox: Arc<Outbox>, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn write_lines(buffer: Arc<LineBuffer>, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
     let mut bytes = Vec::new();
     loop {
-        std::mem::swap(&mut outbox.waiting().bytes, &mut bytes);
+        std::mem::swap(&mut buffer.waiting().bytes, &mut bytes);
         if bytes.is_empty() {
-            outbox.filled.notified().await;
+            buffer.filled.notified().await;
             continue;
         }
         if let Err(error) = write(&mut writer, &bytes).await {
-            outbox.close();
+            buffer.close();
             return Err(error);
         }
         let written = bytes.len() as u64;
-        outbox
+        buffer
             .progress
             .send_modify(|progress| progress.written += written);
         bytes.clear();
         // One long line must not keep its size for ever.
-        bytes.shrink_to(2 * WAITING_BYTES);
+        bytes.shrink_to(2 * MAX_BUFFERED_BYTES);
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
         {
             sent += 1;
             tokio::task::yield_now().await;
-            assert!(sent <= 4 * WAITING_BYTES / 100, "the queue has no end");
+            assert!(sent <= 4 * MAX_BUFFERED_BYTES / 100, "the queue has no end");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::start(near);
         let sink = writer.sink();
-        let long = "x".repeat(2 * WAITING_BYTES);
+        let long = "x".repeat(2 * MAX_BUFFERED_BYTES);
         assert_eq!(sink.try_send("first"), Ok(true));
         assert_eq!(sink.try_send(&long), Ok(false));
         let reading = tokio::spawn(async move {

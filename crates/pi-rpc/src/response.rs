@@ -8,7 +8,7 @@ use pi_ai::{AgentMessage, Model, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::command::Rejected;
+use crate::command::RejectedLine;
 
 /// An answer, as a client reads it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -30,7 +30,7 @@ pub struct RpcResponse {
 
 /// The head of every answer, in the order clients see it.
 #[derive(Serialize)]
-struct Head<'a> {
+struct ResponseHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a Value>,
     r#type: &'static str,
@@ -43,7 +43,7 @@ struct Head<'a> {
 
 /// Builds the line that says a command was done; `data` is JSON.
 pub(crate) fn success_line(id: Option<&Value>, command: &str, data: Option<&str>) -> String {
-    let mut line = head_line(&Head {
+    let mut line = head_line(&ResponseHead {
         id,
         r#type: "response",
         command: Some(command),
@@ -61,8 +61,8 @@ pub(crate) fn success_line(id: Option<&Value>, command: &str, data: Option<&str>
 }
 
 /// Builds the line that says a command was not done.
-pub(crate) fn failure_line(failure: &Rejected) -> String {
-    head_line(&Head {
+pub(crate) fn failure_line(failure: &RejectedLine) -> String {
+    head_line(&ResponseHead {
         id: failure.id.as_ref(),
         r#type: "response",
         command: failure.command.as_deref(),
@@ -71,7 +71,7 @@ pub(crate) fn failure_line(failure: &Rejected) -> String {
     })
 }
 
-fn head_line(head: &Head<'_>) -> String {
+fn head_line(head: &ResponseHead<'_>) -> String {
     // Strings and JSON values have no way to fail.
     pi_ai::json::to_string(head).unwrap_or_default()
 }
@@ -79,7 +79,7 @@ fn head_line(head: &Head<'_>) -> String {
 /// How things stand, the answer to `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionState {
+pub struct RpcSessionState {
     /// The model, where one is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<std::sync::Arc<Model>>,
@@ -116,14 +116,14 @@ pub struct QueuedMessages {
 
 /// The answer to commands that replace the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replaced {
+pub struct ReplaceResponse {
     /// Whether an extension stopped it.
     pub cancelled: bool,
 }
 
 /// The answer to `fork`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forked {
+pub struct ForkResponse {
     /// The text of the message that was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -134,7 +134,7 @@ pub struct Forked {
 /// The answer to `cycle_model`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CycledModel {
+pub struct CycleModelResponse {
     pub model: std::sync::Arc<Model>,
     pub thinking_level: ThinkingLevel,
     /// Whether the choice was among the models of `--models`.
@@ -144,7 +144,7 @@ pub struct CycledModel {
 /// The answer to `compact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Compacted {
+pub struct CompactResponse {
     pub summary: String,
     /// The first entry that stays.
     #[serde(default)]
@@ -165,7 +165,7 @@ pub struct Compacted {
 /// The answer to `bash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BashFinished {
+pub struct BashResponse {
     /// What the command wrote, cut to its end if it was long.
     pub output: String,
     /// The exit code; none if it was killed.
@@ -183,7 +183,7 @@ pub struct BashFinished {
 /// Counts and costs, the answer to `get_session_stats`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionStats {
+pub struct RpcSessionStats {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
     pub session_id: String,
@@ -200,7 +200,7 @@ pub struct SessionStats {
     pub cost: f64,
     /// How full the model's window is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<ContextFill>,
+    pub context_usage: Option<RpcContextUsage>,
 }
 
 /// Tokens by kind.
@@ -217,7 +217,7 @@ pub struct TokenCounts {
 /// How full the model's window is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ContextFill {
+pub struct RpcContextUsage {
     /// The size of the context, where it is known.
     pub tokens: Option<u64>,
     /// The size of the window.
@@ -229,7 +229,7 @@ pub struct ContextFill {
 /// A message a fork can begin at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ForkMessage {
+pub struct RpcForkMessage {
     pub entry_id: String,
     pub text: String,
 }
@@ -237,7 +237,7 @@ pub struct ForkMessage {
 /// Entries of the session file, the answer to `get_entries`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryList {
+pub struct EntriesResponse {
     /// The entries, in the order of the file.
     pub entries: Vec<Value>,
     /// The entry the conversation stands at.
@@ -246,7 +246,7 @@ pub struct EntryList {
 
 /// The messages the model sees, the answer to `get_messages`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct MessageList {
+pub struct MessagesResponse {
     pub messages: Vec<AgentMessage>,
 }
 
@@ -267,7 +267,7 @@ mod tests {
             success_line(None, "cycle_model", Some("null")),
             r#"{"type":"response","command":"cycle_model","success":true,"data":null}"#
         );
-        let failure = Rejected {
+        let failure = RejectedLine {
             id: Some(json!(5)),
             command: None,
             error: "a \"b\"\n".to_owned(),

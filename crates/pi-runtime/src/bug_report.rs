@@ -20,7 +20,7 @@ use crate::export::{
     ExportError, ExportTheme, HtmlOptions, JsonlOptions, export_html, export_jsonl,
 };
 use crate::private_directory::PrivateDirectory;
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 use crate::services::Services;
 use crate::session::AgentSession;
 
@@ -102,7 +102,7 @@ impl BugReport {
         &self,
         session: &AgentSession,
         services: &Services,
-        redaction: &Redaction,
+        redaction: &Redactor,
         directory: &Path,
     ) -> Result<WrittenReport, BugReportError> {
         let id = uuid::Uuid::now_v7().to_string();
@@ -116,12 +116,12 @@ impl BugReport {
             ("report.json", self.facts(&id, session, services, redaction)),
         ];
         if let Some(tail) = self.log.as_deref().and_then(tail_of) {
-            files.push(("log.txt", redaction.clean(&tail).into_owned().into_bytes()));
+            files.push(("log.txt", redaction.redact(&tail).into_owned().into_bytes()));
         }
         if let Some(crash) = self.crash.as_deref().and_then(tail_of) {
             files.push((
                 "crash.txt",
-                redaction.clean(&crash).into_owned().into_bytes(),
+                redaction.redact(&crash).into_owned().into_bytes(),
             ));
         }
         if self.with_conversation {
@@ -177,7 +177,7 @@ impl BugReport {
         id: &str,
         session: &AgentSession,
         services: &Services,
-        redaction: &Redaction,
+        redaction: &Redactor,
     ) -> Vec<u8> {
         let env = &services.env;
         let settings = |scope| {
@@ -223,7 +223,7 @@ impl BugReport {
         {
             user.shift_remove("trackingId");
         }
-        redaction.clean_value(&mut facts);
+        redaction.redact_value(&mut facts);
         let mut text = serde_json::to_vec_pretty(&facts).unwrap_or_default();
         text.push(b'\n');
         text
@@ -262,13 +262,13 @@ impl BugReport {
 fn conversation(
     session: &AgentSession,
     services: &Services,
-    redaction: &Redaction,
+    redaction: &Redactor,
     scratch: &Path,
 ) -> Result<Vec<(&'static str, Vec<u8>)>, BugReportError> {
     let setting = services.settings.settings().theme.clone();
     let page = HtmlOptions {
         output: Some(scratch.join(PAGE_FILE)),
-        theme: ExportTheme::of_setting(setting.as_deref(), &services.resources.themes),
+        theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
         system_prompt: Some(session.system_prompt()),
         redaction: redaction.clone(),
         env: services.env.clone(),

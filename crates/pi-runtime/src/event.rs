@@ -149,7 +149,7 @@ pub struct CompactionOutcome {
 
 /// How much of a growing message an update repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum UpdateForm {
+pub enum UpdateFormat {
     /// Only what is new.
     #[default]
     Delta,
@@ -159,14 +159,14 @@ pub enum UpdateForm {
 
 impl SessionEvent {
     /// Spells the event as one line of JSON, without the line feed.
-    pub fn to_json(&self, form: UpdateForm) -> serde_json::Result<String> {
+    pub fn to_json(&self, form: UpdateFormat) -> serde_json::Result<String> {
         match (self, form) {
             (
                 Self::Agent(AgentEvent::MessageUpdate {
                     message,
                     assistant_message_event,
                 }),
-                UpdateForm::Full,
+                UpdateFormat::Full,
             ) => {
                 let message = message.snapshot();
                 let update = FullUpdate {
@@ -238,7 +238,7 @@ mod tests {
         pi_ai::FauxProvider::new().model()
     }
 
-    fn json_of(event: &SessionEvent, form: UpdateForm) -> Value {
+    fn json_of(event: &SessionEvent, form: UpdateFormat) -> Value {
         serde_json::from_str(&event.to_json(form).unwrap()).unwrap()
     }
 
@@ -307,7 +307,7 @@ mod tests {
             ),
         ];
         for (event, expected) in cases {
-            assert_eq!(json_of(&event, UpdateForm::Delta), expected);
+            assert_eq!(json_of(&event, UpdateFormat::Delta), expected);
         }
     }
 
@@ -324,13 +324,13 @@ mod tests {
                 delta: "lo".to_owned(),
             },
         });
-        let delta = json_of(&event, UpdateForm::Delta);
+        let delta = json_of(&event, UpdateFormat::Delta);
         let names: Vec<_> = delta.as_object().unwrap().keys().collect();
         assert_eq!(names, ["type", "usage", "assistantMessageEvent"]);
         let inner = json!({"type": "text_delta", "contentIndex": 0, "delta": "lo"});
         assert_eq!(delta["assistantMessageEvent"], inner);
 
-        let full = json_of(&event, UpdateForm::Full);
+        let full = json_of(&event, UpdateFormat::Full);
         assert_eq!(full["message"]["role"], "assistant");
         assert_eq!(full["message"]["content"][0]["text"], "hello");
         assert_eq!(full["assistantMessageEvent"]["delta"], "lo");

@@ -19,9 +19,9 @@ mod page;
 mod script_json;
 mod theme;
 
-pub use theme::{ExportColor, ExportTheme, PageLook};
+pub use theme::{ExportColor, ExportTheme, ExportScheme};
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 use page::PageError;
 
 /// How to export a session as a web page.
@@ -37,7 +37,7 @@ pub struct HtmlOptions {
     /// The tools in force; if empty, the page shows what the transcript declares.
     pub tools: Vec<Tool>,
     /// What is never written.
-    pub redaction: Redaction,
+    pub redaction: Redactor,
     /// The clock and the home directory.
     pub env: Env,
 }
@@ -49,7 +49,7 @@ pub struct JsonlOptions {
     /// is the home directory.
     pub output: Option<PathBuf>,
     /// What is never written.
-    pub redaction: Redaction,
+    pub redaction: Redactor,
     /// The clock and the home directory.
     pub env: Env,
 }
@@ -104,7 +104,7 @@ pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf
         None => PathBuf::from(format!("session-{}.jsonl", moment(&options.env))),
     };
     let path = std::path::absolute(&given).unwrap_or(given);
-    let content = options.redaction.clean_lines(session.export_branch()?);
+    let content = options.redaction.redact_lines(session.export_branch()?);
     let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
     directory
         .and_then(|()| atomic_file::write(&path, &content, NewFile::Default))

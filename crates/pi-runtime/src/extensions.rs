@@ -12,22 +12,22 @@ mod calls;
 mod conversions;
 mod front_end;
 mod hooks;
-mod link;
+mod handle;
 mod model_access;
 mod prompt_options;
-mod prompts;
+mod open_dialogs;
 mod provider;
 mod registration;
 mod requests;
 mod screen;
-mod sending;
-mod shelf;
+mod send_message;
+mod open_sessions;
 mod sign_in;
 mod summaries;
 mod tool;
 mod trust;
-mod wire;
-mod works;
+mod session_json;
+mod jobs;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,20 +39,20 @@ use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache
 use serde_json::{Map, Value};
 
 pub use front_end::{
-    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
-    ExtensionNotice, ExtensionOptions, ExtensionUi, ForeignFlag, NoExtensionUi,
+    DialogResponse, DialogPrompt, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, ExtensionFlag, NoExtensionUi,
 };
 
-pub use link::{DrawError, Drawn, DrawnCall, ExtensionLink, ToolRenderer};
+pub use handle::{ExtensionRenderError, RenderedComponent, RenderedToolCall, ExtensionHandle, ToolRenderer};
 pub use screen::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    EditorFacts, ExtensionScreen, ExtensionShortcut, Extent, OverlayMargin, OverlayPlace,
-    ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
+    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
+    EditorInfo, ExtensionScreen, ExtensionShortcut, OverlayExtent, OverlayMargin, OverlayPlacement,
+    ScreenChange, ScreenInfo, ComponentPlacement, ThemeData, ThemeInfo,
 };
-pub(crate) use trust::ExtensionVoter;
+pub(crate) use trust::ExtensionTrustResolver;
 
-use bridge::Bridge;
-use registration::{FlagKind, ProviderData, Registrations, Registry, ToolData};
+use bridge::ExtensionBridge;
+use registration::{FlagKind, ProviderData, Registrations, ExtensionRegistry, ToolData};
 use sign_in::ExtensionSignIn;
 
 use crate::commands::{CommandInfo, CommandSource};
@@ -63,18 +63,18 @@ use crate::session::AgentSession;
 use crate::toolset::RegisteredTool;
 
 /// Where prepared sources are kept, in the agent directory.
-const CACHE_FOLDER: &str = "cache/extensions";
+const CACHE_DIR: &str = "cache/extensions";
 
 /// The extensions of one session. Handles are cheap to clone and are all the same.
 #[derive(Clone)]
-pub(crate) struct Extensions(Arc<Shared>);
+pub(crate) struct SessionExtensions(Arc<ExtensionsInner>);
 
-pub(crate) struct Shared {
+pub(crate) struct ExtensionsInner {
     engine: pi_ext::Extensions,
-    bridge: Arc<Bridge>,
+    bridge: Arc<ExtensionBridge>,
 }
 
-impl Extensions {
+impl SessionExtensions {
     /// Loads the extensions that resources name; none where there are no such files.
     pub(crate) async fn load(
         services: &Services,
@@ -87,17 +87,17 @@ impl Extensions {
             diagnostics.extend(unclaimed.map(refused));
             return None;
         }
-        let bridge = Arc::new(Bridge::new(services, options));
+        let bridge = Arc::new(ExtensionBridge::new(services, options));
         let mut engine = EngineOptions::new(Arc::clone(&bridge) as _)
             .with_cache(SourceCache::new(
-                services.agent_dir.path().join(CACHE_FOLDER),
+                services.agent_dir.path().join(CACHE_DIR),
             ))
             .with_process(process_info(&services.cwd))
             .with_proxy(services.settings.settings().http_proxy());
-        if let Some(kit) = &options.terminal_kit {
+        if let Some(kit) = &options.tui_toolkit {
             engine = engine.with_terminal_kit(Arc::clone(kit));
         }
-        let extensions = Self(Arc::new(Shared {
+        let extensions = Self(Arc::new(ExtensionsInner {
             engine: pi_ext::Extensions::new(engine),
             bridge,
         }));
@@ -149,7 +149,7 @@ impl Extensions {
     /// Gives flags of the command line to the extensions that know them.
     fn claim_flags(
         &self,
-        given: &[ForeignFlag],
+        given: &[ExtensionFlag],
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Map<String, Value> {
         let registry = self.0.bridge.registry();
@@ -208,7 +208,7 @@ impl Extensions {
         let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
         let has_code = provider.streams || provider.refreshes || changes_models;
         let driver = has_code.then(|| {
-            let driver = provider::Driver::new(&self.0, extension.clone(), &provider);
+            let driver = provider::ExtensionProvider::new(&self.0, extension.clone(), &provider);
             Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
         });
         let oauth = provider.sign_in.map(|data| {
@@ -260,7 +260,7 @@ impl Extensions {
     pub(crate) fn bind(&self, session: AgentSession) {
         self.0.bridge.bind(session);
         if let Some(screen) = self.0.bridge.ui.screen() {
-            screen.connect(Some(ExtensionLink::new(&self.0)));
+            screen.connect(Some(ExtensionHandle::new(&self.0)));
         }
     }
 
@@ -270,7 +270,7 @@ impl Extensions {
     }
 }
 
-impl Registry {
+impl ExtensionRegistry {
     /// Takes what an extension has registered; returns which names were taken.
     fn add(
         &mut self,

@@ -4,13 +4,13 @@
 //! something is asked for through the value it is given. Hooks run before the listeners of the same
 //! step, and the session waits for them.
 
-mod joined;
+mod chain;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
 use pi_ai::{
     AgentMessage, Content, ImageContent, Message, Model, RequestHooks, ThinkingLevel, Usage,
 };
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, BoundaryView, Delivery, InputSource};
 
-pub(crate) use joined::JoinedHooks;
+pub(crate) use chain::HookChain;
 
 /// The application's part in a session.
 pub trait SessionHooks: Send + Sync {
@@ -71,21 +71,21 @@ pub trait SessionHooks: Send + Sync {
     /// Called before a tool runs. A failure blocks the call.
     fn tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         let _ = cancel;
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
     /// Called after a tool has run, before its end is told.
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let _ = (call, cancel);
-        ready(Ok(ResultUpdate::default()))
+        ready(Ok(ToolResultUpdate::default()))
     }
 
     /// Called when a message is complete, before it is stored. Another message of the same role
@@ -120,7 +120,7 @@ pub trait SessionHooks: Send + Sync {
     }
 
     /// Called when a compaction is stored.
-    fn compacted<'a>(&'a self, compacted: Compacted<'a>) -> BoxFuture<'a, ()> {
+    fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
         let _ = compacted;
         ready(())
     }
@@ -200,7 +200,7 @@ pub trait SessionHooks: Send + Sync {
     }
 
     /// Told of a failure that belongs to nobody's call, for the host to show.
-    fn report(&self, problem: HookProblem) {
+    fn report(&self, problem: HookFailure) {
         tracing::warn!(event = problem.event, "{}", problem.message);
     }
 }
@@ -256,7 +256,7 @@ pub struct AgentStart {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentStartChanges {
     /// Messages that go with the prompt.
-    pub messages: Vec<CustomDraft>,
+    pub messages: Vec<CustomMessageDraft>,
     /// Other sections of the system prompt, for this run.
     pub sections: Option<PromptSections>,
     /// A text that takes the place of the whole system prompt in requests of this run. The
@@ -267,7 +267,7 @@ pub struct AgentStartChanges {
 
 /// A message of an extension, before it has a time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct CustomDraft {
+pub struct CustomMessageDraft {
     /// The extension's name for this kind of message.
     pub custom_type: String,
     /// What the model sees.
@@ -344,7 +344,7 @@ pub enum EntryDraft {
         data: Option<Value>,
     },
     /// A message of an extension.
-    CustomMessage(CustomDraft),
+    CustomMessage(CustomMessageDraft),
     /// An edit of what the model sees.
     ContextEdit {
         /// The entry that is edited.
@@ -393,7 +393,7 @@ pub enum CompactionVerdict {
 
 /// A compaction that is stored.
 #[derive(Clone)]
-pub struct Compacted<'a> {
+pub struct CompactionCompleted<'a> {
     pub entry: &'a Arc<Entry>,
     /// Who wrote the summary.
     pub author: SummaryAuthor,
@@ -541,7 +541,7 @@ pub struct SessionShutdown {
 
 /// A failure that belongs to nobody's call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookProblem {
+pub struct HookFailure {
     /// The event or the verb it happened in.
     pub event: &'static str,
     /// The file or command it belongs to, where there is one.

@@ -55,48 +55,48 @@ pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
+pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
 pub use export::{
-    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, PageLook, export_html,
+    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, ExportScheme, export_html,
     export_html_file, export_jsonl,
 };
 pub use extensions::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    DialogAnswer, DialogQuestion, DrawError, Drawn, DrawnCall, EditorFacts, ExtensionDialog,
-    ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice, ExtensionOptions,
-    ExtensionScreen, ExtensionShortcut, ExtensionUi, Extent, ForeignFlag, NoExtensionUi,
-    OverlayMargin, OverlayPlace, ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
+    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
+    DialogResponse, DialogPrompt, ExtensionRenderError, RenderedComponent, RenderedToolCall, EditorInfo, ExtensionDialog,
+    ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice, ExtensionOptions,
+    ExtensionScreen, ExtensionShortcut, ExtensionUi, OverlayExtent, ExtensionFlag, NoExtensionUi,
+    OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ComponentPlacement, ThemeData, ThemeInfo,
     ToolRenderer,
 };
 pub use hooks::{
-    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,
-    CompactionFailed, CompactionProposal, CompactionVerdict, CustomDraft, EntryDraft, HookProblem,
+    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
+    CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks, SessionShutdown,
     SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-pub use model_choice::{ModelChoiceError, ModelFlags, ask_local_server};
+pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
-pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
+pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
 pub use runtime::{
-    HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, SessionStartTold,
+    SessionHooksFactory, ReplaceError, ReplaceOutcome, RuntimeOptions, SessionRuntime, StartNotification,
     StartError, no_model_hints,
 };
 pub use services::{
-    PackageSupplier, RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory,
-    TrustPrompt, TrustVote, TrustVoter,
+    MissingPackageInstaller, RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustDecisions,
+    TrustPrompt, TrustResolution, TrustResolver,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
-    CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
-    NavigateError, NavigateOptions, Navigated, NoExpansion, Persist, Prompt, PromptExpansion,
-    PromptRefused, QueuedTexts, RETRY_CANCELLED, Run, SessionListener, SessionParts, SessionState,
+    CustomMessageOptions, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
+    NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist, Prompt, PromptExpansion,
+    PromptError, QueuedTexts, RETRY_CANCELLED, PromptOutcome, SessionListener, SessionParts, SessionStatus,
     SessionStats, SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use share::{Gist, GistProgram, ShareError, SharePage};
-pub use system_prompt::{DocsPlaces, Instructions, SystemPromptParts};
+pub use share::{Gist, GhCli, ShareError, SharePage};
+pub use system_prompt::{DocsPaths, ProjectInstructions, SystemPromptParts};
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 const LOCAL_SERVER: &str = "llama.cpp";
 
 /// How long a start waits for the user's own server to list its models.
-const LOCAL_SERVER_PATIENCE: Duration = Duration::from_secs(5);
+const LOCAL_SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the command line says about models.
 #[derive(Debug, Clone, Default)]
@@ -139,7 +139,7 @@ pub(crate) async fn choose_model(
     if !asks_server {
         return chosen;
     }
-    let trouble = ask_local_server(models).await;
+    let trouble = fetch_local_models(models).await;
     let mut chosen = choose(models, settings, flags, prior)?;
     if chosen.model.is_none() {
         chosen.diagnostics.extend(trouble);
@@ -148,7 +148,7 @@ pub(crate) async fn choose_model(
 }
 
 /// Asks the user's own server, where one is configured, for its models; returns what went wrong.
-pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
+pub async fn fetch_local_models(models: &Models) -> Option<ConfigDiagnostic> {
     if !models.is_authenticated(LOCAL_SERVER) {
         return None;
     }
@@ -160,7 +160,7 @@ pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
         cancel,
         ..RefreshOptions::default()
     });
-    let trouble = match tokio::time::timeout(LOCAL_SERVER_PATIENCE, refresh).await {
+    let trouble = match tokio::time::timeout(LOCAL_SERVER_TIMEOUT, refresh).await {
         Ok(mut report) => match report.errors.remove(LOCAL_SERVER) {
             Some(error) => error.to_string(),
             None if has_local_model(models) => return None,

@@ -30,14 +30,14 @@ const LONGEST_KEY: usize = 16 * 1024;
 
 /// What is replaced, and how often that has happened.
 #[derive(Debug, Clone, Default)]
-pub struct Redaction {
+pub struct Redactor {
     secrets: Vec<SecretString>,
     by_shape: bool,
     /// Clones count together: an export is written by several hands.
     replaced: Arc<AtomicUsize>,
 }
 
-impl Redaction {
+impl Redactor {
     /// Replaces these secrets; values too short to be one are passed over.
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
         let mut secrets: Vec<_> = secrets
@@ -58,7 +58,7 @@ impl Redaction {
 
     /// Replaces also what another one replaces.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         let by_shape = self.by_shape || other.by_shape;
         let secrets = self.secrets.into_iter().chain(other.secrets);
         Self {
@@ -69,7 +69,7 @@ impl Redaction {
 
     /// Replaces also whatever looks like a key, a token or a password.
     #[must_use]
-    pub fn and_by_shape(mut self) -> Self {
+    pub fn with_pattern_detection(mut self) -> Self {
         self.by_shape = true;
         self
     }
@@ -80,70 +80,70 @@ impl Redaction {
     }
 
     /// Replaces the secrets in a text.
-    pub fn clean<'text>(&self, text: &'text str) -> Cow<'text, str> {
-        let mut cleaned = Cow::Borrowed(text);
+    pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
+        let mut redacted_text = Cow::Borrowed(text);
         for secret in &self.secrets {
             let secret = secret.expose_secret();
-            let found = cleaned.matches(secret).count();
+            let found = redacted_text.matches(secret).count();
             if found > 0 {
                 self.count(found);
-                cleaned = Cow::Owned(cleaned.replace(secret, MARK));
+                redacted_text = Cow::Owned(redacted_text.replace(secret, MARK));
             }
         }
-        if self.by_shape && !is_encoded(&cleaned) {
-            let (shaped, found) = shapes::clean(cleaned);
+        if self.by_shape && !is_encoded(&redacted_text) {
+            let (shaped, found) = shapes::redact(redacted_text);
             self.count(found);
             return shaped;
         }
-        cleaned
+        redacted_text
     }
 
     /// Replaces the secrets in the strings of a JSON text. What is no JSON is cleaned as text.
-    pub fn clean_json(&self, json: &mut Vec<u8>) {
+    pub fn redact_json(&self, json: &mut Vec<u8>) {
         if !self.may_occur_in(json) {
             return;
         }
         // Only the parsed strings tell a secret from a piece of an escape.
         let Ok(mut value) = serde_json::from_slice(json) else {
-            if let Cow::Owned(cleaned) = self.clean(&String::from_utf8_lossy(json)) {
-                *json = cleaned.into_bytes();
+            if let Cow::Owned(redacted_text) = self.redact(&String::from_utf8_lossy(json)) {
+                *json = redacted_text.into_bytes();
             }
             return;
         };
-        self.clean_value(&mut value);
+        self.redact_value(&mut value);
         *json = pi_ai::json::value_to_string(&value).into_bytes();
     }
 
     /// Replaces the secrets in JSON lines.
-    pub fn clean_lines(&self, lines: Vec<u8>) -> Vec<u8> {
+    pub fn redact_lines(&self, lines: Vec<u8>) -> Vec<u8> {
         if !self.may_occur_in(&lines) {
             return lines;
         }
-        let mut cleaned = Vec::with_capacity(lines.len());
+        let mut redacted_text = Vec::with_capacity(lines.len());
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let mut line = line.strip_suffix(b"\n").unwrap_or(line).to_vec();
-            self.clean_json(&mut line);
-            cleaned.append(&mut line);
-            cleaned.push(b'\n');
+            self.redact_json(&mut line);
+            redacted_text.append(&mut line);
+            redacted_text.push(b'\n');
         }
-        cleaned
+        redacted_text
     }
 
     /// Replaces the secrets in a JSON value. Its depth is bounded by what the JSON parser accepts.
-    pub fn clean_value(&self, value: &mut Value) {
+    pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(cleaned) = self.clean(text) {
-                    *text = cleaned;
+                if let Cow::Owned(redacted_text) = self.redact(text) {
+                    *text = redacted_text;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(fields) => {
                 for (mut name, mut value) in std::mem::take(fields) {
-                    if let Cow::Owned(cleaned) = self.clean(&name) {
-                        name = cleaned;
+                    if let Cow::Owned(redacted_text) = self.redact(&name) {
+                        name = redacted_text;
                     }
-                    self.clean_field(&name, &mut value);
+                    self.redact_field(&name, &mut value);
                     fields.insert(name, value);
                 }
             }
@@ -152,7 +152,7 @@ impl Redaction {
     }
 
     /// Replaces a field as a whole where its name says that it holds a secret.
-    fn clean_field(&self, name: &str, value: &mut Value) {
+    fn redact_field(&self, name: &str, value: &mut Value) {
         if let Value::String(text) = value
             && self.by_shape
             && text != MARK
@@ -161,7 +161,7 @@ impl Redaction {
             self.count(1);
             MARK.clone_into(text);
         } else {
-            self.clean_value(value);
+            self.redact_value(value);
         }
     }
 

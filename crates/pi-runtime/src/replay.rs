@@ -22,7 +22,7 @@ use pi_session::SessionError;
 use thiserror::Error;
 
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
-use crate::session::{AgentSession, InputSource, Prompt, PromptRefused};
+use crate::session::{AgentSession, InputSource, Prompt, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
 
@@ -40,7 +40,7 @@ pub struct ReplayReport {
     /// How many of them are the model's answers.
     pub answers: usize,
     /// How many messages at the end were not replayed, because no prompt of the user led to them.
-    pub left_out: usize,
+    pub skipped: usize,
     /// Where the loop did something else.
     pub difference: Option<ReplayDifference>,
 }
@@ -71,7 +71,7 @@ pub enum ReplayError {
     Start(#[from] StartError),
     /// The session took no prompt.
     #[error("the session refused a prompt of the record: {0}")]
-    Refused(#[from] PromptRefused),
+    Refused(#[from] PromptError),
     /// The session cannot be read back.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -104,7 +104,7 @@ pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError>
     Ok(ReplayReport {
         messages: compared.len(),
         answers: compared.iter().filter(|message| is_answer(message)).count(),
-        left_out: messages.len() - compared.len(),
+        skipped: messages.len() - compared.len(),
         difference: first_difference(compared, &replayed),
     })
 }

@@ -24,35 +24,35 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
-pub use options::{HooksSource, RuntimeOptions, SessionStartTold};
-pub use replace::Replacement;
+pub use options::{SessionHooksFactory, RuntimeOptions, StartNotification};
+pub use replace::ReplaceOutcome;
 
 use crate::commands::{CommandInfo, resource_commands};
-use crate::extensions::Extensions;
-use crate::hooks::{JoinedHooks, SessionShutdown, SessionStart, StartReason};
+use crate::extensions::SessionExtensions;
+use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{
-    ServiceOptions, Services, Survey, changes_of_project, describe_changes, offline,
+    ServiceOptions, Services, ProjectProbe, changes_of_project, describe_changes, offline,
     offline_variables, remember_changes,
 };
 use crate::session::{AgentSession, SessionParts};
-use crate::session_choice::SessionPlaces;
+use crate::session_choice::SessionResolver;
 
 /// How long services may take to tell of new models, all of them together.
-const CATALOG_PATIENCE: Duration = Duration::from_secs(15);
+const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The live session of a program. Handles are cheap to clone and are all the same.
 #[derive(Clone)]
-pub struct SessionRuntime(Arc<Shared>);
+pub struct SessionRuntime(Arc<RuntimeInner>);
 
-struct Shared {
+struct RuntimeInner {
     options: RuntimeOptions,
     services: ServiceOptions,
     /// Held while one session takes the place of another.
     replacing: tokio::sync::Mutex<()>,
     current: Mutex<Current>,
     /// The start of the first session, until the front end is ready for it.
-    untold: Mutex<Option<SessionStart>>,
+    deferred_start: Mutex<Option<SessionStart>>,
     sessions: watch::Sender<AgentSession>,
     background: TaskTracker,
     ended: CancellationToken,
@@ -65,12 +65,12 @@ struct Current {
     diagnostics: Vec<ConfigDiagnostic>,
     model_fallback: Option<String>,
     /// None where there are no extension files.
-    extensions: Option<Extensions>,
+    extensions: Option<SessionExtensions>,
 }
 
 /// A handle that keeps nothing alive.
 #[derive(Clone)]
-pub(crate) struct WeakRuntime(Weak<Shared>);
+pub(crate) struct WeakRuntime(Weak<RuntimeInner>);
 
 impl WeakRuntime {
     /// Returns the runtime while it lives.
@@ -89,35 +89,35 @@ impl SessionRuntime {
         }
         let mut services = options.service_options();
         let mut diagnostics = run_startup_migrations(&options.agent_dir);
-        let mut survey = Survey::of(&services, &options.cwd);
-        let session = open_session(&options, &survey, &mut diagnostics)?;
+        let mut probe = ProjectProbe::of(&services, &options.cwd);
+        let session = open_session(&options, &probe, &mut diagnostics)?;
         if session.cwd() != options.cwd {
             services.resources = options.resources_from_elsewhere();
-            survey = Survey::of(&services, session.cwd());
+            probe = ProjectProbe::of(&services, session.cwd());
         }
         let start = SessionStart {
             reason: StartReason::Startup,
             previous_session_file: None,
         };
-        let choice = Choice::Startup;
-        let building = build(&options, &services, survey, session, choice, diagnostics);
+        let choice = InitialModel::Resolve;
+        let building = build(&options, &services, probe, session, choice, diagnostics);
         let mut current = building.await?;
         deduplicate(&mut current.diagnostics);
         let sessions = watch::Sender::new(current.session.clone());
-        let runtime = Self(Arc::new(Shared {
+        let runtime = Self(Arc::new(RuntimeInner {
             options,
             services,
             replacing: tokio::sync::Mutex::default(),
             current: Mutex::new(current),
-            untold: Mutex::default(),
+            deferred_start: Mutex::default(),
             sessions,
             background: TaskTracker::new(),
             ended: CancellationToken::new(),
         }));
         runtime.attach_extensions();
         match runtime.0.options.session_start {
-            SessionStartTold::AtOnce => runtime.session().hooks().session_start(start).await,
-            SessionStartTold::ByFrontEnd => *runtime.untold() = Some(start),
+            StartNotification::Immediate => runtime.session().hooks().session_start(start).await,
+            StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
         Ok(runtime)
     }
@@ -126,16 +126,16 @@ impl SessionRuntime {
     ///
     /// What takes part may ask questions meanwhile, so that this must not keep the front end from
     /// answering them. A second call does nothing.
-    pub async fn tell_session_start(&self) {
-        let start = self.untold().take();
+    pub async fn notify_session_start(&self) {
+        let start = self.deferred_start().take();
         if let Some(start) = start {
             self.session().hooks().session_start(start).await;
         }
     }
 
-    fn untold(&self) -> MutexGuard<'_, Option<SessionStart>> {
-        let untold = &self.0.untold;
-        untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deferred_start(&self) -> MutexGuard<'_, Option<SessionStart>> {
+        let deferred_start = &self.0.deferred_start;
+        deferred_start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the live session.
@@ -255,7 +255,7 @@ impl SessionRuntime {
                 cancel: cancel.clone(),
                 ..RefreshOptions::default()
             });
-            match tokio::time::timeout(CATALOG_PATIENCE, refresh).await {
+            match tokio::time::timeout(CATALOG_TIMEOUT, refresh).await {
                 Ok(report) => {
                     for (provider, error) in report.errors {
                         tracing::debug!(provider, %error, "no newer models");
@@ -279,7 +279,7 @@ impl SessionRuntime {
             target_session_file: None,
         };
         // Who was never told of the session's start need not hear of its end.
-        let is_untold = self.untold().take().is_some();
+        let is_untold = self.deferred_start().take().is_some();
         if !is_untold {
             session.hooks().session_shutdown(shutdown).await;
         }
@@ -308,12 +308,12 @@ impl std::fmt::Debug for SessionRuntime {
 /// Opens the session that was chosen, before anything else of a project is read.
 fn open_session(
     options: &RuntimeOptions,
-    survey: &Survey,
+    probe: &ProjectProbe,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Result<Session, StartError> {
-    let places = SessionPlaces {
+    let places = SessionResolver {
         agent_dir: options.agent_dir.clone(),
-        chosen: chosen_directory(options, survey),
+        chosen: chosen_directory(options, probe),
         cwd: options.cwd.clone(),
         cwd_override: options.cwd_override.clone(),
         env: options.env.clone(),
@@ -334,11 +334,11 @@ fn open_session(
 
 /// Returns the directory of sessions somebody chose. A project has a say only once it is trusted,
 /// and nobody is asked about it here: the session may belong to another project.
-fn chosen_directory(options: &RuntimeOptions, survey: &Survey) -> Option<PathBuf> {
+fn chosen_directory(options: &RuntimeOptions, probe: &ProjectProbe) -> Option<PathBuf> {
     session_directory(
         options.session_dir.as_deref(),
         &options.env,
-        &survey.settings().settings(),
+        &probe.settings().settings(),
         &options.cwd,
     )
 }
@@ -402,11 +402,11 @@ fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
 }
 
 /// How the model of a session is found.
-enum Choice {
+enum InitialModel {
     /// By flags, the session itself and the settings.
-    Startup,
+    Resolve,
     /// It stays as it was.
-    Kept {
+    Keep {
         model: Option<Arc<Model>>,
         thinking_level: ThinkingLevel,
         scoped_models: Vec<ScopedModel>,
@@ -417,20 +417,20 @@ enum Choice {
 async fn build(
     options: &RuntimeOptions,
     service_options: &ServiceOptions,
-    survey: Survey,
+    probe: ProjectProbe,
     session: Session,
-    choice: Choice,
+    choice: InitialModel,
     mut diagnostics: Vec<ConfigDiagnostic>,
 ) -> Result<Current, StartError> {
-    let mut services = Services::load_surveyed(service_options, survey).await;
+    let mut services = Services::load_probed(service_options, probe).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
-    let extensions = Extensions::load(&services, &options.extensions, &mut diagnostics).await;
+    let extensions = SessionExtensions::load(&services, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
-        Choice::Startup => choose(options, service_options, &services, &session)
+        InitialModel::Resolve => choose(options, service_options, &services, &session)
             .await
             .map_err(|error| error.after(&diagnostics))?,
-        Choice::Kept {
+        InitialModel::Keep {
             model,
             thinking_level,
             scoped_models,
@@ -443,7 +443,7 @@ async fn build(
     };
     diagnostics.append(&mut choice.diagnostics);
     let services = Arc::new(services);
-    let mut custom_tools = extensions.as_ref().map_or_else(Vec::new, Extensions::tools);
+    let mut custom_tools = extensions.as_ref().map_or_else(Vec::new, SessionExtensions::tools);
     custom_tools.extend(options.custom_tools.iter().cloned());
     let tools = services.toolset(
         options.tools.clone(),
@@ -452,7 +452,7 @@ async fn build(
     );
     let program = options.hooks.hooks(&services).await;
     let hooks = match &extensions {
-        Some(extensions) => Arc::new(JoinedHooks::new(extensions.hooks(), program)),
+        Some(extensions) => Arc::new(HookChain::new(extensions.hooks(), program)),
         None => program,
     };
     let session = AgentSession::new(SessionParts {

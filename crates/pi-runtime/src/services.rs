@@ -6,7 +6,7 @@
 
 mod project_changes;
 mod runtime_keys;
-mod survey;
+mod project_probe;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use pi_config::{
 };
 
 use crate::system_prompt::{
-    DocsPlaces, Instructions, SystemPromptParts, find_documentation, shell_command,
+    DocsPaths, ProjectInstructions, SystemPromptParts, find_documentation, shell_command,
 };
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
 pub(crate) use project_changes::{changes_of_project, describe_changes, remember_changes};
 pub use runtime_keys::RuntimeKeys;
-pub(crate) use survey::Survey;
+pub(crate) use project_probe::ProjectProbe;
 
 /// The asset root of an installation.
 const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
@@ -45,7 +45,7 @@ const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
 /// Asks the user about a project; front ends without a user have none.
 pub trait TrustPrompt: Send + Sync {
     /// Returns what the user chose; `None` leaves the project unasked.
-    fn ask<'a>(
+    fn prompt<'a>(
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,
@@ -53,9 +53,9 @@ pub trait TrustPrompt: Send + Sync {
 }
 
 /// Installs packages that settings or the command line want and that are not there.
-pub trait PackageSupplier: Send + Sync {
+pub trait MissingPackageInstaller: Send + Sync {
     /// Installs what can be had, and tells what could not.
-    fn supply<'a>(
+    fn install_missing<'a>(
         &'a self,
         missing: &'a [MissingPackage],
         cwd: &'a Path,
@@ -76,7 +76,7 @@ pub struct ServiceOptions {
     /// What the command line says about resources.
     pub resources: ResourceFlags,
     /// Who installs packages that are missing; without one they are reported.
-    pub packages: Option<Arc<dyn PackageSupplier>>,
+    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
     /// Settings that hold for this run, over those of the files.
@@ -86,9 +86,9 @@ pub struct ServiceOptions {
     /// Models to use instead of the usual ones; they are taken as they are.
     pub models: Option<Models>,
     /// Who may decide about a project before anybody is asked.
-    pub trust_voter: Option<Arc<dyn TrustVoter>>,
+    pub trust_resolver: Option<Arc<dyn TrustResolver>>,
     /// What was decided about projects in this run.
-    pub decisions: TrustMemory,
+    pub decisions: TrustDecisions,
     /// Keys that hold for this run.
     pub keys: RuntimeKeys,
     /// The connections that services share.
@@ -109,8 +109,8 @@ impl ServiceOptions {
             run_settings: RunSettings::default(),
             credentials: None,
             models: None,
-            trust_voter: None,
-            decisions: TrustMemory::default(),
+            trust_resolver: None,
+            decisions: TrustDecisions::default(),
             keys: RuntimeKeys::default(),
             http: SharedConnections::default(),
         }
@@ -118,19 +118,19 @@ impl ServiceOptions {
 }
 
 /// Decides about projects nobody has decided about: the user's own extensions.
-pub trait TrustVoter: Send + Sync {
+pub trait TrustResolver: Send + Sync {
     /// Returns what is decided; none leaves it to the user. What is said meanwhile comes to the diagnostics.
-    fn vote<'a>(
+    fn resolve<'a>(
         &'a self,
         options: &'a ServiceOptions,
         cwd: &'a Path,
         diagnostics: &'a mut Vec<ConfigDiagnostic>,
-    ) -> BoxFuture<'a, Option<TrustVote>>;
+    ) -> BoxFuture<'a, Option<TrustResolution>>;
 }
 
 /// What was decided about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustVote {
+pub struct TrustResolution {
     /// Whether the project's files count.
     pub access: ProjectAccess,
     /// Whether it holds for other runs, too.
@@ -139,9 +139,9 @@ pub struct TrustVote {
 
 /// What was decided about projects in this run, by their folders. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct TrustMemory(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
+pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
 
-impl TrustMemory {
+impl TrustDecisions {
     fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
         let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         decisions.get(cwd).copied()
@@ -212,17 +212,17 @@ impl Services {
     /// Makes the services of a directory. Nothing here fails: what is wrong with the user's files is
     /// among the diagnostics.
     pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
-        Self::load_surveyed(options, Survey::of(options, cwd)).await
+        Self::load_probed(options, ProjectProbe::of(options, cwd)).await
     }
 
     /// Makes the services of a directory about which the user's files were read already.
-    pub(crate) async fn load_surveyed(options: &ServiceOptions, survey: Survey) -> Self {
+    pub(crate) async fn load_probed(options: &ServiceOptions, probe: ProjectProbe) -> Self {
         let mut diagnostics = Vec::new();
         if options.settings.is_none() {
             diagnostics.extend(check_exposure(&options.agent_dir));
         }
-        let project = decide(options, &survey, &mut diagnostics).await;
-        let Survey { cwd, settings, .. } = survey;
+        let project = decide_trust(options, &probe, &mut diagnostics).await;
+        let ProjectProbe { cwd, settings, .. } = probe;
         settings.set_project_access(project);
         if project.is_trusted() && options.settings.is_none() {
             diagnostics.extend(run_project_migrations(&cwd));
@@ -243,7 +243,7 @@ impl Services {
         .await;
         let models = match &options.models {
             Some(models) => models.clone(),
-            None => make_models(options, &settings, &mut diagnostics).await,
+            None => build_models(options, &settings, &mut diagnostics).await,
         };
         Self {
             agent_dir: options.agent_dir.clone(),
@@ -290,13 +290,13 @@ impl Services {
             instructions: resources
                 .context_files
                 .iter()
-                .map(|file| Instructions {
+                .map(|file| ProjectInstructions {
                     path: file.path.clone(),
                     content: file.content.clone(),
                 })
                 .collect(),
             skills: pi_config::list_skills_for_model(&resources.skills),
-            docs: DocsPlaces {
+            docs: DocsPaths {
                 documentation: find_documentation(package.as_deref(), program.as_deref()),
                 program: shell_command(program.as_deref()),
                 agent_directory: self.agent_dir.path().to_owned(),
@@ -327,7 +327,7 @@ async fn find_resources(
     let missing = &resources.missing_packages;
     diagnostics.extend(
         supplier
-            .supply(missing, &request.cwd, &request.settings)
+            .install_missing(missing, &request.cwd, &request.settings)
             .await,
     );
     load_resources(request)
@@ -345,13 +345,13 @@ pub(crate) fn offline_variables() -> [(String, String); 2] {
 }
 
 /// Decides about a project, asking the user where somebody can.
-async fn decide(
+async fn decide_trust(
     options: &ServiceOptions,
-    survey: &Survey,
+    probe: &ProjectProbe,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> ProjectAccess {
-    let cwd = &survey.cwd;
-    let decision = match &survey.decision {
+    let cwd = &probe.cwd;
+    let decision = match &probe.decision {
         Ok(decision) => decision,
         Err(error) => {
             diagnostics.push(error.clone());
@@ -361,11 +361,11 @@ async fn decide(
     let TrustDecision::Ask { options: choices } = decision else {
         return decision.without_asking();
     };
-    if let Some(voter) = &options.trust_voter
-        && let Some(vote) = voter.vote(options, cwd, diagnostics).await
+    if let Some(voter) = &options.trust_resolver
+        && let Some(resolve) = voter.resolve(options, cwd, diagnostics).await
     {
-        if vote.remember {
-            let update = match vote.access {
+        if resolve.remember {
+            let update = match resolve.access {
                 ProjectAccess::Trusted => TrustUpdate::trust(cwd),
                 _ => TrustUpdate::refuse(cwd),
             };
@@ -373,13 +373,13 @@ async fn decide(
                 diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
             }
         }
-        options.decisions.set(cwd, vote.access);
-        return vote.access;
+        options.decisions.set(cwd, resolve.access);
+        return resolve.access;
     }
     let Some(prompt) = &options.trust_prompt else {
         return decision.without_asking();
     };
-    let Some(choice) = prompt.ask(cwd, choices.clone()).await else {
+    let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
         return decision.without_asking();
     };
     if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
@@ -390,7 +390,7 @@ async fn decide(
 }
 
 /// Makes the models: the built-in ones, what `models.json` says, and which of them have credentials.
-async fn make_models(
+async fn build_models(
     options: &ServiceOptions,
     settings: &SettingsStore,
     diagnostics: &mut Vec<ConfigDiagnostic>,

@@ -4,16 +4,16 @@
 //! takes part through [`SessionHooks`]. This file owns its parts and its state; each verb has a file of
 //! its own below. What is bound to more than one session (start-up, replacement, trust) is not here.
 
-mod agent_link;
+mod loop_hooks;
 mod bash;
-mod boundary;
+mod turn_end_hooks;
 mod compaction;
 mod custom_message;
 mod expansion;
-mod handover;
+mod replace;
 mod images;
-mod live;
-mod loadout;
+mod state;
+mod tools_and_prompt;
 mod model;
 mod navigation;
 mod preferences;
@@ -22,7 +22,7 @@ mod publish;
 mod queue;
 mod retry;
 mod run;
-mod state;
+mod status;
 mod summarize;
 #[cfg(test)]
 mod tests;
@@ -43,21 +43,21 @@ use crate::hooks::SessionHooks;
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::Toolset;
 
-use agent_link::AgentLink;
+use loop_hooks::LoopHooks;
 pub use bash::{BashError, BashRequest};
-pub use boundary::BoundaryView;
+pub use turn_end_hooks::BoundaryView;
 pub use compaction::CompactError;
-pub use custom_message::{CustomDelivery, CustomSending};
+pub use custom_message::{CustomDelivery, CustomMessageOptions};
 pub use expansion::{NoExpansion, PromptExpansion};
-use live::Live;
+use state::SessionState;
 pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
-pub use navigation::{NavigateError, NavigateOptions, Navigated};
-pub use prompt::{InputSource, Prompt, PromptRefused, Run};
-use publish::Broadcast;
+pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
+pub use prompt::{InputSource, Prompt, PromptError, PromptOutcome};
+use publish::EventPublisher;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::{Delivery, QueuedTexts};
 pub use retry::RETRY_CANCELLED;
-pub use state::{EntriesSince, ForkMessage, SessionState, SessionStats, ToolInfo};
+pub use status::{EntriesSince, ForkMessage, SessionStatus, SessionStats, ToolInfo};
 use transcript::Transcript;
 
 /// What a session is made of.
@@ -87,27 +87,27 @@ pub struct SessionParts {
 
 /// A live session. Handles are cheap to clone and are all the same session.
 #[derive(Clone)]
-pub struct AgentSession(Arc<Core>);
+pub struct AgentSession(Arc<SessionCore>);
 
 /// What prompts are made of and expanded with.
-struct Material {
+struct PromptInputs {
     prompt: SystemPromptParts,
     resources: Arc<dyn PromptExpansion>,
 }
 
 /// What all handles share.
-struct Core {
+struct SessionCore {
     agent: Agent,
     models: Models,
     settings: SettingsStore,
     /// What prompts are made of and expanded with; extensions may bring more of it.
-    material: Mutex<Material>,
+    prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
     hooks: Arc<dyn SessionHooks>,
     transcript: Mutex<Transcript>,
-    live: Mutex<Live>,
-    broadcast: Broadcast,
+    state: Mutex<SessionState>,
+    broadcast: EventPublisher,
     /// Whether anything is under way; [`AgentSession::wait_for_idle`] watches it.
     busy: watch::Sender<bool>,
     runs: TaskTracker,
@@ -123,9 +123,9 @@ impl AgentSession {
         });
         record_choices(&mut session, parts.model.as_deref(), thinking_level)?;
         let active = parts.tools.default_active();
-        let core = Arc::new_cyclic(|core: &Weak<Core>| {
-            let link = Arc::new(AgentLink::new(Weak::clone(core)));
-            let placeholder = Arc::new(model::no_model());
+        let core = Arc::new_cyclic(|core: &Weak<SessionCore>| {
+            let link = Arc::new(LoopHooks::new(Weak::clone(core)));
+            let placeholder = Arc::new(model::placeholder_model());
             let model = parts.model.clone().unwrap_or(placeholder);
             let settings = parts.settings.settings();
             let agent = Agent::new(AgentOptions {
@@ -138,11 +138,11 @@ impl AgentSession {
                 ..AgentOptions::new(Arc::new(parts.models.clone()), model)
             });
             let subscription = agent.subscribe(link);
-            Core {
+            SessionCore {
                 agent,
                 models: parts.models,
                 settings: parts.settings,
-                material: Mutex::new(Material {
+                prompt_inputs: Mutex::new(PromptInputs {
                     prompt: parts.prompt,
                     resources: parts.resources,
                 }),
@@ -150,26 +150,26 @@ impl AgentSession {
                 env: parts.env,
                 hooks: parts.hooks,
                 transcript: Mutex::new(Transcript::new(session)),
-                live: Mutex::new(Live::new(
+                state: Mutex::new(SessionState::new(
                     parts.model,
                     thinking_level,
                     parts.scoped_models,
                     parts.tools,
                     active,
                 )),
-                broadcast: Broadcast::default(),
+                broadcast: EventPublisher::default(),
                 busy: watch::Sender::new(false),
                 runs: TaskTracker::new(),
                 _subscription: subscription,
             }
         });
         let session = Self(core);
-        session.tell_tools();
+        session.update_tool_context();
         Ok(session)
     }
 
-    fn live(&self) -> MutexGuard<'_, Live> {
-        lock(&self.0.live)
+    fn state(&self) -> MutexGuard<'_, SessionState> {
+        lock(&self.0.state)
     }
 
     fn transcript(&self) -> MutexGuard<'_, Transcript> {
@@ -178,7 +178,7 @@ impl AgentSession {
 
     /// Gives the agent the conversation, once somebody needs it.
     fn load_context(&self) -> Result<(), SessionError> {
-        if self.live().context_loaded {
+        if self.state().context_loaded {
             return Ok(());
         }
         self.refresh_context()
@@ -188,7 +188,7 @@ impl AgentSession {
     pub fn refresh_context(&self) -> Result<(), SessionError> {
         let messages = self.transcript().messages()?;
         self.0.agent.set_messages(messages);
-        self.live().context_loaded = true;
+        self.state().context_loaded = true;
         Ok(())
     }
 
@@ -201,13 +201,13 @@ impl AgentSession {
 
     /// Adds to the conversation what was appended to the session.
     fn extend_context(&self, message: SharedMessage) {
-        if self.live().context_loaded {
+        if self.state().context_loaded {
             self.0.agent.append_message(message);
         }
     }
 
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
-        self.0.hooks.report(crate::hooks::HookProblem {
+        self.0.hooks.report(crate::hooks::HookFailure {
             event,
             origin,
             message: describe_error(error),
@@ -218,7 +218,7 @@ impl AgentSession {
     fn settle_busy(&self) {
         self.0.busy.send_if_modified(|busy| {
             // Looked at within, so that two who settle at once cannot leave an old answer behind.
-            let is_busy = self.live().is_busy();
+            let is_busy = self.state().is_busy();
             let changes = *busy != is_busy;
             *busy = is_busy;
             changes
@@ -237,9 +237,9 @@ impl AgentSession {
     /// Cancels whatever is under way and waits until it is over; queued messages stay.
     pub async fn abort(&self) {
         {
-            let mut live = self.live();
-            live.run.abort_requested = live.run.active;
-            live.cancel_all();
+            let mut state = self.state();
+            state.run.abort_requested = state.run.active;
+            state.cancel_all();
         }
         self.0.agent.abort();
         self.wait_for_idle().await;
@@ -250,10 +250,10 @@ impl AgentSession {
     /// or a hook.
     pub async fn dispose(&self) {
         {
-            let mut live = self.live();
-            live.disposed = true;
-            live.deferred.clear();
-            live.cancel_bash();
+            let mut state = self.state();
+            state.disposed = true;
+            state.deferred.clear();
+            state.cancel_bash();
         }
         self.abort().await;
         self.0.runs.close();
@@ -280,12 +280,12 @@ impl AgentSession {
 
     /// Returns the skills and prompt templates.
     pub fn resources(&self) -> Arc<dyn PromptExpansion> {
-        Arc::clone(&lock(&self.0.material).resources)
+        Arc::clone(&lock(&self.0.prompt_inputs).resources)
     }
 
     /// Returns what the system prompt is made of.
     pub(crate) fn prompt_parts(&self) -> SystemPromptParts {
-        lock(&self.0.material).prompt.clone()
+        lock(&self.0.prompt_inputs).prompt.clone()
     }
 
     /// Lets prompts be made of and expanded with something else from here on.
@@ -294,7 +294,7 @@ impl AgentSession {
         prompt: SystemPromptParts,
         resources: Arc<dyn PromptExpansion>,
     ) {
-        *lock(&self.0.material) = Material { prompt, resources };
+        *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
     }
 
     /// Returns whoever takes part.
@@ -308,8 +308,8 @@ impl AgentSession {
     }
 
     /// Looks at the session; nobody else can append meanwhile.
-    pub fn with_session<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
-        look(self.transcript().session())
+    pub fn with_session<R>(&self, read: impl FnOnce(&Session) -> R) -> R {
+        read(self.transcript().session())
     }
 }
 

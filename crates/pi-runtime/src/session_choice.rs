@@ -151,7 +151,7 @@ pub enum SessionChoiceError {
     NotFound(String),
     /// The session belongs to another project. The user may want a copy: [`SessionChoice::Fork`].
     #[error("the session {} belongs to another project, {cwd}", path.display())]
-    Elsewhere { path: PathBuf, cwd: String },
+    OtherProject { path: PathBuf, cwd: String },
     /// The path cannot be understood.
     #[error("the path {0}")]
     Path(#[from] PathError),
@@ -162,7 +162,7 @@ pub enum SessionChoiceError {
 
 /// Where sessions are looked for and created.
 #[derive(Debug, Clone)]
-pub(crate) struct SessionPlaces {
+pub(crate) struct SessionResolver {
     pub(crate) agent_dir: AgentDir,
     /// The directory the user chose.
     pub(crate) chosen: Option<PathBuf>,
@@ -172,7 +172,7 @@ pub(crate) struct SessionPlaces {
     pub(crate) env: Env,
 }
 
-impl SessionPlaces {
+impl SessionResolver {
     /// Returns the directory of the sessions of the working directory.
     pub(crate) fn directory(&self) -> SessionDirectory {
         let agent = self.agent_dir.path();
@@ -211,13 +211,13 @@ impl SessionPlaces {
             SessionChoice::ContinueRecent => Session::continue_recent(&directory, &self.env)?,
             SessionChoice::Open(path) => self.open_file(&path)?,
             SessionChoice::Named(name) => match self.find(&name)? {
-                Found::File(path) => self.open_file(&path)?,
-                Found::Elsewhere { path, cwd } => {
-                    return Err(SessionChoiceError::Elsewhere { path, cwd });
+                ResolvedSession::File(path) => self.open_file(&path)?,
+                ResolvedSession::OtherProject { path, cwd } => {
+                    return Err(SessionChoiceError::OtherProject { path, cwd });
                 }
             },
             SessionChoice::Fork { source, id } => {
-                let (Found::File(source) | Found::Elsewhere { path: source, .. }) =
+                let (ResolvedSession::File(source) | ResolvedSession::OtherProject { path: source, .. }) =
                     self.find(&source)?;
                 Session::fork_file(&source, &directory, new(id, None))?
             }
@@ -245,7 +245,7 @@ impl SessionPlaces {
         }
     }
 
-    fn find(&self, name: &str) -> Result<Found, SessionChoiceError> {
+    fn find(&self, name: &str) -> Result<ResolvedSession, SessionChoiceError> {
         let is_file = Path::new(name)
             .extension()
             .is_some_and(|extension| extension == "jsonl");
@@ -254,7 +254,7 @@ impl SessionPlaces {
                 cwd: self.cwd.clone(),
                 home: self.env.home_dir(),
             };
-            return Ok(Found::File(base.resolve(name)?));
+            return Ok(ResolvedSession::File(base.resolve(name)?));
         }
         let directory = self.directory();
         let root = sessions_root(self.agent_dir.path());
@@ -263,17 +263,17 @@ impl SessionPlaces {
             None => SearchScope::Everywhere(&root),
         };
         match listing::find(&directory, scope, name) {
-            Some(FoundSession::Here(path)) => Ok(Found::File(path)),
-            Some(FoundSession::Elsewhere { path, cwd }) => Ok(Found::Elsewhere { path, cwd }),
+            Some(FoundSession::Here(path)) => Ok(ResolvedSession::File(path)),
+            Some(FoundSession::Elsewhere { path, cwd }) => Ok(ResolvedSession::OtherProject { path, cwd }),
             None => Err(SessionChoiceError::NotFound(name.to_owned())),
         }
     }
 }
 
 /// Where a name leads.
-enum Found {
+enum ResolvedSession {
     File(PathBuf),
-    Elsewhere { path: PathBuf, cwd: String },
+    OtherProject { path: PathBuf, cwd: String },
 }
 
 #[cfg(test)]

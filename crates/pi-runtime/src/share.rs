@@ -87,7 +87,7 @@ pub enum ShareError {
 
 impl ShareError {
     /// Returns what the user can do about it.
-    pub fn advice(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoProgram => Some(
                 "install it from https://cli.github.com, or write the page to a file with /export",
@@ -130,12 +130,12 @@ impl SharePage {
 
 /// The user's own `gh`.
 #[derive(Debug, Clone)]
-pub struct GistProgram {
+pub struct GhCli {
     program: PathBuf,
     viewer: String,
 }
 
-impl GistProgram {
+impl GhCli {
     /// Looks for `gh` where the environment says.
     pub fn find(env: &Env) -> Result<Self, ShareError> {
         let program = which::which_in("gh", env.var("PATH"), "/").or(Err(ShareError::NoProgram))?;

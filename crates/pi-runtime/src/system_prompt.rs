@@ -29,14 +29,14 @@ const SKILL_READERS: [&str; 2] = ["read", "bash"];
 
 /// Instructions from a file of the project or the user, such as `AGENTS.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
+pub struct ProjectInstructions {
     pub path: PathBuf,
     pub content: String,
 }
 
 /// Where the model learns about pi itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DocsPlaces {
+pub struct DocsPaths {
     /// The folder with pi's manual, if this installation has one.
     pub documentation: Option<PathBuf>,
     /// The command that is pi in a shell: `pi docs` prints the manual.
@@ -54,11 +54,11 @@ pub struct SystemPromptParts {
     /// What the user adds.
     pub append: Vec<String>,
     /// Instructions of the project and the user, the most general first.
-    pub instructions: Vec<Instructions>,
+    pub instructions: Vec<ProjectInstructions>,
     /// The skills the model may use by itself.
     pub skills: Vec<SkillListing>,
     /// Where the model learns about pi.
-    pub docs: DocsPlaces,
+    pub docs: DocsPaths,
 }
 
 impl SystemPromptParts {
@@ -124,7 +124,7 @@ impl SystemPromptParts {
     }
 }
 
-impl DocsPlaces {
+impl DocsPaths {
     /// Does not depend on the tools: a change of these must not change more of the prompt than it has to.
     fn text(&self) -> String {
         let pi = match self.program.as_str() {

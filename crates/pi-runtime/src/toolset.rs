@@ -208,7 +208,7 @@ impl Toolset {
         for tool in options.custom {
             toolset.register(tool);
         }
-        toolset.show_images_to(None);
+        toolset.set_image_policy_for(None);
         toolset
     }
 
@@ -273,7 +273,7 @@ impl Toolset {
 
     /// Returns the names that are active when tools were built anew under a session: those that
     /// were, and everything that flags name or that is not built in.
-    pub fn carried_over(&self, active: &[String]) -> Vec<String> {
+    pub fn active_after_reload(&self, active: &[String]) -> Vec<String> {
         let active = active.iter().map(String::as_str);
         match &self.selection.allow {
             Some(allow) => self.known(active.chain(allow.iter().map(String::as_str))),
@@ -290,7 +290,7 @@ impl Toolset {
     }
 
     /// Makes tools treat images as the model of the moment needs it.
-    pub fn show_images_to(&self, model: Option<&Model>) {
+    pub fn set_image_policy_for(&self, model: Option<&Model>) {
         let resize = model
             .and_then(|model| model.input_limits.as_ref())
             .and_then(|limits| limits.images.as_ref())

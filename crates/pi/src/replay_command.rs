@@ -39,7 +39,7 @@ fn tell(report: &ReplayReport) -> Exit {
         "{} messages, {} of them answers, were run again",
         report.messages, report.answers
     );
-    let left_out = match report.left_out {
+    let left_out = match report.skipped {
         0 => String::new(),
         count => format!("\n{count} more were left out: an extension began what led to them"),
     };

@@ -8,8 +8,8 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::{ExtensionDesk, ExtensionKit, TrustDesk};
 use pi_runtime::{
-    ExtensionOptions, ExtensionUi, ForeignFlag, ModelFlags, RuntimeOptions, SessionChoice,
-    SessionChoiceError, SessionRuntime, SessionStartTold, StartError, no_model_hints,
+    ExtensionOptions, ExtensionUi, ExtensionFlag, ModelFlags, RuntimeOptions, SessionChoice,
+    SessionChoiceError, SessionRuntime, StartNotification, StartError, no_model_hints,
     read_attachments,
 };
 
@@ -37,7 +37,7 @@ pub(crate) async fn prepare(
     let flags = foreign_flags(&args);
     let mut options = RuntimeOptions {
         // One extension that cannot be used ends the program; the others shall not have begun by then.
-        session_start: SessionStartTold::ByFrontEnd,
+        session_start: StartNotification::Deferred,
         ..runtime_options(args, &cwd, &env)?
     };
     options.extensions.ui = extension_ui;
@@ -45,7 +45,7 @@ pub(crate) async fn prepare(
     let runtime = start(options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => {
-            runtime.tell_session_start().await;
+            runtime.notify_session_start().await;
             Ok(Prepared { runtime, prompts })
         }
         Err(failure) => {
@@ -74,7 +74,7 @@ pub(crate) async fn prepare_interactive(
         trust_prompt: Some(Arc::new(trust)),
         packages: Some(supplier.clone()),
         // Extensions may ask the user when a session starts; there must be a screen for that.
-        session_start: SessionStartTold::ByFrontEnd,
+        session_start: StartNotification::Deferred,
         ..runtime_options(args, &cwd, &env)?
     };
     options.extensions.ui = Arc::new(extensions);
@@ -90,8 +90,8 @@ pub(crate) async fn prepare_interactive(
 }
 
 /// Returns the flags that are left for extensions.
-fn foreign_flags(args: &Args) -> Vec<ForeignFlag> {
-    let flags = args.unknown.iter().map(|flag| ForeignFlag {
+fn foreign_flags(args: &Args) -> Vec<ExtensionFlag> {
+    let flags = args.unknown.iter().map(|flag| ExtensionFlag {
         name: flag.name.clone(),
         value: flag.value.clone(),
         unclaimed: flag.complaint(),
@@ -200,7 +200,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
     let agent_dir = AgentDir::from_env(env);
     let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
     let extensions = ExtensionOptions {
-        terminal_kit: Some(Arc::new(kit)),
+        tui_toolkit: Some(Arc::new(kit)),
         engine: args.extension_host,
         ..ExtensionOptions::default()
     };
@@ -239,7 +239,7 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
         Ok(runtime) => return Ok(runtime),
         Err(error) => error,
     };
-    if let StartError::Choice(SessionChoiceError::Elsewhere { path, cwd }) = &error
+    if let StartError::Choice(SessionChoiceError::OtherProject { path, cwd }) = &error
         && wants_copy(cwd)
     {
         let session = SessionChoice::Fork {

@@ -19,12 +19,12 @@ pub(crate) struct CallOutcome {
 
 /// A call with its outcome, ready to become a message.
 #[derive(Debug, Clone)]
-pub(super) struct CallResult {
+pub(super) struct ToolCallResult {
     call: ToolCall,
     outcome: CallOutcome,
 }
 
-impl CallResult {
+impl ToolCallResult {
     pub(super) fn into_message(self, timestamp: i64) -> ToolResultMessage {
         ToolResultMessage {
             tool_call_id: self.call.id,
@@ -53,7 +53,7 @@ pub(super) struct BatchStep {
 pub(super) enum BatchAction {
     Do(Effect),
     /// By the machine: this result enters the transcript.
-    Answer(CallResult),
+    AddResult(ToolCallResult),
 }
 
 impl BatchStep {
@@ -61,17 +61,17 @@ impl BatchStep {
         self.actions.push(BatchAction::Do(Effect::Emit(event)));
     }
 
-    fn answer(&mut self, call: &ToolCall, outcome: &CallOutcome) {
-        let result = CallResult {
+    fn add_result(&mut self, call: &ToolCall, outcome: &CallOutcome) {
+        let result = ToolCallResult {
             call: call.clone(),
             outcome: outcome.clone(),
         };
-        self.actions.push(BatchAction::Answer(result));
+        self.actions.push(BatchAction::AddResult(result));
     }
 }
 
 #[derive(Debug)]
-enum Slot {
+enum CallState {
     Waiting,
     /// `Preflight` is under way.
     Checking,
@@ -84,7 +84,7 @@ enum Slot {
 /// The tool calls of one answer.
 #[derive(Debug)]
 pub(super) struct Batch {
-    calls: Vec<(ToolCall, Slot)>,
+    calls: Vec<(ToolCall, CallState)>,
     mode: ExecutionMode,
 }
 
@@ -93,7 +93,7 @@ impl Batch {
         Self {
             calls: calls
                 .into_iter()
-                .map(|call| (call, Slot::Waiting))
+                .map(|call| (call, CallState::Waiting))
                 .collect(),
             mode,
         }
@@ -107,17 +107,17 @@ impl Batch {
     }
 
     /// Ends every call unrun, with the same words.
-    pub(super) fn refuse_all(&mut self, words: &str) -> BatchStep {
+    pub(super) fn fail_all(&mut self, words: &str) -> BatchStep {
         let mut step = BatchStep::default();
-        for (call, slot) in &mut self.calls {
+        for (call, state) in &mut self.calls {
             let outcome = CallOutcome {
                 output: ToolOutput::failure(words),
                 is_error: true,
             };
             step.emit(start_event(call));
             step.emit(end_event(call, &outcome));
-            step.answer(call, &outcome);
-            *slot = Slot::Finished(outcome);
+            step.add_result(call, &outcome);
+            *state = CallState::Finished(outcome);
         }
         step.complete = true;
         step
@@ -129,7 +129,7 @@ impl Batch {
         let checking = self
             .calls
             .iter()
-            .position(|(_, slot)| matches!(slot, Slot::Checking));
+            .position(|(_, state)| matches!(state, CallState::Checking));
         let Some(index) = checking else { return step };
         match outcome {
             PreflightOutcome::Refused(output) => {
@@ -142,7 +142,7 @@ impl Batch {
                     &mut step,
                 );
             }
-            PreflightOutcome::Ready(arguments) => self.set(index, Slot::Ready(arguments)),
+            PreflightOutcome::Ready(arguments) => self.set(index, CallState::Ready(arguments)),
         }
         match self.mode {
             ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
@@ -159,20 +159,20 @@ impl Batch {
         aborted: bool,
     ) -> BatchStep {
         let mut step = BatchStep::default();
-        if !matches!(self.calls.get(index), Some((_, Slot::Running))) {
+        if !matches!(self.calls.get(index), Some((_, CallState::Running))) {
             return step;
         }
         self.end(index, outcome, &mut step);
         match self.mode {
             ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
-            ExecutionMode::Parallel => self.answer_when_all_ended(&mut step),
+            ExecutionMode::Parallel => self.report_results_when_all_ended(&mut step),
         }
         step
     }
 
     /// Returns the event of a partial result; none once the call is over.
     pub(super) fn update_event(&self, index: usize, partial: ToolOutput) -> Option<AgentEvent> {
-        let (call, Slot::Running) = self.calls.get(index)? else {
+        let (call, CallState::Running) = self.calls.get(index)? else {
             return None;
         };
         Some(AgentEvent::ToolExecutionUpdate {
@@ -187,32 +187,32 @@ impl Batch {
     pub(super) fn open_call_ids(&self) -> Vec<String> {
         self.calls
             .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running))
+            .filter(|(_, state)| matches!(state, CallState::Checking | CallState::Ready(_) | CallState::Running))
             .map(|(call, _)| call.id.clone())
             .collect()
     }
 
     /// Returns whether every result asks to end the run.
-    pub(super) fn asks_to_terminate(&self) -> bool {
-        let mut ended = self.calls.iter().filter_map(|(_, slot)| match slot {
-            Slot::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
-            Slot::Waiting | Slot::Checking | Slot::Ready(_) | Slot::Running => None,
+    pub(super) fn requests_termination(&self) -> bool {
+        let mut ended = self.calls.iter().filter_map(|(_, state)| match state {
+            CallState::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
+            CallState::Waiting | CallState::Checking | CallState::Ready(_) | CallState::Running => None,
         });
         ended
             .next()
             .is_some_and(|first| first && ended.all(|asks| asks))
     }
 
-    fn set(&mut self, index: usize, slot: Slot) {
+    fn set(&mut self, index: usize, state: CallState) {
         if let Some((_, current)) = self.calls.get_mut(index) {
-            *current = slot;
+            *current = state;
         }
     }
 
     fn end(&mut self, index: usize, outcome: CallOutcome, step: &mut BatchStep) {
-        if let Some((call, slot)) = self.calls.get_mut(index) {
+        if let Some((call, state)) = self.calls.get_mut(index) {
             step.emit(end_event(call, &outcome));
-            *slot = Slot::Finished(outcome);
+            *state = CallState::Finished(outcome);
         }
     }
 
@@ -220,11 +220,11 @@ impl Batch {
         let waiting = self
             .calls
             .iter_mut()
-            .find(|(_, slot)| matches!(slot, Slot::Waiting));
-        let Some((call, slot)) = waiting else {
+            .find(|(_, state)| matches!(state, CallState::Waiting));
+        let Some((call, state)) = waiting else {
             return false;
         };
-        *slot = Slot::Checking;
+        *state = CallState::Checking;
         step.emit(start_event(call));
         step.actions
             .push(BatchAction::Do(Effect::Preflight(call.clone())));
@@ -232,10 +232,10 @@ impl Batch {
     }
 
     fn run(&mut self, index: usize, step: &mut BatchStep) {
-        let Some((call, slot)) = self.calls.get_mut(index) else {
+        let Some((call, state)) = self.calls.get_mut(index) else {
             return;
         };
-        if let Slot::Ready(arguments) = std::mem::replace(slot, Slot::Running) {
+        if let CallState::Ready(arguments) = std::mem::replace(state, CallState::Running) {
             let effect = Effect::Execute {
                 index,
                 call: call.clone(),
@@ -249,9 +249,9 @@ impl Batch {
     /// the remaining calls are left unanswered.
     fn advance_sequential(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
         match self.calls.get(index) {
-            Some((_, Slot::Ready(_))) => self.run(index, step),
-            Some((call, Slot::Finished(outcome))) => {
-                step.answer(call, outcome);
+            Some((_, CallState::Ready(_))) => self.run(index, step),
+            Some((call, CallState::Finished(outcome))) => {
+                step.add_result(call, outcome);
                 step.complete = aborted || !self.check_next(step);
             }
             _ => {}
@@ -265,7 +265,7 @@ impl Batch {
             return;
         }
         for index in 0..self.calls.len() {
-            if !matches!(self.calls.get(index), Some((_, Slot::Ready(_)))) {
+            if !matches!(self.calls.get(index), Some((_, CallState::Ready(_)))) {
                 continue;
             }
             if aborted {
@@ -282,17 +282,17 @@ impl Batch {
                 self.run(index, step);
             }
         }
-        self.answer_when_all_ended(step);
+        self.report_results_when_all_ended(step);
     }
 
-    fn answer_when_all_ended(&self, step: &mut BatchStep) {
-        let open = |slot: &Slot| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running);
-        if self.calls.iter().any(|(_, slot)| open(slot)) {
+    fn report_results_when_all_ended(&self, step: &mut BatchStep) {
+        let open = |state: &CallState| matches!(state, CallState::Checking | CallState::Ready(_) | CallState::Running);
+        if self.calls.iter().any(|(_, state)| open(state)) {
             return;
         }
-        for (call, slot) in &self.calls {
-            if let Slot::Finished(outcome) = slot {
-                step.answer(call, outcome);
+        for (call, state) in &self.calls {
+            if let CallState::Finished(outcome) = state {
+                step.add_result(call, outcome);
             }
         }
         step.complete = true;

@@ -6,7 +6,7 @@ use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, AssistantMessageEvent, Model, ThinkingLevel};
 
 use super::batch::CallOutcome;
-use super::state::ToolFacts;
+use super::state::ToolSpec;
 use crate::event::SharedMessage;
 use crate::tool::ToolOutput;
 use crate::turn::TurnDecision;
@@ -14,7 +14,7 @@ use crate::turn::TurnDecision;
 /// Something that happened. The first three come from callers at any moment, the rest answer
 /// effects.
 #[derive(Debug, Clone)]
-pub(crate) enum Input {
+pub(crate) enum MachineInput {
     /// A message for the next turn.
     Steer(AgentMessage),
     /// A message for when the run would end.
@@ -62,7 +62,7 @@ pub(crate) struct ContextUpdate {
     pub transcript: Option<Vec<SharedMessage>>,
     /// Messages to append, with events of their own.
     pub messages: Vec<AgentMessage>,
-    pub tools: Option<Vec<ToolFacts>>,
+    pub tools: Option<Vec<ToolSpec>>,
     pub model: Option<Arc<Model>>,
     pub thinking_level: Option<ThinkingLevel>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, LiveMessage, Message, Model, ThinkingLevel, Tool as ToolDeclaration};
 
-use super::TurnEnding;
+use super::TurnOutcome;
 use super::batch::Batch;
 use crate::event::SharedMessage;
 use crate::queue::MessageQueue;
@@ -16,7 +16,7 @@ use crate::turn::FinishedTurn;
 /// The loop's state: transcript, queues, and the phase of the run.
 pub(crate) struct Machine {
     pub transcript: Vec<SharedMessage>,
-    pub tools: Vec<ToolFacts>,
+    pub tools: Vec<ToolSpec>,
     pub model: Arc<Model>,
     pub thinking_level: ThinkingLevel,
     pub execution_mode: ExecutionMode,
@@ -25,7 +25,7 @@ pub(crate) struct Machine {
     pub streaming: Option<LiveMessage>,
     pub error_message: Option<String>,
     pub(super) phase: Phase,
-    pub(super) run: Run,
+    pub(super) run: RunData,
     pub(super) clock: Box<dyn Fn() -> i64 + Send + Sync>,
 }
 
@@ -53,7 +53,7 @@ impl Machine {
             streaming: None,
             error_message: None,
             phase: Phase::Idle,
-            run: Run::default(),
+            run: RunData::default(),
             clock: Box::new(clock),
         }
     }
@@ -77,15 +77,15 @@ impl Machine {
     }
 
     /// Returns the answer whose tools are running.
-    pub(crate) fn running_answer(&self) -> Option<SharedMessage> {
+    pub(crate) fn running_assistant_message(&self) -> Option<SharedMessage> {
         match &self.phase {
-            Phase::RunningTools { answer, .. } => Some(Arc::clone(answer)),
+            Phase::RunningTools { response, .. } => Some(Arc::clone(response)),
             _ => None,
         }
     }
 
     /// Keeps what the system messages add up to and drops everything else.
-    pub(crate) fn forget_conversation(&mut self) {
+    pub(crate) fn clear_conversation(&mut self) {
         let system: Vec<Message> = self
             .transcript
             .iter()
@@ -111,7 +111,7 @@ impl Machine {
 
 /// What the machine knows of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ToolFacts {
+pub(crate) struct ToolSpec {
     /// What the model sees.
     pub declaration: ToolDeclaration,
     /// Whether it runs alone.
@@ -129,12 +129,12 @@ pub(super) enum Phase {
         started: bool,
     },
     RunningTools {
-        answer: SharedMessage,
+        response: SharedMessage,
         batch: Batch,
     },
     FinishingTurn {
         turn: FinishedTurn,
-        ending: TurnEnding,
+        outcome: TurnOutcome,
     },
     Ending,
 }
@@ -153,7 +153,7 @@ pub(super) enum PollPoint {
 
 /// What belongs to one run.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RunData {
     pub new_messages: Vec<SharedMessage>,
     pub pending: Vec<AgentMessage>,
     pub last_turn: Option<FinishedTurn>,

@@ -29,7 +29,7 @@ fn machine(tools: &[(&str, ExecutionMode)]) -> Machine {
     let mut machine = Machine::new(model(), || 0);
     machine.tools = tools
         .iter()
-        .map(|(name, mode)| ToolFacts {
+        .map(|(name, mode)| ToolSpec {
             declaration: ToolDeclaration {
                 name: (*name).into(),
                 description: String::new(),
@@ -52,12 +52,12 @@ fn user(text: &str) -> AgentMessage {
 
 /// What the scripted model answers.
 #[derive(Debug, Clone)]
-struct Answer {
+struct ScriptedResponse {
     calls: Vec<&'static str>,
     stop: StopReason,
 }
 
-impl Answer {
+impl ScriptedResponse {
     fn text() -> Self {
         Self {
             calls: Vec::new(),
@@ -112,13 +112,13 @@ impl Answer {
 
 type Meddle = dyn FnMut(&mut Machine, &Effect, usize);
 /// Picks which of the running calls ends next.
-type Choice<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
+type NextStep<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
 
 /// Performs effects from scripts and writes down the events.
-struct Stage {
+struct MachineHarness {
     machine: Machine,
     effects: VecDeque<Effect>,
-    answers: VecDeque<Answer>,
+    responses: VecDeque<ScriptedResponse>,
     running: Vec<(usize, String)>,
     decisions: VecDeque<TurnDecision>,
     log: Vec<String>,
@@ -128,12 +128,12 @@ struct Stage {
     steps: usize,
 }
 
-impl Stage {
-    fn new(machine: Machine, answers: Vec<Answer>) -> Self {
+impl MachineHarness {
+    fn new(machine: Machine, responses: Vec<ScriptedResponse>) -> Self {
         Self {
             machine,
             effects: VecDeque::new(),
-            answers: answers.into(),
+            responses: responses.into(),
             running: Vec::new(),
             decisions: VecDeque::new(),
             log: Vec::new(),
@@ -154,11 +154,11 @@ impl Stage {
         self
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: MachineInput) {
         self.effects.extend(self.machine.step(input));
     }
 
-    fn run(&mut self, choose: Choice<'_>) {
+    fn run(&mut self, choose: NextStep<'_>) {
         loop {
             let Some(effect) = self.effects.pop_front() else {
                 if self.running.is_empty() {
@@ -169,7 +169,7 @@ impl Stage {
                     terminate: name.starts_with("last").then_some(true),
                     ..ToolOutput::text(name)
                 };
-                self.feed(Input::ToolFinished(
+                self.feed(MachineInput::ToolFinished(
                     index,
                     CallOutcome {
                         output,
@@ -189,16 +189,16 @@ impl Stage {
         assert!(!self.finished, "nothing follows the end of a run");
         match effect {
             Effect::Emit(event) => self.log.push(line(&event)),
-            Effect::Resume => self.feed(Input::Resumed),
-            Effect::PrepareNextTurn => self.feed(Input::NextTurnPrepared(ContextUpdate::default())),
-            Effect::PrepareRequest => self.feed(Input::RequestPrepared(ContextUpdate::default())),
+            Effect::Resume => self.feed(MachineInput::Resumed),
+            Effect::PrepareNextTurn => self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default())),
+            Effect::PrepareRequest => self.feed(MachineInput::RequestPrepared(ContextUpdate::default())),
             Effect::Stream => {
-                let answer = if self.machine.run.aborted {
-                    Answer::text().stop(StopReason::Aborted)
+                let response = if self.machine.run.aborted {
+                    ScriptedResponse::text().stop(StopReason::Aborted)
                 } else {
-                    self.answers.pop_front().unwrap_or_else(Answer::text)
+                    self.responses.pop_front().unwrap_or_else(ScriptedResponse::text)
                 };
-                self.feed(Input::Stream(answer.event()));
+                self.feed(MachineInput::Stream(response.event()));
             }
             Effect::Preflight(call) => {
                 let refused = |text: &str| PreflightOutcome::Refused(ToolOutput::failure(text));
@@ -211,15 +211,15 @@ impl Stage {
                     }),
                     _ => PreflightOutcome::Ready(call.arguments),
                 };
-                self.feed(Input::Preflighted(outcome));
+                self.feed(MachineInput::Preflighted(outcome));
             }
             Effect::Execute { index, call, .. } => self.running.push((index, call.name)),
             Effect::FinishTurn(_) => {
                 let decision = self.decisions.pop_front().unwrap_or_default();
-                self.feed(Input::TurnFinished(decision));
+                self.feed(MachineInput::TurnFinished(decision));
             }
             Effect::Finish => {
-                self.feed(Input::Settled);
+                self.feed(MachineInput::Settled);
                 self.finished = true;
             }
         }
@@ -258,8 +258,8 @@ fn line(event: &AgentEvent) -> String {
 }
 
 /// The log without what every run has: message pairs are folded into one line.
-fn story(stage: &Stage) -> Vec<String> {
-    stage
+fn story(harness: &MachineHarness) -> Vec<String> {
+    harness
         .log
         .iter()
         .filter(|line| !line.starts_with("start "))
@@ -272,9 +272,9 @@ const SEQUENTIAL: ExecutionMode = ExecutionMode::Sequential;
 
 #[test]
 fn a_prompt_is_answered_in_one_turn() {
-    let stage = Stage::new(machine(&[]), vec![Answer::text()]).prompt("hi");
+    let harness = MachineHarness::new(machine(&[]), vec![ScriptedResponse::text()]).prompt("hi");
     assert_eq!(
-        stage.log,
+        harness.log,
         [
             "agent_start",
             "turn_start",
@@ -286,18 +286,18 @@ fn a_prompt_is_answered_in_one_turn() {
             "agent_end 2"
         ]
     );
-    assert!(!stage.machine.is_running());
+    assert!(!harness.machine.is_running());
 }
 
 #[test]
 fn tools_are_declared_before_the_first_message_that_is_not_a_system_one() {
-    let stage = Stage::new(machine(&[("a", PARALLEL)]), vec![]).prompt("hi");
-    assert_eq!(story(&stage)[2..4], ["system", "user hi"]);
-    let AgentMessage::System(system) = &*stage.machine.transcript[0] else {
+    let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), vec![]).prompt("hi");
+    assert_eq!(story(&harness)[2..4], ["system", "user hi"]);
+    let AgentMessage::System(system) = &*harness.machine.transcript[0] else {
         panic!("system")
     };
     assert_eq!(system.tools_added.as_ref().unwrap().len(), 1);
-    let again = Stage::new(stage.machine, vec![]).prompt("again");
+    let again = MachineHarness::new(harness.machine, vec![]).prompt("again");
     assert!(
         !story(&again).contains(&"system".to_owned()),
         "nothing changed, nothing declared"
@@ -306,13 +306,13 @@ fn tools_are_declared_before_the_first_message_that_is_not_a_system_one() {
 
 #[test]
 fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
-    let stage = Stage::new(
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("b", PARALLEL)]),
-        vec![Answer::calls(&["a", "unknown", "b"]), Answer::text()],
+        vec![ScriptedResponse::calls(&["a", "unknown", "b"]), ScriptedResponse::text()],
     )
     .prompt("go");
     assert_eq!(
-        story(&stage)[4..],
+        story(&harness)[4..],
         [
             "assistant ToolUse",
             "tool a-0",
@@ -335,13 +335,13 @@ fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
 
 #[test]
 fn one_sequential_tool_makes_its_batch_sequential() {
-    let stage = Stage::new(
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("s", SEQUENTIAL)]),
-        vec![Answer::calls(&["a", "s"]), Answer::text()],
+        vec![ScriptedResponse::calls(&["a", "s"]), ScriptedResponse::text()],
     )
     .prompt("go");
     assert_eq!(
-        story(&stage)[5..11],
+        story(&harness)[5..11],
         [
             "tool a-0",
             "ends a-0",
@@ -355,16 +355,16 @@ fn one_sequential_tool_makes_its_batch_sequential() {
 
 #[test]
 fn calls_of_a_truncated_answer_are_refused() {
-    let answers = vec![
-        Answer::calls(&["a"]).stop(StopReason::Length),
-        Answer::text(),
+    let responses = vec![
+        ScriptedResponse::calls(&["a"]).stop(StopReason::Length),
+        ScriptedResponse::text(),
     ];
-    let stage = Stage::new(machine(&[("a", PARALLEL)]), answers).prompt("go");
+    let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), responses).prompt("go");
     assert_eq!(
-        story(&stage)[5..9],
+        story(&harness)[5..9],
         ["tool a-0", "fails a-0", "result a-0", "turn_end 1"]
     );
-    assert_eq!(stage.answers.len(), 0, "the model is asked again");
+    assert_eq!(harness.responses.len(), 0, "the model is asked again");
 }
 
 #[test]
@@ -375,23 +375,23 @@ fn a_batch_ends_the_run_only_when_every_result_asks_for_it() {
         (vec!["last", "a"], true),
         (vec!["last", "unknown"], true),
     ] {
-        let stage =
-            Stage::new(machine(&tools), vec![Answer::calls(&calls), Answer::text()]).prompt("go");
-        assert_eq!(stage.answers.is_empty(), asked_again, "{calls:?}");
+        let harness =
+            MachineHarness::new(machine(&tools), vec![ScriptedResponse::calls(&calls), ScriptedResponse::text()]).prompt("go");
+        assert_eq!(harness.responses.is_empty(), asked_again, "{calls:?}");
     }
 }
 
 #[test]
 fn a_failed_request_ends_the_run_and_keeps_the_queues() {
     let mut machine = machine(&[]);
-    machine.step(Input::FollowUp(user("later")));
-    let stage = Stage::new(machine, vec![Answer::text().stop(StopReason::Error)]).prompt("hi");
+    machine.step(MachineInput::FollowUp(user("later")));
+    let harness = MachineHarness::new(machine, vec![ScriptedResponse::text().stop(StopReason::Error)]).prompt("hi");
     assert_eq!(
-        story(&stage)[3..],
+        story(&harness)[3..],
         ["assistant Error", "turn_end 0", "agent_end 2"]
     );
-    assert_eq!(stage.machine.follow_ups.iter().count(), 1);
-    assert_eq!(stage.machine.error_message.as_deref(), Some("broke"));
+    assert_eq!(harness.machine.follow_ups.iter().count(), 1);
+    assert_eq!(harness.machine.error_message.as_deref(), Some("broke"));
 }
 
 #[test]
@@ -399,22 +399,22 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
     for (mode, expected_turns) in [(QueueMode::OneAtATime, 4), (QueueMode::All, 3)] {
         let mut machine = machine(&[("a", PARALLEL)]);
         machine.steering.set_mode(mode);
-        let stage = Stage::new(machine, vec![Answer::calls(&["a"])])
+        let harness = MachineHarness::new(machine, vec![ScriptedResponse::calls(&["a"])])
             .meddling(|machine, effect, _| {
                 if matches!(effect, Effect::Execute { .. }) {
-                    machine.step(Input::Steer(user("s1")));
-                    machine.step(Input::Steer(user("s2")));
-                    machine.step(Input::FollowUp(user("f")));
+                    machine.step(MachineInput::Steer(user("s1")));
+                    machine.step(MachineInput::Steer(user("s2")));
+                    machine.step(MachineInput::FollowUp(user("f")));
                 }
             })
             .prompt("go");
-        let said: Vec<_> = story(&stage)
+        let texts: Vec<_> = story(&harness)
             .into_iter()
             .filter(|line| line.starts_with("user"))
             .skip(1)
             .collect();
-        assert_eq!(said, ["user s1", "user s2", "user f"]);
-        let turns = story(&stage)
+        assert_eq!(texts, ["user s1", "user s2", "user f"]);
+        let turns = story(&harness)
             .iter()
             .filter(|line| *line == "turn_start")
             .count();
@@ -425,30 +425,30 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
 #[test]
 fn what_a_listener_steers_at_the_start_joins_the_first_turn() {
     let mut steered = false;
-    let stage = Stage::new(machine(&[]), vec![])
+    let harness = MachineHarness::new(machine(&[]), vec![])
         .meddling(move |machine, effect, _| {
             if matches!(effect, Effect::Emit(AgentEvent::MessageEnd { .. })) && !steered {
                 steered = true;
-                machine.step(Input::Steer(user("and this")));
+                machine.step(MachineInput::Steer(user("and this")));
             }
         })
         .prompt("hi");
     assert_eq!(
-        story(&stage)[2..5],
+        story(&harness)[2..5],
         ["user hi", "user and this", "assistant Stop"]
     );
 }
 
 #[test]
 fn a_turn_hook_can_end_or_prolong_the_run() {
-    let mut stage = Stage::new(machine(&[("a", PARALLEL)]), vec![Answer::calls(&["a"])]);
-    stage.decisions = [TurnDecision::End].into();
-    let stage = stage.prompt("go");
-    assert_eq!(story(&stage).last().unwrap(), "agent_end 4");
-    let mut stage = Stage::new(machine(&[]), vec![]);
-    stage.decisions = [TurnDecision::Continue].into();
-    let stage = stage.prompt("go");
-    let turns = story(&stage)
+    let mut harness = MachineHarness::new(machine(&[("a", PARALLEL)]), vec![ScriptedResponse::calls(&["a"])]);
+    harness.decisions = [TurnDecision::End].into();
+    let harness = harness.prompt("go");
+    assert_eq!(story(&harness).last().unwrap(), "agent_end 4");
+    let mut harness = MachineHarness::new(machine(&[]), vec![]);
+    harness.decisions = [TurnDecision::Continue].into();
+    let harness = harness.prompt("go");
+    let turns = story(&harness)
         .iter()
         .filter(|line| *line == "turn_start")
         .count();
@@ -457,18 +457,18 @@ fn a_turn_hook_can_end_or_prolong_the_run() {
 
 #[test]
 fn abort_in_a_parallel_check_starts_no_further_call() {
-    let stage = Stage::new(
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("b", PARALLEL), ("c", PARALLEL)]),
-        vec![Answer::calls(&["a", "b", "c"])],
+        vec![ScriptedResponse::calls(&["a", "b", "c"])],
     )
     .meddling(|machine, effect, _| {
         if matches!(effect, Effect::Preflight(call) if call.name == "b") {
-            machine.step(Input::Abort);
+            machine.step(MachineInput::Abort);
         }
     })
     .prompt("go");
     assert_eq!(
-        story(&stage)[5..],
+        story(&harness)[5..],
         [
             "tool a-0",
             "tool b-1",
@@ -489,7 +489,7 @@ fn abort_in_a_parallel_check_starts_no_further_call() {
 fn a_failing_hook_ends_the_run_with_a_message_that_says_why() {
     let mut machine = machine(&[]);
     machine.prompt(vec![user("hi")]).unwrap();
-    let effects = machine.step(Input::Failed("no key".into()));
+    let effects = machine.step(MachineInput::Failed("no key".into()));
     let lines: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
@@ -518,23 +518,23 @@ fn a_second_run_is_refused_and_a_resume_needs_something_to_say() {
         machine.prompt(vec![user("again")]).unwrap_err(),
         AgentError::Busy
     );
-    let mut stage = Stage::new(self::machine(&[]), vec![]).prompt("hi");
+    let mut harness = MachineHarness::new(self::machine(&[]), vec![]).prompt("hi");
     assert_eq!(
-        stage.machine.resume().unwrap_err(),
+        harness.machine.resume().unwrap_err(),
         AgentError::AlreadyAnswered
     );
-    stage.machine.step(Input::FollowUp(user("more")));
-    assert!(stage.machine.resume().is_ok());
+    harness.machine.step(MachineInput::FollowUp(user("more")));
+    assert!(harness.machine.resume().is_ok());
 }
 
 #[derive(Debug, Clone)]
-enum Meddling {
+enum Disturbance {
     Steer,
     FollowUp,
     Abort,
 }
 
-fn answers() -> impl Strategy<Value = Vec<Answer>> {
+fn responses() -> impl Strategy<Value = Vec<ScriptedResponse>> {
     let call = prop_oneof![
         Just("a"),
         Just("b"),
@@ -543,21 +543,21 @@ fn answers() -> impl Strategy<Value = Vec<Answer>> {
         Just("unknown"),
         Just("blocked-last")
     ];
-    let answer = prop_oneof![
-        3 => Just(Answer::text()),
-        4 => proptest::collection::vec(call.clone(), 1..5).prop_map(|calls| Answer::calls(&calls)),
+    let response = prop_oneof![
+        3 => Just(ScriptedResponse::text()),
+        4 => proptest::collection::vec(call.clone(), 1..5).prop_map(|calls| ScriptedResponse::calls(&calls)),
         1 => proptest::collection::vec(call, 1..3)
-            .prop_map(|calls| Answer::calls(&calls).stop(StopReason::Length)),
-        1 => Just(Answer::text().stop(StopReason::Error)),
+            .prop_map(|calls| ScriptedResponse::calls(&calls).stop(StopReason::Length)),
+        1 => Just(ScriptedResponse::text().stop(StopReason::Error)),
     ];
-    proptest::collection::vec(answer, 0..8)
+    proptest::collection::vec(response, 0..8)
 }
 
-fn meddlings() -> impl Strategy<Value = Vec<(usize, Meddling)>> {
+fn meddlings() -> impl Strategy<Value = Vec<(usize, Disturbance)>> {
     let meddling = prop_oneof![
-        3 => Just(Meddling::Steer),
-        3 => Just(Meddling::FollowUp),
-        1 => Just(Meddling::Abort),
+        3 => Just(Disturbance::Steer),
+        3 => Just(Disturbance::FollowUp),
+        1 => Just(Disturbance::Abort),
     ];
     proptest::collection::vec((1..120usize, meddling), 0..10)
 }
@@ -565,7 +565,7 @@ fn meddlings() -> impl Strategy<Value = Vec<(usize, Meddling)>> {
 proptest! {
     #[test]
     fn every_run_ends_idle_with_a_valid_transcript(
-        answers in answers(),
+        responses in responses(),
         meddlings in meddlings(),
         all_at_once in any::<bool>(),
         order in proptest::collection::vec(0..8usize, 64),
@@ -574,55 +574,55 @@ proptest! {
         let mut machine = machine(&[("a", PARALLEL), ("b", PARALLEL), ("s", SEQUENTIAL), ("last", PARALLEL)]);
         machine.steering.set_mode(mode);
         machine.follow_ups.set_mode(mode);
-        let mut stage = Stage::new(machine, answers);
+        let mut harness = MachineHarness::new(machine, responses);
         let script = meddlings.clone();
-        stage.meddle = Box::new(move |machine, _, step| {
+        harness.meddle = Box::new(move |machine, _, step| {
             for (number, (_, meddling)) in script.iter().enumerate().filter(|(_, (at, _))| *at == step) {
                 let message = user(&format!("queued {number}"));
                 machine.step(match meddling {
-                    Meddling::Steer => Input::Steer(message),
-                    Meddling::FollowUp => Input::FollowUp(message),
-                    Meddling::Abort => Input::Abort,
+                    Disturbance::Steer => MachineInput::Steer(message),
+                    Disturbance::FollowUp => MachineInput::FollowUp(message),
+                    Disturbance::Abort => MachineInput::Abort,
                 });
             }
         });
-        stage.effects = stage.machine.prompt(vec![user("go")]).unwrap().into();
+        harness.effects = harness.machine.prompt(vec![user("go")]).unwrap().into();
         let mut order = order.into_iter().cycle();
-        stage.run(&mut |running| order.next().unwrap_or(0) % running.len());
+        harness.run(&mut |running| order.next().unwrap_or(0) % running.len());
 
-        prop_assert!(stage.finished && !stage.machine.is_running());
-        prop_assert_eq!(stage.log.first().map(String::as_str), Some("agent_start"));
-        prop_assert!(stage.log.last().is_some_and(|line| line.starts_with("agent_end")));
-        prop_assert_eq!(stage.log.iter().filter(|line| line.starts_with("agent_end")).count(), 1);
-        check_tools_are_paired(&stage)?;
-        check_nothing_queued_is_lost(&stage, &meddlings)?;
+        prop_assert!(harness.finished && !harness.machine.is_running());
+        prop_assert_eq!(harness.log.first().map(String::as_str), Some("agent_start"));
+        prop_assert!(harness.log.last().is_some_and(|line| line.starts_with("agent_end")));
+        prop_assert_eq!(harness.log.iter().filter(|line| line.starts_with("agent_end")).count(), 1);
+        check_tools_are_paired(&harness)?;
+        check_nothing_queued_is_lost(&harness, &meddlings)?;
     }
 }
 
-fn check_tools_are_paired(stage: &Stage) -> Result<(), TestCaseError> {
-    let begun = stage
+fn check_tools_are_paired(harness: &MachineHarness) -> Result<(), TestCaseError> {
+    let begun = harness
         .log
         .iter()
         .filter(|line| line.starts_with("tool "))
         .count();
-    let ended = stage
+    let ended = harness
         .log
         .iter()
         .filter(|line| line.starts_with("ends ") || line.starts_with("fails "))
         .count();
     prop_assert_eq!(begun, ended, "every call that began has ended");
-    let results = stage
+    let results = harness
         .log
         .iter()
         .filter(|line| line.starts_with("start result"))
         .count();
     prop_assert_eq!(results, ended, "every call that ended is answered");
-    let transcript = &stage.machine.transcript;
+    let transcript = &harness.machine.transcript;
     for (place, message) in transcript.iter().enumerate() {
-        let AgentMessage::Assistant(answer) = &**message else {
+        let AgentMessage::Assistant(response) = &**message else {
             continue;
         };
-        let wanted: Vec<_> = answer.tool_calls().map(|call| call.id.clone()).collect();
+        let expected: Vec<_> = response.tool_calls().map(|call| call.id.clone()).collect();
         let given: Vec<_> = transcript[place + 1..]
             .iter()
             .map_while(|message| match &**message {
@@ -630,20 +630,20 @@ fn check_tools_are_paired(stage: &Stage) -> Result<(), TestCaseError> {
                 _ => None,
             })
             .collect();
-        if stage.machine.run.aborted {
-            prop_assert!(wanted.starts_with(&given), "{wanted:?} {given:?}");
+        if harness.machine.run.aborted {
+            prop_assert!(expected.starts_with(&given), "{expected:?} {given:?}");
         } else {
-            prop_assert_eq!(wanted, given);
+            prop_assert_eq!(expected, given);
         }
     }
     Ok(())
 }
 
 fn check_nothing_queued_is_lost(
-    stage: &Stage,
-    meddlings: &[(usize, Meddling)],
+    harness: &MachineHarness,
+    meddlings: &[(usize, Disturbance)],
 ) -> Result<(), TestCaseError> {
-    let delivered = stage
+    let delivered = harness
         .machine
         .transcript
         .iter()
@@ -651,11 +651,11 @@ fn check_nothing_queued_is_lost(
             AgentMessage::User(message) => Some(message.content.joined_text()),
             _ => None,
         });
-    let waiting = stage
+    let waiting = harness
         .machine
         .steering
         .iter()
-        .chain(stage.machine.follow_ups.iter());
+        .chain(harness.machine.follow_ups.iter());
     let waiting = waiting.filter_map(|message| match message {
         AgentMessage::User(message) => Some(message.content.joined_text()),
         _ => None,
@@ -668,7 +668,7 @@ fn check_nothing_queued_is_lost(
     let mut queued: Vec<_> = meddlings
         .iter()
         .enumerate()
-        .filter(|(_, (at, meddling))| *at <= stage.steps && !matches!(meddling, Meddling::Abort))
+        .filter(|(_, (at, meddling))| *at <= harness.steps && !matches!(meddling, Disturbance::Abort))
         .map(|(number, _)| format!("queued {number}"))
         .collect();
     queued.sort();

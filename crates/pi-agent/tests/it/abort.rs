@@ -6,7 +6,7 @@ use pi_agent::ToolOutput;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 
-use crate::script::{Answer, Script, TestTool, texts};
+use crate::script::{ScriptedResponse, ScriptedModel, TestTool, texts};
 
 #[tokio::test]
 async fn a_running_tool_is_told_and_its_result_kept() {
@@ -22,7 +22,7 @@ async fn a_running_tool_is_told_and_its_result_kept() {
             }
         }
     });
-    let agent = Script::new([Answer::Calls(vec![("1", "waits")])]).agent(vec![tool]);
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "waits")])]).agent(vec![tool]);
     let running = tokio::spawn({
         let agent = agent.clone();
         async move { agent.prompt_text("go", Vec::new()).await }
@@ -44,7 +44,7 @@ async fn a_running_tool_is_told_and_its_result_kept() {
 
 #[tokio::test]
 async fn an_idle_agent_ignores_an_abort() {
-    let agent = Script::new([]).agent(Vec::new());
+    let agent = ScriptedModel::new([]).agent(Vec::new());
     agent.abort();
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
@@ -55,7 +55,7 @@ async fn an_idle_agent_ignores_an_abort() {
 
 #[tokio::test]
 async fn queued_messages_survive_an_abort() {
-    let script = Script::new([Answer::Stall("half")]);
+    let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
     let agent = script.agent(Vec::new());
     let running = tokio::spawn({
         let agent = agent.clone();

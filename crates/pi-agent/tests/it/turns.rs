@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentError, AgentEvent, Listener};
+use pi_agent::{AgentError, AgentEvent, AgentListener};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::script::{Answer, Notebook, Script, TestTool, texts};
+use crate::script::{ScriptedResponse, EventLogger, ScriptedModel, TestTool, texts};
 
 #[tokio::test]
 async fn a_streamed_answer_is_told_word_by_word() {
-    let agent = Script::new([Answer::Text("one two")]).agent(Vec::new());
-    let notebook = Arc::new(Notebook::default());
+    let agent = ScriptedModel::new([ScriptedResponse::Text("one two")]).agent(Vec::new());
+    let notebook = Arc::new(EventLogger::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
@@ -41,7 +41,7 @@ async fn a_streamed_answer_is_told_word_by_word() {
 
 #[tokio::test]
 async fn a_second_prompt_is_refused_while_the_first_runs() {
-    let script = Script::new([Answer::Stall("thinking")]);
+    let script = ScriptedModel::new([ScriptedResponse::Stall("thinking")]);
     let agent = script.agent(Vec::new());
     let running = tokio::spawn({
         let agent = agent.clone();
@@ -64,7 +64,7 @@ async fn a_second_prompt_is_refused_while_the_first_runs() {
 /// Holds `agent_end` back until it gets a permit.
 struct SlowListener(Semaphore);
 
-impl Listener for SlowListener {
+impl AgentListener for SlowListener {
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -80,7 +80,7 @@ impl Listener for SlowListener {
 
 #[tokio::test]
 async fn the_agent_is_idle_only_when_the_listeners_of_its_end_have_settled() {
-    let agent = Script::new([]).agent(Vec::new());
+    let agent = ScriptedModel::new([]).agent(Vec::new());
     let slow = Arc::new(SlowListener(Semaphore::new(0)));
     let _subscription = agent.subscribe(slow.clone());
     let prompt = agent.prompt_text("hi", Vec::new());
@@ -101,7 +101,7 @@ async fn the_agent_is_idle_only_when_the_listeners_of_its_end_have_settled() {
 
 #[tokio::test]
 async fn steering_reaches_the_model_with_the_tool_results() {
-    let script = Script::new([Answer::Calls(vec![("1", "echo")])]);
+    let script = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "echo")])]);
     let agent = script.agent(vec![TestTool::echo("echo")]);
     agent.steer(agent.user_message("and mind the gap", Vec::new()));
     agent.follow_up(agent.user_message("then this", Vec::new()));
@@ -124,7 +124,7 @@ async fn steering_reaches_the_model_with_the_tool_results() {
 
 #[tokio::test]
 async fn a_failed_answer_can_be_resumed_with_what_is_queued() {
-    let agent = Script::new([Answer::Fail("connection refused")]).agent(Vec::new());
+    let agent = ScriptedModel::new([ScriptedResponse::Fail("connection refused")]).agent(Vec::new());
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
         agent.state().error_message.as_deref(),
@@ -142,8 +142,8 @@ async fn a_failed_answer_can_be_resumed_with_what_is_queued() {
 
 #[tokio::test]
 async fn a_dropped_subscription_hears_nothing() {
-    let agent = Script::new([]).agent(Vec::new());
-    let notebook = Arc::new(Notebook::default());
+    let agent = ScriptedModel::new([]).agent(Vec::new());
+    let notebook = Arc::new(EventLogger::default());
     drop(agent.subscribe(notebook.clone()));
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert!(notebook.lines().is_empty());

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogAnswer, ExtensionDialog};
+use pi_runtime::{DialogResponse, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
@@ -13,7 +13,7 @@ use crate::extension_question;
 pub(super) struct WaitingDialog {
     id: DialogId,
     dialog: ExtensionDialog,
-    answer: oneshot::Sender<DialogAnswer>,
+    answer: oneshot::Sender<DialogResponse>,
     asked: Instant,
 }
 
@@ -22,7 +22,7 @@ impl App {
         &mut self,
         id: DialogId,
         dialog: ExtensionDialog,
-        answer: oneshot::Sender<DialogAnswer>,
+        answer: oneshot::Sender<DialogResponse>,
     ) {
         self.extensions.waiting.push_back(WaitingDialog {
             id,
@@ -67,7 +67,7 @@ impl App {
             asked,
         } = waiting;
         let shown = extension_question::dialog(&dialog, self.look.clone(), asked);
-        let question = dialog.question;
+        let question = dialog.prompt;
         self.extensions.open = Some(id);
         self.asked = Some(Box::new(move |app, given| {
             app.extensions.open = None;

@@ -64,7 +64,7 @@ impl App {
 
     /// Returns the colors of a page that shows the session as the screen does.
     pub(crate) fn export_theme(&self) -> ExportTheme {
-        ExportTheme::of_setting(self.themes.setting(), self.themes.files())
+        ExportTheme::from_setting(self.themes.setting(), self.themes.files())
     }
 
     /// Watches the files of the themes the settings name.

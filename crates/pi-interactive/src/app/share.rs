@@ -1,6 +1,6 @@
 //! `/share`: what is about to leave the machine is shown first, then uploaded with the user's `gh`.
 
-use pi_runtime::{Gist, GistProgram, HtmlOptions, ShareError, SharePage, secrets_in_use};
+use pi_runtime::{Gist, GhCli, HtmlOptions, ShareError, SharePage, secrets_in_use};
 use tokio_util::sync::CancellationToken;
 
 use super::App;
@@ -13,7 +13,7 @@ impl App {
     /// Prepares a page without secrets and asks whether it may be shared.
     pub(crate) fn share(&mut self) {
         let services = self.runtime.services();
-        let program = match GistProgram::find(&services.env) {
+        let program = match GhCli::find(&services.env) {
             Ok(program) => program,
             Err(error) => return self.sharing_failed(&error),
         };
@@ -47,7 +47,7 @@ impl App {
         });
     }
 
-    fn ask_to_share(&mut self, program: GistProgram, page: SharePage) {
+    fn ask_to_share(&mut self, program: GhCli, page: SharePage) {
         let redacted = match page.redacted {
             0 => "No secrets were found in it.".to_owned(),
             1 => "One secret was replaced in it.".to_owned(),
@@ -75,7 +75,7 @@ impl App {
         });
     }
 
-    fn upload(&mut self, program: GistProgram, page: SharePage) {
+    fn upload(&mut self, program: GhCli, page: SharePage) {
         let given_up = |app: &mut Self| app.status("Sharing was cancelled");
         let subject = size_text(page.bytes);
         let work = self.watch_work("Sharing the session", &subject, given_up);
@@ -104,7 +104,7 @@ impl App {
 
     fn sharing_failed(&mut self, error: &ShareError) {
         let told = pi_runtime::describe_error(error);
-        self.error(match error.advice() {
+        self.error(match error.hint() {
             Some(advice) => format!("{told}; {advice}"),
             None => told,
         });

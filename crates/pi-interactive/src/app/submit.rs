@@ -1,6 +1,6 @@
 //! What becomes of a text that is sent: a command, a shell command, a prompt, or a message that waits.
 
-use pi_runtime::{Delivery, Prompt, PromptRefused, Run};
+use pi_runtime::{Delivery, Prompt, PromptError, PromptOutcome};
 
 use super::App;
 use crate::slash;
@@ -104,9 +104,9 @@ impl App {
         let text = prompt.text.clone();
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
-            Ok(Run::Started | Run::Queued | Run::Handled) => app.refresh_queue(),
+            Ok(PromptOutcome::Started | PromptOutcome::Queued | PromptOutcome::Handled) => app.refresh_queue(),
             // A compaction began in the meantime.
-            Err(PromptRefused::Compacting) => app.hold_back(text, delivery),
+            Err(PromptError::Compacting) => app.hold_back(text, delivery),
             Err(refused) => app.take_refusal(&refused, text),
         });
     }
@@ -152,13 +152,13 @@ impl App {
     ///
     /// Where nobody can be asked, the next thing typed is a command that changes that: the prompt
     /// stays free for it, and the text comes back afterwards.
-    fn take_refusal(&mut self, refused: &PromptRefused, text: String) {
+    fn take_refusal(&mut self, refused: &PromptError, text: String) {
         let nobody = matches!(
             refused,
-            PromptRefused::NoModel
-                | PromptRefused::UnknownProvider { .. }
-                | PromptRefused::NoCredential { .. }
-                | PromptRefused::Auth(_)
+            PromptError::NoModel
+                | PromptError::UnknownProvider { .. }
+                | PromptError::NoCredential { .. }
+                | PromptError::Auth(_)
         );
         self.error(refused.to_string());
         if !nobody {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::{ComponentId, DrawnCall, ToolRenderer};
+use pi_runtime::{ComponentId, RenderedToolCall, ToolRenderer};
 use pi_tui::{Line, Theme};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(crate) struct CallDrawer {
     call_id: String,
     /// The result as the extension gave it.
     result: Option<Value>,
-    drawn: DrawnCall,
+    drawn: RenderedToolCall,
 }
 
 /// What an extension must know of a call to draw it.
@@ -95,7 +95,7 @@ impl CallDrawer {
             renderer,
             call_id: call_id.to_owned(),
             result: None,
-            drawn: DrawnCall::default(),
+            drawn: RenderedToolCall::default(),
         }
     }
 
@@ -103,8 +103,8 @@ impl CallDrawer {
         self.drawer.id()
     }
 
-    pub(super) fn draws_frame(&self) -> bool {
-        self.renderer.draws_frame
+    pub(super) fn renders_frame(&self) -> bool {
+        self.renderer.renders_frame
     }
 
     /// Takes the result so far.
@@ -113,7 +113,7 @@ impl CallDrawer {
     }
 
     /// Takes lines; nothing where drawing failed, which leaves what was there.
-    pub(super) fn accept(&mut self, drawn: Option<DrawnCall>) {
+    pub(super) fn accept(&mut self, drawn: Option<RenderedToolCall>) {
         if let Some(drawn) = drawn {
             self.drawn = drawn;
         }

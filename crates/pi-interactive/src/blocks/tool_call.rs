@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pi_ai::InputBlock;
 use pi_ai::json::JsonObject;
 use pi_ai::partial_json::GrowingObject;
-use pi_runtime::{ComponentId, DrawnCall};
+use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
@@ -152,7 +152,7 @@ impl ToolCallBlock {
     }
 
     /// Takes lines of the extension that draws the call.
-    pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
+    pub(crate) fn accept(&mut self, drawn: Option<RenderedToolCall>) {
         if let Some(drawer) = &mut self.drawer {
             drawer.accept(drawn);
             self.generation += 1;
@@ -266,8 +266,8 @@ impl ToolCallBlock {
             expanded: self.expanded,
             revision: self.revision,
         };
-        let draws_frame = drawer.draws_frame();
-        let room = if draws_frame {
+        let renders_frame = drawer.renders_frame();
+        let room = if renders_frame {
             width
         } else {
             Page::new(width, PANEL_PADDING, appearance).width()
@@ -276,7 +276,7 @@ impl ToolCallBlock {
         ForeignLines {
             call,
             result,
-            draws_frame,
+            renders_frame,
         }
     }
 }
@@ -287,14 +287,14 @@ struct ForeignLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
     /// It draws the frame, too.
-    draws_frame: bool,
+    renders_frame: bool,
 }
 
 impl Block for ToolCallBlock {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
         self.arguments.read();
         let foreign = self.foreign_lines(width, appearance);
-        if foreign.draws_frame {
+        if foreign.renders_frame {
             let parts = foreign.call.into_iter().chain(foreign.result).flatten();
             let mut lines: Vec<Line> = parts.collect();
             if !lines.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pi_runtime::{
-    ComponentId, DialogAnswer, DrawError, Drawn, DrawnCall, ExtensionDialog, ExtensionFailure,
+    ComponentId, DialogResponse, ExtensionRenderError, RenderedComponent, RenderedToolCall, ExtensionDialog, ExtensionFailure,
     ExtensionNotice, ScreenChange,
 };
 use pi_tui::InputEvent;
@@ -27,13 +27,13 @@ impl DialogId {
 /// The lines of something an extension draws.
 #[derive(Debug)]
 pub(crate) enum Drawing {
-    Component(Result<Drawn, DrawError>),
+    Component(Result<RenderedComponent, ExtensionRenderError>),
     /// A call of a tool in the transcript.
-    Call(Result<DrawnCall, DrawError>),
+    Call(Result<RenderedToolCall, ExtensionRenderError>),
     /// A message or an entry in the transcript; nothing where it is shown as usual.
-    Custom(Result<Option<Vec<String>>, DrawError>),
+    Custom(Result<Option<Vec<String>>, ExtensionRenderError>),
     /// Texts as extensions want them shown.
-    Wording(Result<Vec<String>, DrawError>),
+    Wording(Result<Vec<String>, ExtensionRenderError>),
 }
 
 /// Something the application must see to.
@@ -47,7 +47,7 @@ pub(crate) enum News {
     Asked {
         id: DialogId,
         dialog: ExtensionDialog,
-        answer: oneshot::Sender<DialogAnswer>,
+        answer: oneshot::Sender<DialogResponse>,
     },
     /// An extension needs no answer any more.
     Withdrawn(DialogId),

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    EditorFacts, ExtensionLink, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenFacts,
+    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
+    EditorInfo, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo,
     ThemeData, ThemeInfo,
 };
 use pi_tui::{
@@ -30,8 +30,8 @@ pub(super) struct Known {
     pub(super) editor_text: String,
     look: Option<Look>,
     themes: Option<Arc<ThemeChoice>>,
-    facts: ScreenFacts,
-    editor: EditorFacts,
+    facts: ScreenInfo,
+    editor: EditorInfo,
     statuses: BTreeMap<String, String>,
     shortcuts: Vec<ExtensionShortcut>,
     bounds: HashMap<ComponentId, [usize; 4]>,
@@ -60,12 +60,12 @@ impl ExtensionDesk {
     }
 
     /// Tells extensions what there is to know of the screen.
-    pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenFacts)) {
+    pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenInfo)) {
         change(&mut self.state().known.facts);
     }
 
     /// Tells extensions what an editor of theirs must know.
-    pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorFacts)) {
+    pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorInfo)) {
         change(&mut self.state().known.editor);
     }
 
@@ -151,7 +151,7 @@ impl ExtensionDesk {
 }
 
 impl ExtensionScreen for ExtensionDesk {
-    fn connect(&self, link: Option<ExtensionLink>) {
+    fn connect(&self, link: Option<ExtensionHandle>) {
         {
             let mut state = self.state();
             state.link = link;
@@ -203,11 +203,11 @@ impl ExtensionScreen for ExtensionDesk {
         self.tell_news(News::Changed(change));
     }
 
-    fn facts(&self) -> ScreenFacts {
+    fn info(&self) -> ScreenInfo {
         let state = self.state();
         let known = &state.known;
         let statuses = known.statuses.iter();
-        ScreenFacts {
+        ScreenInfo {
             statuses: statuses
                 .map(|(key, text)| (key.clone(), text.clone()))
                 .collect(),
@@ -215,8 +215,8 @@ impl ExtensionScreen for ExtensionDesk {
         }
     }
 
-    fn editor(&self) -> EditorFacts {
-        EditorFacts {
+    fn editor_info(&self) -> EditorInfo {
+        EditorInfo {
             actions: ACTIONS.to_vec(),
             ..self.state().known.editor.clone()
         }
@@ -280,8 +280,8 @@ impl ExtensionScreen for ExtensionDesk {
 
     fn complete(
         &self,
-        question: CompletionQuestion,
-    ) -> BoxFuture<'static, Option<CompletionAnswer>> {
+        question: ExtensionCompletionRequest,
+    ) -> BoxFuture<'static, Option<ExtensionCompletions>> {
         let provider = self.completion();
         Box::pin(async move {
             let provider = provider?;
@@ -289,7 +289,7 @@ impl ExtensionScreen for ExtensionDesk {
             if found.items.is_empty() {
                 return None;
             }
-            Some(CompletionAnswer {
+            Some(ExtensionCompletions {
                 items: found.items.into_iter().map(item_of).collect(),
                 prefix: found.prefix,
             })
@@ -307,7 +307,7 @@ impl ExtensionScreen for ExtensionDesk {
         (done.line, column)
     }
 
-    fn completes_path(&self, question: &CompletionQuestion) -> bool {
+    fn completes_path(&self, question: &ExtensionCompletionRequest) -> bool {
         let provider = self.completion();
         provider.is_some_and(|provider| provider.completes_path(&request(question)))
     }
@@ -329,7 +329,7 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
     }
 }
 
-fn request(question: &CompletionQuestion) -> CompletionRequest {
+fn request(question: &ExtensionCompletionRequest) -> CompletionRequest {
     let lines: Vec<Arc<str>> = question
         .lines
         .iter()
@@ -349,9 +349,9 @@ fn request(question: &CompletionQuestion) -> CompletionRequest {
 }
 
 /// Returns a question as JavaScript counts.
-pub(crate) fn question(request: &CompletionRequest) -> CompletionQuestion {
+pub(crate) fn question(request: &CompletionRequest) -> ExtensionCompletionRequest {
     let line = request.lines.get(request.line).map_or("", |line| &**line);
-    CompletionQuestion {
+    ExtensionCompletionRequest {
         column: utf16_column(line, request.offset),
         lines: request.lines.iter().map(ToString::to_string).collect(),
         line: request.line,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use pi_runtime::{ComponentId, DrawError, ExtensionLink};
+use pi_runtime::{ComponentId, ExtensionRenderError, ExtensionHandle};
 use pi_tui::InputEvent;
 use serde_json::Value;
 
@@ -56,8 +56,8 @@ impl Backlog {
 }
 
 enum Work {
-    Task(ExtensionLink, Task),
-    Draw(ExtensionLink, Wanted),
+    Task(ExtensionHandle, Task),
+    Draw(ExtensionHandle, Wanted),
 }
 
 impl ExtensionDesk {
@@ -99,7 +99,7 @@ impl ExtensionDesk {
             .map(|wanted| Work::Draw(link, wanted))
     }
 
-    async fn perform(&self, link: &ExtensionLink, task: Task) {
+    async fn perform(&self, link: &ExtensionHandle, task: Task) {
         match task {
             Task::Input { id, data } => {
                 link.input(id, &data).await;
@@ -131,13 +131,13 @@ impl ExtensionDesk {
                 link.insert_editor_text(&text).await;
                 self.state().surfaces.redraw_now(Instant::now());
             }
-            Task::RememberEditorText(text) => link.remember_editor_text(&text).await,
+            Task::RememberEditorText(text) => link.add_editor_history(&text).await,
             Task::ForgetRows(ids) => link.forget_rows(&ids).await,
         }
     }
 
     /// Shows extensions what was typed; what they leave of it goes on.
-    async fn pass_raw(&self, link: &ExtensionLink, event: InputEvent) {
+    async fn pass_raw(&self, link: &ExtensionHandle, event: InputEvent) {
         let raw = event.raw();
         let data = String::from_utf8_lossy(&raw);
         match link.raw_input(&data).await {
@@ -147,13 +147,13 @@ impl ExtensionDesk {
         }
     }
 
-    async fn draw(&self, link: &ExtensionLink, wanted: Wanted) {
+    async fn draw(&self, link: &ExtensionHandle, wanted: Wanted) {
         let Wanted { id, width, subject } = wanted;
         let epoch = self.state().epoch;
         let drawing = match subject {
-            Subject::Component => Drawing::Component(link.draw(id, width).await),
-            Subject::Call(data) => Drawing::Call(link.draw_call(id, width, data).await),
-            Subject::Custom(data) => Drawing::Custom(link.draw_custom(id, width, data).await),
+            Subject::Component => Drawing::Component(link.render(id, width).await),
+            Subject::Call(data) => Drawing::Call(link.render_tool_call(id, width, data).await),
+            Subject::Custom(data) => Drawing::Custom(link.render_custom(id, width, data).await),
             Subject::Wording { parts, shared } => {
                 Drawing::Wording(link.transform_markdown(parts, shared).await)
             }
@@ -163,10 +163,10 @@ impl ExtensionDesk {
         }
         match drawing.error() {
             None => self.state().surfaces.forgive(id),
-            Some(DrawError::Gone) => {}
+            Some(ExtensionRenderError::Gone) => {}
             Some(error) => {
                 if self.state().surfaces.strike(id) {
-                    link.fail(self.owner(id), "render", error.to_string());
+                    link.report_failure(self.owner(id), "render", error.to_string());
                 }
             }
         }
@@ -175,7 +175,7 @@ impl ExtensionDesk {
 }
 
 impl Drawing {
-    fn error(&self) -> Option<&DrawError> {
+    fn error(&self) -> Option<&ExtensionRenderError> {
         match self {
             Self::Component(drawn) => drawn.as_ref().err(),
             Self::Call(drawn) => drawn.as_ref().err(),

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use pi_runtime::{ComponentId, Extent, OverlayPlace};
+use pi_runtime::{ComponentId, OverlayExtent, OverlayPlacement};
 use pi_tui::{
     Anchor, BlockId, FocusTarget, Heir, Liveness, Margin, OverlayId, OverlayOptions, Position,
     Width,
@@ -107,7 +107,7 @@ impl Screen {
     }
 
     /// Shows a component over everything.
-    pub(crate) fn mount_overlay(&mut self, view: ForeignView, place: &OverlayPlace) {
+    pub(crate) fn mount_overlay(&mut self, view: ForeignView, place: &OverlayPlacement) {
         let component = view.id();
         let tui = self.runner.tui();
         let overlay = tui.show_overlay(view, overlay_options(place));
@@ -306,7 +306,7 @@ impl Screen {
 }
 
 /// Reads the place of an overlay.
-fn overlay_options(place: &OverlayPlace) -> OverlayOptions {
+fn overlay_options(place: &OverlayPlacement) -> OverlayOptions {
     let margin = place.margin.unwrap_or_default();
     OverlayOptions {
         width: match place.width.as_ref().map(measure) {
@@ -347,17 +347,17 @@ enum Measure {
     Percent(f32),
 }
 
-fn measure(extent: &Extent) -> Measure {
+fn measure(extent: &OverlayExtent) -> Measure {
     match extent {
-        Extent::Cells(count) => Measure::Cells(cells(*count)),
-        Extent::Share(text) => {
+        OverlayExtent::Cells(count) => Measure::Cells(cells(*count)),
+        OverlayExtent::Share(text) => {
             let share = text.trim_end_matches('%').trim().parse();
             Measure::Percent(share.unwrap_or(100.0))
         }
     }
 }
 
-fn position(extent: &Extent) -> Position {
+fn position(extent: &OverlayExtent) -> Position {
     match measure(extent) {
         Measure::Cells(cells) => Position::Cell(cells),
         Measure::Percent(share) => Position::Percent(share),
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_place_of_an_overlay_is_read_as_extensions_write_it() {
-        let place: OverlayPlace = serde_json::from_value(json!({
+        let place: OverlayPlacement = serde_json::from_value(json!({
             "width": "50%", "minWidth": 20, "maxHeight": 10, "anchor": "top-right",
             "offsetX": -2, "row": "25%", "col": 3, "margin": { "top": 1, "left": 2 },
             "nonCapturing": true, "isVisible": true,
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(options.column, Some(Position::Cell(3)));
         assert_eq!((options.margin.top, options.margin.left), (1, 2));
         assert!(!options.captures_focus);
-        let odd: OverlayPlace =
+        let odd: OverlayPlacement =
             serde_json::from_value(json!({ "width": "wide", "minWidth": -4 })).unwrap();
         assert_eq!(overlay_options(&odd).min_width, 0);
     }

@@ -1,7 +1,7 @@
 //! Which parts of the transcript extensions draw.
 
 use pi_ai::AgentMessage;
-use pi_runtime::{ComponentId, DrawnCall};
+use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_session::{CustomEntry, CustomMessageEntry, Entry};
 use pi_tui::{BlockId, Document};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ impl Transcript {
         &mut self,
         document: &mut Document,
         row: ComponentId,
-        drawn: Option<DrawnCall>,
+        drawn: Option<RenderedToolCall>,
     ) {
         let id = self.rows.get(&row).copied();
         self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
@@ -68,7 +68,7 @@ pub(super) fn of_message(
     message: &AgentMessage,
 ) -> Option<CustomDrawer> {
     let value = || serde_json::to_value(message).unwrap_or_default();
-    draws_message(desk, custom_type)
+    renders_message(desk, custom_type)
         .then(|| CustomDrawer::message(desk.clone(), custom_type, value()))
 }
 
@@ -78,7 +78,7 @@ pub(super) fn of_message_entry(
     entry: &Entry,
     custom: &CustomMessageEntry,
 ) -> Option<CustomDrawer> {
-    if !draws_message(desk, &custom.custom_type) {
+    if !renders_message(desk, &custom.custom_type) {
         return None;
     }
     let mut value = serde_json::to_value(entry).unwrap_or_default();
@@ -98,7 +98,7 @@ pub(super) fn of_entry(
     entry: &Entry,
     custom: &CustomEntry,
 ) -> Option<CustomDrawer> {
-    let draws = desk.link()?.draws_entry(&custom.custom_type);
+    let draws = desk.link()?.renders_entry(&custom.custom_type);
     draws.then(|| {
         let value = serde_json::to_value(entry).unwrap_or_default();
         CustomDrawer::entry(desk.clone(), &custom.custom_type, value)
@@ -111,7 +111,7 @@ pub(super) fn of_texts(desk: &ExtensionDesk) -> Option<Wording> {
     transforms.then(|| Wording::new(desk.clone()))
 }
 
-fn draws_message(desk: &ExtensionDesk, custom_type: &str) -> bool {
+fn renders_message(desk: &ExtensionDesk, custom_type: &str) -> bool {
     desk.link()
-        .is_some_and(|link| link.draws_message(custom_type))
+        .is_some_and(|link| link.renders_message(custom_type))
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{RpcClient, RpcClientError};
 use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{
-    BashFinished, Compacted, CycledModel, EntryList, ForkMessage, Forked, MessageList,
-    QueuedMessages, Replaced, SessionState, SessionStats,
+    BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, RpcForkMessage, ForkResponse, MessagesResponse,
+    QueuedMessages, ReplaceResponse, RpcSessionState, RpcSessionStats,
 };
 
 impl RpcClient {
@@ -22,7 +22,7 @@ impl RpcClient {
         message: impl Into<String>,
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::Prompt {
+        self.send_command(RpcCommand::Prompt {
             message: message.into(),
             images,
             streaming_behavior: None,
@@ -37,7 +37,7 @@ impl RpcClient {
         images: Vec<ImageContent>,
         behavior: StreamingBehavior,
     ) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::Prompt {
+        self.send_command(RpcCommand::Prompt {
             message: message.into(),
             images,
             streaming_behavior: Some(behavior),
@@ -52,7 +52,7 @@ impl RpcClient {
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.tell(RpcCommand::Steer { message, images }).await
+        self.send_command(RpcCommand::Steer { message, images }).await
     }
 
     /// Queues a message for when the agent would stop.
@@ -62,35 +62,35 @@ impl RpcClient {
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.tell(RpcCommand::FollowUp { message, images }).await
+        self.send_command(RpcCommand::FollowUp { message, images }).await
     }
 
     /// Stops what is under way; returns when the agent is idle.
     pub async fn abort(&self) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::Abort).await
+        self.send_command(RpcCommand::Abort).await
     }
 
     /// Empties the queues.
     pub async fn clear_queue(&self) -> Result<QueuedMessages, RpcClientError> {
-        self.ask(RpcCommand::ClearQueue).await
+        self.request_as(RpcCommand::ClearQueue).await
     }
 
     /// Begins a new session.
     pub async fn new_session(
         &self,
         parent_session: Option<String>,
-    ) -> Result<Replaced, RpcClientError> {
-        self.ask(RpcCommand::NewSession { parent_session }).await
+    ) -> Result<ReplaceResponse, RpcClientError> {
+        self.request_as(RpcCommand::NewSession { parent_session }).await
     }
 
     /// Returns how things stand.
-    pub async fn state(&self) -> Result<SessionState, RpcClientError> {
-        self.ask(RpcCommand::GetState).await
+    pub async fn state(&self) -> Result<RpcSessionState, RpcClientError> {
+        self.request_as(RpcCommand::GetState).await
     }
 
     /// Returns the messages the model sees.
     pub async fn messages(&self) -> Result<Vec<AgentMessage>, RpcClientError> {
-        let list: MessageList = self.ask(RpcCommand::GetMessages).await?;
+        let list: MessagesResponse = self.request_as(RpcCommand::GetMessages).await?;
         Ok(list.messages)
     }
 
@@ -100,7 +100,7 @@ impl RpcClient {
         provider: impl Into<String>,
         model_id: impl Into<String>,
     ) -> Result<Arc<Model>, RpcClientError> {
-        self.ask(RpcCommand::SetModel {
+        self.request_as(RpcCommand::SetModel {
             provider: provider.into(),
             model_id: model_id.into(),
         })
@@ -108,8 +108,8 @@ impl RpcClient {
     }
 
     /// Chooses the next model; none if there is only one.
-    pub async fn cycle_model(&self) -> Result<Option<CycledModel>, RpcClientError> {
-        self.ask(RpcCommand::CycleModel).await
+    pub async fn cycle_model(&self) -> Result<Option<CycleModelResponse>, RpcClientError> {
+        self.request_as(RpcCommand::CycleModel).await
     }
 
     /// Returns the models that can be used.
@@ -118,14 +118,14 @@ impl RpcClient {
         struct Data {
             models: Vec<Arc<Model>>,
         }
-        let data: Data = self.ask(RpcCommand::GetAvailableModels).await?;
+        let data: Data = self.request_as(RpcCommand::GetAvailableModels).await?;
         Ok(data.models)
     }
 
     /// Chooses a thinking level.
     pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), RpcClientError> {
         let level = level.as_str().to_owned();
-        self.tell(RpcCommand::SetThinkingLevel { level }).await
+        self.send_command(RpcCommand::SetThinkingLevel { level }).await
     }
 
     /// Chooses the next thinking level; none if the model does not think.
@@ -134,7 +134,7 @@ impl RpcClient {
         struct Data {
             level: ThinkingLevel,
         }
-        let data: Option<Data> = self.ask(RpcCommand::CycleThinkingLevel).await?;
+        let data: Option<Data> = self.request_as(RpcCommand::CycleThinkingLevel).await?;
         Ok(data.map(|data| data.level))
     }
 
@@ -144,26 +144,26 @@ impl RpcClient {
         struct Data {
             levels: Vec<ThinkingLevel>,
         }
-        let data: Data = self.ask(RpcCommand::GetAvailableThinkingLevels).await?;
+        let data: Data = self.request_as(RpcCommand::GetAvailableThinkingLevels).await?;
         Ok(data.levels)
     }
 
     /// Says how steering messages are delivered.
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::SetSteeringMode { mode }).await
+        self.send_command(RpcCommand::SetSteeringMode { mode }).await
     }
 
     /// Says how follow-up messages are delivered.
     pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::SetFollowUpMode { mode }).await
+        self.send_command(RpcCommand::SetFollowUpMode { mode }).await
     }
 
     /// Summarizes the conversation so far.
     pub async fn compact(
         &self,
         custom_instructions: Option<String>,
-    ) -> Result<Compacted, RpcClientError> {
-        self.ask(RpcCommand::Compact {
+    ) -> Result<CompactResponse, RpcClientError> {
+        self.request_as(RpcCommand::Compact {
             custom_instructions,
         })
         .await
@@ -171,22 +171,22 @@ impl RpcClient {
 
     /// Turns automatic compaction on or off.
     pub async fn set_auto_compaction(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::SetAutoCompaction { enabled }).await
+        self.send_command(RpcCommand::SetAutoCompaction { enabled }).await
     }
 
     /// Turns automatic retries on or off.
     pub async fn set_auto_retry(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::SetAutoRetry { enabled }).await
+        self.send_command(RpcCommand::SetAutoRetry { enabled }).await
     }
 
     /// Gives up a retry that is waiting.
     pub async fn abort_retry(&self) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::AbortRetry).await
+        self.send_command(RpcCommand::AbortRetry).await
     }
 
     /// Runs a command of the user.
-    pub async fn bash(&self, command: impl Into<String>) -> Result<BashFinished, RpcClientError> {
-        self.ask(RpcCommand::Bash {
+    pub async fn bash(&self, command: impl Into<String>) -> Result<BashResponse, RpcClientError> {
+        self.request_as(RpcCommand::Bash {
             command: command.into(),
             exclude_from_context: None,
         })
@@ -195,12 +195,12 @@ impl RpcClient {
 
     /// Stops the user's commands.
     pub async fn abort_bash(&self) -> Result<(), RpcClientError> {
-        self.tell(RpcCommand::AbortBash).await
+        self.send_command(RpcCommand::AbortBash).await
     }
 
     /// Returns counts and costs.
-    pub async fn session_stats(&self) -> Result<SessionStats, RpcClientError> {
-        self.ask(RpcCommand::GetSessionStats).await
+    pub async fn session_stats(&self) -> Result<RpcSessionStats, RpcClientError> {
+        self.request_as(RpcCommand::GetSessionStats).await
     }
 
     /// Writes the session as a web page and returns where it is.
@@ -209,7 +209,7 @@ impl RpcClient {
         struct Data {
             path: String,
         }
-        let data: Data = self.ask(RpcCommand::ExportHtml { output_path }).await?;
+        let data: Data = self.request_as(RpcCommand::ExportHtml { output_path }).await?;
         Ok(data.path)
     }
 
@@ -217,35 +217,35 @@ impl RpcClient {
     pub async fn switch_session(
         &self,
         session_path: impl Into<String>,
-    ) -> Result<Replaced, RpcClientError> {
+    ) -> Result<ReplaceResponse, RpcClientError> {
         let session_path = session_path.into();
-        self.ask(RpcCommand::SwitchSession { session_path }).await
+        self.request_as(RpcCommand::SwitchSession { session_path }).await
     }
 
     /// Begins a session from before a message of the user.
-    pub async fn fork(&self, entry_id: impl Into<String>) -> Result<Forked, RpcClientError> {
+    pub async fn fork(&self, entry_id: impl Into<String>) -> Result<ForkResponse, RpcClientError> {
         let entry_id = entry_id.into();
-        self.ask(RpcCommand::Fork { entry_id }).await
+        self.request_as(RpcCommand::Fork { entry_id }).await
     }
 
     /// Begins a session that is a copy of this branch.
-    pub async fn clone_session(&self) -> Result<Replaced, RpcClientError> {
-        self.ask(RpcCommand::Clone).await
+    pub async fn clone_session(&self) -> Result<ReplaceResponse, RpcClientError> {
+        self.request_as(RpcCommand::Clone).await
     }
 
     /// Returns the messages a fork can begin at.
-    pub async fn fork_messages(&self) -> Result<Vec<ForkMessage>, RpcClientError> {
+    pub async fn fork_messages(&self) -> Result<Vec<RpcForkMessage>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
-            messages: Vec<ForkMessage>,
+            messages: Vec<RpcForkMessage>,
         }
-        let data: Data = self.ask(RpcCommand::GetForkMessages).await?;
+        let data: Data = self.request_as(RpcCommand::GetForkMessages).await?;
         Ok(data.messages)
     }
 
     /// Returns the entries of the session file, or only those after one of them.
-    pub async fn entries(&self, since: Option<String>) -> Result<EntryList, RpcClientError> {
-        self.ask(RpcCommand::GetEntries { since }).await
+    pub async fn entries(&self, since: Option<String>) -> Result<EntriesResponse, RpcClientError> {
+        self.request_as(RpcCommand::GetEntries { since }).await
     }
 
     /// Returns the entries as a tree.
@@ -260,14 +260,14 @@ impl RpcClient {
             #[serde(default)]
             text: Option<String>,
         }
-        let data: Data = self.ask(RpcCommand::GetLastAssistantText).await?;
+        let data: Data = self.request_as(RpcCommand::GetLastAssistantText).await?;
         Ok(data.text)
     }
 
     /// Names the session.
     pub async fn set_session_name(&self, name: impl Into<String>) -> Result<(), RpcClientError> {
         let name = name.into();
-        self.tell(RpcCommand::SetSessionName { name }).await
+        self.send_command(RpcCommand::SetSessionName { name }).await
     }
 
     /// Returns what a message may begin with after `/`.
@@ -276,15 +276,15 @@ impl RpcClient {
         struct Data {
             commands: Vec<Value>,
         }
-        let data: Data = self.ask(RpcCommand::GetCommands).await?;
+        let data: Data = self.request_as(RpcCommand::GetCommands).await?;
         Ok(data.commands)
     }
 
-    async fn tell(&self, command: RpcCommand) -> Result<(), RpcClientError> {
+    async fn send_command(&self, command: RpcCommand) -> Result<(), RpcClientError> {
         self.request(&command).await.map(drop)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, command: RpcCommand) -> Result<T, RpcClientError> {
+    async fn request_as<T: DeserializeOwned>(&self, command: RpcCommand) -> Result<T, RpcClientError> {
         let data = self.request(&command).await?;
         Ok(serde_json::from_value(data)?)
     }

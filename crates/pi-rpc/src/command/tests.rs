@@ -10,7 +10,7 @@ fn request(line: &str) -> RpcRequest {
     }
 }
 
-fn rejected(line: &str) -> Rejected {
+fn rejected(line: &str) -> RejectedLine {
     match ClientLine::parse(line) {
         ClientLine::Rejected(rejected) => rejected,
         other => panic!("{line}: {other:?}"),

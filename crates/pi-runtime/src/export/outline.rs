@@ -9,7 +9,7 @@ use pi_ai::{
 use pi_session::{Entry, EntryBody, EntryId, TreeNode};
 use serde::Serialize;
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 
 /// How many characters of an entry the tree shows.
 const LINE_LENGTH: usize = 140;
@@ -76,7 +76,7 @@ fn is_false(value: &bool) -> bool {
 
 impl OutlineNode {
     /// Outlines an entry; `None` stands for one that cannot be read.
-    pub(super) fn new(node: TreeNode, entry: Option<&Entry>, redaction: &Redaction) -> Self {
+    pub(super) fn new(node: TreeNode, entry: Option<&Entry>, redaction: &Redactor) -> Self {
         let mut outline = Self {
             id: node.id,
             parent: node.parent,
@@ -94,7 +94,7 @@ impl OutlineNode {
         outline
     }
 
-    fn describe(&mut self, body: &EntryBody, redaction: &Redaction) {
+    fn describe(&mut self, body: &EntryBody, redaction: &Redactor) {
         let (kind, text) = match body {
             EntryBody::Message(message) => return self.describe_message(message, redaction),
             EntryBody::ModelChange(change) => (
@@ -130,7 +130,7 @@ impl OutlineNode {
         self.text = text;
     }
 
-    fn describe_message(&mut self, message: &AgentMessage, redaction: &Redaction) {
+    fn describe_message(&mut self, message: &AgentMessage, redaction: &Redactor) {
         let (kind, text) = match message {
             AgentMessage::System(_) => (OutlineKind::System, String::new()),
             AgentMessage::User(message) => (OutlineKind::User, message.content.joined_text()),
@@ -156,7 +156,7 @@ impl OutlineNode {
         self.text = line(&text, redaction);
     }
 
-    fn describe_answer(&mut self, answer: &AssistantMessage, redaction: &Redaction) {
+    fn describe_answer(&mut self, answer: &AssistantMessage, redaction: &Redactor) {
         self.kind = OutlineKind::Assistant;
         self.failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
         self.calls = answer.tool_calls().map(|call| call.id.clone()).collect();
@@ -174,7 +174,7 @@ impl OutlineNode {
         };
     }
 
-    fn describe_result(&mut self, result: &ToolResultMessage, redaction: &Redaction) {
+    fn describe_result(&mut self, result: &ToolResultMessage, redaction: &Redactor) {
         self.kind = OutlineKind::ToolResult;
         self.failed = result.is_error;
         self.call = Some(result.tool_call_id.clone());
@@ -193,8 +193,8 @@ fn extension_message(is_displayed: bool) -> OutlineKind {
 }
 
 /// Returns the beginning of a text on one line. Secrets go before it is cut: a part of one is one.
-fn line(text: &str, redaction: &Redaction) -> String {
-    let text = redaction.clean(text);
+fn line(text: &str, redaction: &Redactor) -> String {
+    let text = redaction.redact(text);
     let mut line = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_line_is_short_and_shows_no_part_of_a_secret() {
-        let redaction = Redaction::new([SecretString::from("sk-0123456789")]);
+        let redaction = Redactor::new([SecretString::from("sk-0123456789")]);
         assert_eq!(line("  one\n\ttwo  ", &redaction), "one two");
         let text = format!("{} sk-0123456789", "x".repeat(LINE_LENGTH - 5));
         let cut = line(&text, &redaction);

@@ -89,7 +89,7 @@ pub(super) fn write(
         match piece {
             Piece::Text(text) => out.write_all(text.as_bytes())?,
             Piece::Slot("policy") => write!(out, "{}", policy(&style, &script))?,
-            Piece::Slot("scheme") => write!(out, "{}", options.theme.scheme().as_str())?,
+            Piece::Slot("scheme") => write!(out, "{}", options.theme.resolved_scheme().as_str())?,
             Piece::Slot("title") => write!(out, "{}", escape_text(&title(session, options)))?,
             Piece::Slot("style") => out.write_all(style.as_bytes())?,
             Piece::Slot("data") => write_data(out, session, options)?,
@@ -133,7 +133,7 @@ fn policy(style: &str, script: &str) -> String {
 
 fn title(session: &Session, options: &HtmlOptions) -> String {
     let name = session.name().unwrap_or_else(|| session.id());
-    options.redaction.clean(name).into_owned()
+    options.redaction.redact(name).into_owned()
 }
 
 fn escape_text(text: &str) -> String {

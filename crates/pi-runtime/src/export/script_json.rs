@@ -8,17 +8,17 @@ use std::io::{self, Write};
 use pi_ai::json::JsFormatter;
 use serde::Serialize;
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 
 /// Writes values as JSON that no parser of HTML can mistake for markup.
 pub(super) struct ScriptJson<'a> {
-    redaction: &'a Redaction,
+    redaction: &'a Redactor,
     /// The last value's text; kept for the next.
     buffer: Vec<u8>,
 }
 
 impl<'a> ScriptJson<'a> {
-    pub(super) fn new(redaction: &'a Redaction) -> Self {
+    pub(super) fn new(redaction: &'a Redactor) -> Self {
         Self {
             redaction,
             buffer: Vec::new(),
@@ -34,7 +34,7 @@ impl<'a> ScriptJson<'a> {
         self.buffer.clear();
         let mut serializer = serde_json::Serializer::with_formatter(&mut self.buffer, JsFormatter);
         value.serialize(&mut serializer)?;
-        self.redaction.clean_json(&mut self.buffer);
+        self.redaction.redact_json(&mut self.buffer);
         write_escaped(out, &self.buffer)?;
         Ok(self.buffer.len())
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn written(text: &str) -> String {
-        let redaction = Redaction::default();
+        let redaction = Redactor::default();
         let mut out = Vec::new();
         ScriptJson::new(&redaction).write(&mut out, text).unwrap();
         String::from_utf8(out).unwrap()

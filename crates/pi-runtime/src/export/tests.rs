@@ -196,7 +196,7 @@ fn stored_secrets_are_in_no_export() {
             name: Some(format!("about {secret}")),
         })
         .unwrap();
-    let redaction = Redaction::new([SecretString::from(secret)]);
+    let redaction = Redactor::new([SecretString::from(secret)]);
     let page = page(&session, &home, |options| {
         options.redaction = redaction.clone();
         options.system_prompt = Some(format!("use {secret}"));

@@ -18,12 +18,12 @@ pub struct ExportTheme {
     pub card_background: Option<ExportColor>,
     pub info_background: Option<ExportColor>,
     /// The look to take where no background says it.
-    pub look: Option<PageLook>,
+    pub scheme: Option<ExportScheme>,
 }
 
 /// A look of the page's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageLook {
+pub enum ExportScheme {
     /// Dark text on a light ground.
     Light,
     /// Light text on a dark ground.
@@ -43,14 +43,14 @@ pub struct ExportColor {
 
 /// Whether a page is light or dark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum ResolvedScheme {
     /// As the reader prefers.
     Reader,
     Light,
     Dark,
 }
 
-impl Scheme {
+impl ResolvedScheme {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "auto",
@@ -69,13 +69,13 @@ impl ExportTheme {
             page_background: color("pageBg"),
             card_background: color("cardBg"),
             info_background: color("infoBg"),
-            look: None,
+            scheme: None,
         }
     }
 
     /// Chooses what the `theme` setting names: a file, or a look the page has itself. A pair of themes
     /// follows the terminal, so the page follows its reader.
-    pub fn of_setting(setting: Option<&str>, files: &[ThemeFile]) -> Self {
+    pub fn from_setting(setting: Option<&str>, files: &[ThemeFile]) -> Self {
         let Some(name) = setting.filter(|setting| !setting.contains('/')) else {
             return Self::default();
         };
@@ -83,21 +83,21 @@ impl ExportTheme {
             return Self::from_theme_json(&file.content);
         }
         Self {
-            look: match name {
-                "light" => Some(PageLook::Light),
-                "dark" => Some(PageLook::Dark),
+            scheme: match name {
+                "light" => Some(ExportScheme::Light),
+                "dark" => Some(ExportScheme::Dark),
                 _ => None,
             },
             ..Self::default()
         }
     }
 
-    pub(super) fn scheme(&self) -> Scheme {
-        match (self.page_background.or(self.card_background), self.look) {
-            (None, None) => Scheme::Reader,
-            (Some(background), _) if background.is_light() => Scheme::Light,
-            (None, Some(PageLook::Light)) => Scheme::Light,
-            (Some(_), _) | (None, Some(PageLook::Dark)) => Scheme::Dark,
+    pub(super) fn resolved_scheme(&self) -> ResolvedScheme {
+        match (self.page_background.or(self.card_background), self.scheme) {
+            (None, None) => ResolvedScheme::Reader,
+            (Some(background), _) if background.is_light() => ResolvedScheme::Light,
+            (None, Some(ExportScheme::Light)) => ResolvedScheme::Light,
+            (Some(_), _) | (None, Some(ExportScheme::Dark)) => ResolvedScheme::Dark,
         }
     }
 
@@ -213,7 +213,7 @@ mod tests {
         let theme = ExportTheme::from_theme_json(
             r##"{"vars":{"a":"b","b":"#fff"},"export":{"pageBg":"a","cardBg":231,"infoBg":"#102030"}}"##,
         );
-        assert_eq!(theme.scheme(), Scheme::Light);
+        assert_eq!(theme.resolved_scheme(), ResolvedScheme::Light);
         assert_eq!(
             theme.style_sheet(),
             ":root[data-colors=\"theme\"]{--page:#ffffff;--card:#ffffff;--note:#102030;}\n"
@@ -232,7 +232,7 @@ mod tests {
             let theme = ExportTheme::from_theme_json(json);
             assert_eq!(theme, ExportTheme::default(), "{json}");
             assert_eq!(theme.style_sheet(), "");
-            assert_eq!(theme.scheme(), Scheme::Reader);
+            assert_eq!(theme.resolved_scheme(), ResolvedScheme::Reader);
         }
     }
 
@@ -251,14 +251,14 @@ mod tests {
             },
         };
         let files = [file];
-        let scheme = |setting| ExportTheme::of_setting(setting, &files).scheme();
-        assert_eq!(scheme(None), Scheme::Reader);
-        assert_eq!(scheme(Some("light/dark")), Scheme::Reader);
-        assert_eq!(scheme(Some("nobody")), Scheme::Reader);
-        assert_eq!(scheme(Some("dark")), Scheme::Dark);
-        assert_eq!(scheme(Some("light")), Scheme::Light);
-        assert_eq!(scheme(Some("sepia")), Scheme::Light);
-        let sepia = ExportTheme::of_setting(Some("sepia"), &files);
+        let resolved_scheme = |setting| ExportTheme::from_setting(setting, &files).resolved_scheme();
+        assert_eq!(resolved_scheme(None), ResolvedScheme::Reader);
+        assert_eq!(resolved_scheme(Some("light/dark")), ResolvedScheme::Reader);
+        assert_eq!(resolved_scheme(Some("nobody")), ResolvedScheme::Reader);
+        assert_eq!(resolved_scheme(Some("dark")), ResolvedScheme::Dark);
+        assert_eq!(resolved_scheme(Some("light")), ResolvedScheme::Light);
+        assert_eq!(resolved_scheme(Some("sepia")), ResolvedScheme::Light);
+        let sepia = ExportTheme::from_setting(Some("sepia"), &files);
         assert_eq!(sepia.page_background, ExportColor::from_hex("#fedcba"));
     }
 }

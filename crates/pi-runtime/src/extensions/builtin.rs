@@ -20,15 +20,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::bridge::{Bridge, field, read, spell_outcome, told, unknown};
-use super::works::Backer;
+use super::bridge::{ExtensionBridge, field, read, result_to_json, host_error, unknown};
+use super::jobs::JobCallback;
 use crate::toolset::{Toolset, ToolsetOptions};
 
 use operations::JavaScriptFiles;
 pub(super) use operations::JavaScriptShell;
 
 /// Pieces of output that wait for JavaScript to take them.
-const OUTPUT_IN_FLIGHT: usize = 64;
+const OUTPUT_QUEUE: usize = 64;
 
 /// A call of a tool.
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ struct ShellRun {
     shell_path: Option<PathBuf>,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_builtin(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let name: String = field(arguments, "name")?;
         let tools = Toolset::new(ToolsetOptions::new(&self.cwd));
@@ -98,18 +98,18 @@ impl Bridge {
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
         let run: ToolRun = read(arguments)?;
-        let backer = self.backer(extension, run.number)?;
-        let tool = build(&run, &backer)?;
-        let work = self.open_work(run.number)?;
-        Ok(self.on_program(async move {
+        let callback = self.callback(extension, run.number)?;
+        let tool = build(&run, &callback)?;
+        let work = self.start_job(run.number)?;
+        Ok(self.spawn_on_runtime(async move {
             let updates = UpdateSink::default();
             let running = tool.execute(&run.call_id, run.arguments, updates.clone(), work.cancel());
             let mut running = std::pin::pin!(running);
             loop {
                 tokio::select! {
                     biased;
-                    outcome = &mut running => return spell_outcome(outcome),
-                    partial = updates.next() => show(&backer, partial).await,
+                    outcome = &mut running => return result_to_json(outcome),
+                    partial = updates.next() => show(&callback, partial).await,
                 }
             }
         }))
@@ -122,9 +122,9 @@ impl Bridge {
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
         let run: ShellRun = read(arguments)?;
-        let backer = self.backer(extension, run.number)?;
-        let work = self.open_work(run.number)?;
-        Ok(self.on_program(async move {
+        let callback = self.callback(extension, run.number)?;
+        let work = self.start_job(run.number)?;
+        Ok(self.spawn_on_runtime(async move {
             let shell = run
                 .shell_path
                 .map_or_else(LocalShell::default, LocalShell::at);
@@ -138,11 +138,11 @@ impl Bridge {
                     .collect(),
                 timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             };
-            let (sender, mut output) = mpsc::channel(OUTPUT_IN_FLIGHT);
+            let (sender, mut output) = mpsc::channel(OUTPUT_QUEUE);
             let telling = async {
                 while let Some(bytes) = output.recv().await {
                     let data = BASE64_STANDARD.encode(bytes);
-                    if let Err(error) = backer.ask("output", data.into(), None).await {
+                    if let Err(error) = callback.call("output", data.into(), None).await {
                         tracing::debug!(%error, "an extension does not hear of a command's output");
                     }
                 }
@@ -156,13 +156,13 @@ impl Bridge {
                 Err(ProcessError::TimedOut(after)) => {
                     Err(HostError::new(format!("timeout:{}", after.as_secs_f64())))
                 }
-                Err(error) => Err(told(error)),
+                Err(error) => Err(host_error(error)),
             }
         }))
     }
 }
 
-async fn show(backer: &Backer, partial: ToolOutput) {
+async fn show(callback: &JobCallback, partial: ToolOutput) {
     let partial = match serde_json::to_value(partial) {
         Ok(partial) => partial,
         Err(error) => {
@@ -170,15 +170,15 @@ async fn show(backer: &Backer, partial: ToolOutput) {
             return;
         }
     };
-    if let Err(error) = backer.ask("update", partial, None).await {
+    if let Err(error) = callback.call("update", partial, None).await {
         tracing::debug!(%error, "an extension does not hear of a partial result");
     }
 }
 
 /// Makes the tool of a call.
-fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
+fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostError> {
     if run.name == "bash" {
-        return Ok(Box::new(ShellTool::bash(shell_options(run, backer))));
+        return Ok(Box::new(ShellTool::bash(shell_options(run, callback))));
     }
     let paths = PathBase {
         cwd: run.cwd.clone(),
@@ -187,7 +187,7 @@ fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
     let context = if run.operations.is_empty() {
         ToolContext::new(paths, Arc::new(LocalFiles))
     } else {
-        let files = JavaScriptFiles::new(backer.clone(), run.operations.clone());
+        let files = JavaScriptFiles::new(callback.clone(), run.operations.clone());
         ToolContext::new(paths, Arc::new(files))
     };
     if run.resize_images == Some(false) {
@@ -211,12 +211,12 @@ fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
     })
 }
 
-fn shell_options(run: &ToolRun, backer: &Backer) -> ShellToolOptions {
+fn shell_options(run: &ToolRun, callback: &JobCallback) -> ShellToolOptions {
     let shell = run.shell_path.clone();
     let local = shell.map_or_else(LocalShell::default, LocalShell::at);
     let mut options = ShellToolOptions::local(&run.cwd, local);
     if run.has_processes {
-        options.processes = Arc::new(JavaScriptShell::new(backer.clone()));
+        options.processes = Arc::new(JavaScriptShell::new(callback.clone()));
     }
     if let Some(env) = &run.env {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));

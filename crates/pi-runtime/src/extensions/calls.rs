@@ -12,13 +12,13 @@ use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, lock, read, spell, spell_outcome, told, unknown};
+use super::bridge::{ExtensionBridge, field, lock, read, to_json, result_to_json, host_error, unknown};
 use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
 use super::registration::{CommandData, ProviderData, ShortcutData, ToolData};
-use super::screen::{ChosenCompletion, CompletionQuestion, ExtensionScreen, ScreenChange};
-use super::sending::{SendMessage, SendUserMessage};
-use super::wire;
-use crate::session::{Persist, PromptRefused};
+use super::screen::{ChosenCompletion, ExtensionCompletionRequest, ExtensionScreen, ScreenChange};
+use super::send_message::{SendMessage, SendUserMessage};
+use super::session_json;
+use crate::session::{Persist, PromptError};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +30,7 @@ struct FailureData {
 }
 
 #[derive(Deserialize)]
-struct Owned<Data> {
+struct ExtensionScoped<Data> {
     extension: String,
     #[serde(
         alias = "tool",
@@ -42,19 +42,19 @@ struct Owned<Data> {
 }
 
 #[derive(Deserialize)]
-struct Numbered {
+struct SignalData {
     #[serde(rename = "signalId")]
     signal: u64,
     #[serde(alias = "partial", alias = "event")]
     data: Value,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_program(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
             "error" => {
                 let failure: FailureData = read(arguments)?;
-                self.fail(ExtensionFailure {
+                self.report_failure(ExtensionFailure {
                     extension: failure.extension_path,
                     event: failure.event,
                     error: failure.error,
@@ -64,11 +64,11 @@ impl Bridge {
             "context" => return self.context(),
             "idle" => return Ok(self.session()?.is_idle().into()),
             "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
-            "usage" => return spell_outcome(self.session()?.context_usage()),
+            "usage" => return result_to_json(self.session()?.context_usage()),
             "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
             "systemPrompt.options" => return Ok(self.prompt_options(&self.session()?)),
             "tools.active" => return Ok(self.session()?.active_tool_names().into()),
-            "tools.all" => return Ok(wire::tools(&self.session()?)),
+            "tools.all" => return Ok(session_json::tools(&self.session()?)),
             "tools.setActive" => {
                 let names: Vec<String> = field(&arguments, "names")?;
                 self.session()?.set_active_tools(&names);
@@ -80,10 +80,10 @@ impl Bridge {
             }
             "shutdown" => {
                 self.session()?;
-                self.ui.shut_down();
+                self.ui.request_shutdown();
             }
             "replacement.adopt" => self.adopt()?,
-            "replacement.release" => self.retire(),
+            "replacement.release" => self.mark_stale(),
             "message.send" => self.send_message(arguments)?,
             "message.sendUser" => self.send_user_message(arguments)?,
             _ => return Err(unknown(method)),
@@ -92,7 +92,7 @@ impl Bridge {
     }
 
     fn context(&self) -> Result<Value, HostError> {
-        self.check_fresh()?;
+        self.check_not_stale()?;
         let mode = self.ui.mode();
         Ok(json!({
             "mode": mode.name(),
@@ -107,16 +107,16 @@ impl Bridge {
         if let Ok(runtime) = self.runtime() {
             commands.extend(runtime.resource_commands());
         }
-        spell(commands)
+        to_json(commands)
     }
 
     fn send_message(&self, arguments: Value) -> Result<(), HostError> {
         let session = self.session()?;
-        let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
+        let (draft, send_message) = read::<SendMessage>(arguments)?.into_parts();
         let ui = Arc::clone(&self.ui);
         self.begin(async move {
-            if let Err(error) = session.send_custom_message(draft, sending).await {
-                ui.fail(refusal("sendMessage", &error)).await;
+            if let Err(error) = session.send_custom_message(draft, send_message).await {
+                ui.report_failure(refusal("sendMessage", &error)).await;
             }
         });
         Ok(())
@@ -129,7 +129,7 @@ impl Bridge {
         self.begin(async move {
             let sent = session.send_user_message(content, delivery, expand).await;
             if let Err(error) = sent {
-                ui.fail(refusal("sendUserMessage", &error)).await;
+                ui.report_failure(refusal("sendUserMessage", &error)).await;
             }
         });
         Ok(())
@@ -162,10 +162,10 @@ impl Bridge {
             "entry.label" => {
                 let id = EntryId::from(field::<String>(arguments, "entryId")?);
                 let label: Option<String> = field(arguments, "label")?;
-                session.set_label(&id, label.as_deref()).map_err(told)?;
+                session.set_label(&id, label.as_deref()).map_err(host_error)?;
                 Ok(Value::Null)
             }
-            _ => wire::session(&session, method, arguments),
+            _ => session_json::session(&session, method, arguments),
         }
     }
 
@@ -177,10 +177,10 @@ impl Bridge {
     ) -> Result<Value, HostError> {
         match method {
             // Components may outlive their session for a moment; what they want is past.
-            "ui.change" if self.check_fresh().is_err() => Ok(Value::Null),
+            "ui.change" if self.check_not_stale().is_err() => Ok(Value::Null),
             "ui.tell" => {
                 let notice: ExtensionNotice = read(arguments)?;
-                self.begin(self.ui.tell(notice));
+                self.begin(self.ui.notify(notice));
                 Ok(Value::Null)
             }
             "ui.editorText" => Ok(self.ui.editor_text().into()),
@@ -210,8 +210,8 @@ impl Bridge {
     pub(super) fn call_models(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let provider = || field::<String>(arguments, "provider");
         match method {
-            "model" => spell(self.session()?.model()),
-            "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
+            "model" => to_json(self.session()?.model()),
+            "model.scoped" => Ok(session_json::scoped_models(&self.session()?)),
             "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
             "thinking.set" => {
                 let level: ThinkingLevel = field(arguments, "level")?;
@@ -224,11 +224,11 @@ impl Bridge {
                 });
                 Ok(Value::Null)
             }
-            "models.all" => spell(self.models.all()),
-            "models.available" => spell(self.models.available()),
+            "models.all" => to_json(self.models.all()),
+            "models.available" => to_json(self.models.available()),
             "models.find" => {
                 let id: String = field(arguments, "id")?;
-                spell(self.models.model(&provider()?, &id))
+                to_json(self.models.model(&provider()?, &id))
             }
             "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),
             "models.providerName" => {
@@ -246,11 +246,11 @@ impl Bridge {
         }
     }
 
-    pub(super) fn call_work(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_job(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
-            "work.cancel" => self.cancel_work(field(&arguments, "number")?),
+            "work.cancel" => self.cancel_job(field(&arguments, "number")?),
             "work.output" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
                     // Whoever read the output may have stopped.
                     stream.send(data).ok();
@@ -268,21 +268,21 @@ impl Bridge {
                 self.registry().events = events.into_iter().collect();
             }
             "tool.update" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 let partial: ToolOutput = read(data)?;
                 if let Some(updates) = lock(&self.updates).get(&signal) {
                     updates.send(partial);
                 }
             }
             "provider.event" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
                     // Whoever read the answer may have stopped.
                     stream.send(data).ok();
                 }
             }
             "tool.register" => {
-                let Owned { extension, data } = read::<Owned<ToolData>>(arguments)?;
+                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ToolData>>(arguments)?;
                 let (session, extensions) = (self.session()?, self.extensions()?);
                 session.register_tool(extensions.tool(&extension, &data));
                 let tools = &mut self.registry().tools;
@@ -290,14 +290,14 @@ impl Bridge {
                 tools.push((extension, data));
             }
             "command.register" => {
-                let Owned { extension, data } = read::<Owned<CommandData>>(arguments)?;
+                let ExtensionScoped { extension, data } = read::<ExtensionScoped<CommandData>>(arguments)?;
                 let mut registry = self.registry();
                 if let Some(source_info) = registry.sources.get(&extension).cloned() {
                     registry.add_command(&extension, &source_info, data);
                 }
             }
             "provider.register" => {
-                let Owned { extension, data } = read::<Owned<ProviderData>>(arguments)?;
+                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ProviderData>>(arguments)?;
                 let extensions = self.extensions()?;
                 let refresh = RefreshOptions {
                     providers: Some(vec![data.name.clone()]),
@@ -305,12 +305,12 @@ impl Bridge {
                 };
                 extensions
                     .register_provider(&self.models, extension, data)
-                    .map_err(told)?;
+                    .map_err(host_error)?;
                 let models = self.models.clone();
                 self.begin(async move { drop(models.refresh(refresh).await) });
             }
             "shortcut.register" => {
-                let Owned { extension, data } = read::<Owned<ShortcutData>>(arguments)?;
+                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ShortcutData>>(arguments)?;
                 self.registry().add_shortcut(&extension, data);
             }
             "renderer.register" => {
@@ -350,13 +350,13 @@ fn call_screen(
             screen.change(extension, change);
             ok(Value::Null)
         }
-        "ui.screen" => spell(screen.facts()),
-        "ui.editor" => spell(screen.editor()),
+        "ui.screen" => to_json(screen.info()),
+        "ui.editor" => to_json(screen.editor_info()),
         "ui.theme" => {
             let name: Option<String> = field(&arguments, "name")?;
-            spell(screen.theme(name.as_deref()))
+            to_json(screen.theme(name.as_deref()))
         }
-        "ui.themes" => spell(screen.themes()),
+        "ui.themes" => to_json(screen.themes()),
         "ui.setTheme" => {
             let name: String = field(&arguments, "name")?;
             ok(match screen.set_theme(&name) {
@@ -364,7 +364,7 @@ fn call_screen(
                 Err(error) => json!({ "success": false, "error": error }),
             })
         }
-        "ui.shortcuts" => spell(screen.shortcuts()),
+        "ui.shortcuts" => to_json(screen.shortcuts()),
         "ui.overlayBounds" => {
             let bounds = screen.overlay_bounds(field(&arguments, "id")?);
             ok(bounds.map_or(Value::Null, |[row, col, width, height]| {
@@ -377,7 +377,7 @@ fn call_screen(
             ok(json!({ "line": line, "column": column }))
         }
         "ui.completesPath" => {
-            let question: CompletionQuestion = read(arguments)?;
+            let question: ExtensionCompletionRequest = read(arguments)?;
             ok(screen.completes_path(&question).into())
         }
         _ => Err(unknown(method)),
@@ -394,7 +394,7 @@ fn env_keys(provider: &str) -> Value {
     }
 }
 
-fn refusal(event: &str, error: &PromptRefused) -> ExtensionFailure {
+fn refusal(event: &str, error: &PromptError) -> ExtensionFailure {
     ExtensionFailure {
         extension: None,
         event: event.to_owned(),

@@ -16,13 +16,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{Bridge, field, read, told, unknown};
-use super::prompt_options::spell_skills;
+use super::bridge::{ExtensionBridge, field, read, host_error, unknown};
+use super::prompt_options::skills_to_json;
 
 /// Which resources are looked for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lookup {
+struct ResourceLookup {
     cwd: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
     #[serde(default)]
@@ -43,7 +43,7 @@ struct Lookup {
 /// A picture and how large it may be.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Picture {
+struct ImageInput {
     data: String,
     mime_type: String,
     max_width: Option<u32>,
@@ -52,7 +52,7 @@ struct Picture {
     jpeg_quality: Option<u8>,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_conversion(
         &self,
         method: &str,
@@ -86,7 +86,7 @@ impl Bridge {
             }
             "convert.sniff" => {
                 let head: String = field(&arguments, "head")?;
-                let head = BASE64_STANDARD.decode(head).map_err(told)?;
+                let head = BASE64_STANDARD.decode(head).map_err(host_error)?;
                 Ok(sniff_image(&head).into())
             }
             "convert.resources" => Ok(self.resources(read(arguments)?)),
@@ -94,7 +94,7 @@ impl Bridge {
                 let cwd: Option<PathBuf> = field(&arguments, "cwd")?;
                 let agent_dir: Option<PathBuf> = field(&arguments, "agentDir")?;
                 let settings = self.settings(cwd, agent_dir);
-                serde_json::to_value(settings.settings().as_ref()).map_err(told)
+                serde_json::to_value(settings.settings().as_ref()).map_err(host_error)
             }
             _ => Err(unknown(method)),
         }
@@ -156,7 +156,7 @@ impl Bridge {
         SettingsStore::open(&agent_dir, &cwd, project)
     }
 
-    fn resources(&self, lookup: Lookup) -> Value {
+    fn resources(&self, lookup: ResourceLookup) -> Value {
         let settings = self.settings(lookup.cwd.clone(), lookup.agent_dir.clone());
         let agent_dir = lookup.agent_dir;
         let found = load_resources(&ResourceRequest {
@@ -178,8 +178,8 @@ impl Bridge {
                 ..ResourceFlags::default()
             },
         });
-        let skills = spell_skills(&found.skills);
-        let prompts = found.prompt_templates.iter().map(|template| {
+        let skills = skills_to_json(&found.skills);
+        let open_dialogs = found.prompt_templates.iter().map(|template| {
             json!({
                 "name": template.name,
                 "description": template.description,
@@ -195,7 +195,7 @@ impl Bridge {
         });
         json!({
             "skills": skills,
-            "prompts": prompts.collect::<Vec<_>>(),
+            "prompts": open_dialogs.collect::<Vec<_>>(),
             "agentsFiles": files.collect::<Vec<_>>(),
             "systemPrompt": found.system_prompt,
             "appendSystemPrompt": found.append_system_prompt,
@@ -206,9 +206,9 @@ impl Bridge {
 
 /// Makes a picture fit.
 pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
-    let picture: Picture = read(arguments)?;
+    let picture: ImageInput = read(arguments)?;
     let work = tokio::task::spawn_blocking(move || {
-        let bytes = BASE64_STANDARD.decode(&picture.data).map_err(told)?;
+        let bytes = BASE64_STANDARD.decode(&picture.data).map_err(host_error)?;
         let usual = ImageLimits::default();
         let limits = ImageLimits {
             max_width: picture.max_width.unwrap_or(usual.max_width),
@@ -226,17 +226,17 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
             Err(_) => Value::Null,
         })
     });
-    Ok(Box::pin(async move { work.await.map_err(told)? }))
+    Ok(Box::pin(async move { work.await.map_err(host_error)? }))
 }
 
 /// Makes a PNG of a picture, in base64; nothing where it cannot be read.
 pub(super) fn convert_to_png(arguments: &Value) -> Result<HostFuture, HostError> {
     let data: String = field(arguments, "data")?;
     let work = tokio::task::spawn_blocking(move || {
-        let bytes = BASE64_STANDARD.decode(&data).map_err(told)?;
+        let bytes = BASE64_STANDARD.decode(&data).map_err(host_error)?;
         // A kind that no model takes becomes PNG.
         let converted = fit_image(&bytes, "", None, &CancellationToken::new());
         Ok(converted.map_or(Value::Null, |converted| converted.data.into()))
     });
-    Ok(Box::pin(async move { work.await.map_err(told)? }))
+    Ok(Box::pin(async move { work.await.map_err(host_error)? }))
 }

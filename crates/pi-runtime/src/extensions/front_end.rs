@@ -88,7 +88,7 @@ pub enum ExtensionNotice {
 /// Something an extension asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionDialog {
-    pub question: DialogQuestion,
+    pub prompt: DialogPrompt,
     /// When it gives up waiting.
     pub timeout: Option<Duration>,
 }
@@ -96,7 +96,7 @@ pub struct ExtensionDialog {
 /// The kinds of dialogs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub enum DialogQuestion {
+pub enum DialogPrompt {
     /// One of several options.
     Select { title: String, options: Vec<String> },
     Confirm {
@@ -119,7 +119,7 @@ pub enum DialogQuestion {
 
 /// How a dialog ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DialogAnswer {
+pub enum DialogResponse {
     /// With a text or an option.
     Text(String),
     /// With yes or no.
@@ -145,22 +145,22 @@ pub trait ExtensionUi: Send + Sync {
     fn mode(&self) -> ExtensionMode;
 
     /// Shows something.
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         drop(notice);
         Box::pin(std::future::ready(()))
     }
 
     /// Asks something. Dropping the future withdraws the question.
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         drop(dialog);
-        Box::pin(std::future::ready(DialogAnswer::Cancelled))
+        Box::pin(std::future::ready(DialogResponse::Cancelled))
     }
 
     /// Reports a failure.
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
 
     /// Ends the program when what is under way is done.
-    fn shut_down(&self) {}
+    fn request_shutdown(&self) {}
 
     /// Returns the text the user is writing.
     fn editor_text(&self) -> String {
@@ -182,7 +182,7 @@ impl ExtensionUi for NoExtensionUi {
         self.0
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         tracing::warn!(
             extension = failure.extension,
             event = failure.event,
@@ -195,7 +195,7 @@ impl ExtensionUi for NoExtensionUi {
 
 /// A long flag of the command line that an extension may know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignFlag {
+pub struct ExtensionFlag {
     /// Its name, without the dashes.
     pub name: String,
     /// Its value, if it has one.
@@ -209,9 +209,9 @@ pub struct ForeignFlag {
 pub struct ExtensionOptions {
     pub ui: Arc<dyn ExtensionUi>,
     /// Long flags the program does not know.
-    pub flags: Vec<ForeignFlag>,
+    pub flags: Vec<ExtensionFlag>,
     /// The terminal library that components stand on; without one they cannot be drawn.
-    pub terminal_kit: Option<Arc<dyn TerminalKit>>,
+    pub tui_toolkit: Option<Arc<dyn TerminalKit>>,
     /// What runs all of them, whatever the settings say.
     pub engine: Option<ExtensionEngine>,
 }
@@ -221,7 +221,7 @@ impl Default for ExtensionOptions {
         Self {
             ui: Arc::new(NoExtensionUi::default()),
             flags: Vec::new(),
-            terminal_kit: None,
+            tui_toolkit: None,
             engine: None,
         }
     }

@@ -3,7 +3,7 @@
 //! An event nobody hears costs a look into a set. What an extension returns that has no sense is
 //! passed over; the rules of how several results become one are JavaScript's (`js/pi/dispatch.js`).
 
-mod boundary;
+mod turn_end_hooks;
 mod calls;
 mod lifetime;
 mod prompting;
@@ -17,33 +17,33 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
 use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
 use crate::event::SessionEvent;
 use crate::hooks::{
-    AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
-    CompactionProposal, CompactionVerdict, HookProblem, InputVerdict, ModelSelected, ModelSource,
+    AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
+    CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,
     SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 
 /// How long an extension has to end work that was cancelled; a promise that never settles would hold the session
 /// for ever.
-const CANCELLED_WORK: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Events whose handlers decide whether something runs. One that fails decides against it (`js/pi/dispatch.js`), and
 /// one that the engine had to stop has failed.
-const DECISIONS: [&str; 2] = ["tool_call", "user_bash"];
+const FAIL_CLOSED_EVENTS: [&str; 2] = ["tool_call", "user_bash"];
 
-impl Shared {
+impl ExtensionsInner {
     /// Waits for something that an extension does, and tells it when the work is cancelled.
     pub(super) async fn until_cancelled(
         &self,
@@ -60,8 +60,8 @@ impl Shared {
         if let Err(error) = self.engine.abort(signal).await {
             tracing::debug!(%error, "an extension cannot be told that its work is cancelled");
         }
-        let late = |_elapsed| EngineError::TimedOut(CANCELLED_WORK);
-        tokio::time::timeout(CANCELLED_WORK, running)
+        let late = |_elapsed| EngineError::TimedOut(CANCEL_TIMEOUT);
+        tokio::time::timeout(CANCEL_TIMEOUT, running)
             .await
             .map_err(late)?
     }
@@ -98,8 +98,8 @@ impl Shared {
                 error: error.to_string(),
                 stack: None,
             };
-            self.bridge.ui.fail(failure).await;
-            if DECISIONS.contains(&name.as_str()) {
+            self.bridge.ui.report_failure(failure).await;
+            if FAIL_CLOSED_EVENTS.contains(&name.as_str()) {
                 return Some(json!({ "failure": error.to_string() }));
             }
             if !others_can_hear {
@@ -111,12 +111,12 @@ impl Shared {
 
 /// The extensions' part in a session.
 pub(super) struct ExtensionHooks {
-    shared: Arc<Shared>,
+    shared: Arc<ExtensionsInner>,
     turn: AtomicU64,
 }
 
 impl ExtensionHooks {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<ExtensionsInner>) -> Self {
         Self {
             shared,
             turn: AtomicU64::new(0),
@@ -134,7 +134,7 @@ impl ExtensionHooks {
         cancel: Option<&CancellationToken>,
         event: impl FnOnce() -> Value,
     ) -> Option<Value> {
-        if !self.shared.bridge.hears(name) {
+        if !self.shared.bridge.has_handler(name) {
             return None;
         }
         self.shared.emit(typed(name, event()), cancel).await
@@ -176,7 +176,7 @@ impl SessionHooks for ExtensionHooks {
                     error: error.to_string(),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
             }
         })
     }
@@ -203,17 +203,17 @@ impl SessionHooks for ExtensionHooks {
 
     fn tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(self.at_tool_call(call, cancel))
     }
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         Box::pin(self.at_tool_result(call, cancel))
     }
 
@@ -239,7 +239,7 @@ impl SessionHooks for ExtensionHooks {
         Box::pin(self.at_compaction(proposal))
     }
 
-    fn compacted<'a>(&'a self, compacted: Compacted<'a>) -> BoxFuture<'a, ()> {
+    fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.emit("session_compact", || {
                 json!({
@@ -360,8 +360,8 @@ impl SessionHooks for ExtensionHooks {
         Box::pin(self.at_session_shutdown(shutdown))
     }
 
-    fn report(&self, problem: HookProblem) {
-        self.shared.bridge.fail(ExtensionFailure {
+    fn report(&self, problem: HookFailure) {
+        self.shared.bridge.report_failure(ExtensionFailure {
             extension: problem.origin,
             event: problem.event.to_owned(),
             error: problem.message,

@@ -14,21 +14,21 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, read, told};
+use super::bridge::{ExtensionBridge, field, read, host_error};
 
 /// Events that reach JavaScript in one go, where they come quicker than it takes them.
-const EVENTS_AT_ONCE: usize = 64;
+const EVENT_BATCH: usize = 64;
 
 /// A question to a model.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Question {
+struct ModelCall {
     number: u64,
     model: Model,
     #[serde(default)]
-    context: Context,
+    context: ModelCallContext,
     #[serde(default)]
-    options: Asking,
+    options: ModelCallOptions,
     /// Whether the wire protocol is asked, and not whoever answers for the provider.
     #[serde(default)]
     on_wire: bool,
@@ -36,13 +36,13 @@ struct Question {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Context {
+struct ModelCallContext {
     system_prompt: Option<String>,
     messages: Vec<Message>,
     tools: Option<Vec<Tool>>,
 }
 
-impl Context {
+impl ModelCallContext {
     /// Returns the conversation, prompt and tools in its first message.
     fn into_messages(self) -> Vec<Message> {
         let prompt = self.system_prompt.unwrap_or_default();
@@ -55,7 +55,7 @@ impl Context {
 /// How a model is asked.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Asking {
+struct ModelCallOptions {
     api_key: Option<String>,
     headers: Option<HeaderOverrides>,
     env: BTreeMap<String, String>,
@@ -69,8 +69,8 @@ struct Asking {
     others: JsonObject,
 }
 
-impl From<Asking> for StreamOptions {
-    fn from(asking: Asking) -> Self {
+impl From<ModelCallOptions> for StreamOptions {
+    fn from(asking: ModelCallOptions) -> Self {
         Self {
             api_key: asking.api_key.map(SecretString::from),
             headers: asking.headers.unwrap_or_default(),
@@ -86,23 +86,23 @@ impl From<Asking> for StreamOptions {
     }
 }
 
-impl Bridge {
+impl ExtensionBridge {
     /// Asks a model; its events go to JavaScript as they come, and the whole answer at the end.
-    pub(super) fn ask_model(
+    pub(super) fn call_model(
         &self,
         extension: Option<&str>,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
-        let question: Question = read(arguments)?;
-        let backer = self.backer(extension, question.number)?;
-        let work = self.open_work(question.number)?;
+        let question: ModelCall = read(arguments)?;
+        let callback = self.callback(extension, question.number)?;
+        let work = self.start_job(question.number)?;
         let options = StreamOptions {
             cancel: work.cancel(),
             ..question.options.into()
         };
         let messages = question.context.into_messages();
         let models = self.models.clone();
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             // Open for as long as the answer comes.
             let _work = work;
             let model = Arc::new(question.model);
@@ -112,14 +112,14 @@ impl Bridge {
                 models.stream(&model, messages, options)
             };
             let live = stream.live();
-            let mut events = stream.ready_chunks(EVENTS_AT_ONCE);
+            let mut events = stream.ready_chunks(EVENT_BATCH);
             while let Some(batch) = events.next().await {
-                let batch = serde_json::to_value(batch).map_err(told)?;
-                if let Err(error) = backer.ask("events", batch, None).await {
+                let batch = serde_json::to_value(batch).map_err(host_error)?;
+                if let Err(error) = callback.call("events", batch, None).await {
                     tracing::debug!(%error, "an extension does not hear of a model's answer");
                 }
             }
-            serde_json::to_value(Message::from(live.snapshot())).map_err(told)
+            serde_json::to_value(Message::from(live.snapshot())).map_err(host_error)
         }))
     }
 
@@ -128,7 +128,7 @@ impl Bridge {
         let provider: String = field(arguments, "provider")?;
         let id: Option<String> = field(arguments, "id")?;
         let (models, env) = (self.models.clone(), self.env.clone());
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             let Some(known) = models.provider(&provider) else {
                 return Ok(
                     json!({ "ok": false, "error": format!("there is no provider {provider}") }),

@@ -7,9 +7,9 @@ use pi_session::PromptSections;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
+use super::bridge::ExtensionBridge;
 use crate::session::AgentSession;
-use crate::system_prompt::{Instructions, SystemPromptParts};
+use crate::system_prompt::{ProjectInstructions, SystemPromptParts};
 
 /// What an extension made of the options.
 #[derive(Debug, Default, Deserialize)]
@@ -28,7 +28,7 @@ struct ContextText {
     content: String,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     /// Spells what the prompt of the live session is made of.
     pub(super) fn prompt_options(&self, session: &AgentSession) -> Value {
         let parts = session.prompt_parts();
@@ -45,7 +45,7 @@ impl Bridge {
         let files = parts.instructions.iter();
         let files = files.map(|file| json!({ "path": file.path, "content": file.content }));
         let skills = match self.runtime() {
-            Ok(runtime) => spell_skills(&runtime.services().resources.skills),
+            Ok(runtime) => skills_to_json(&runtime.services().resources.skills),
             Err(_) => Vec::new(),
         };
         let mut options = json!({
@@ -67,8 +67,8 @@ impl Bridge {
 }
 
 /// Spells skills as extensions know them.
-pub(super) fn spell_skills(skills: &[Skill]) -> Vec<Value> {
-    let spelled = skills.iter().map(|skill| {
+pub(super) fn skills_to_json(skills: &[Skill]) -> Vec<Value> {
+    let request_to_json = skills.iter().map(|skill| {
         json!({
             "name": skill.name,
             "description": skill.description,
@@ -78,7 +78,7 @@ pub(super) fn spell_skills(skills: &[Skill]) -> Vec<Value> {
             "sourceInfo": skill.source_info,
         })
     });
-    spelled.collect()
+    request_to_json.collect()
 }
 
 impl ChangedOptions {
@@ -116,7 +116,7 @@ impl ChangedOptions {
             parts.append = vec![append.clone()];
         }
         if let Some(files) = &self.context_files {
-            let files = files.iter().map(|file| Instructions {
+            let files = files.iter().map(|file| ProjectInstructions {
                 path: file.path.clone(),
                 content: file.content.clone(),
             });

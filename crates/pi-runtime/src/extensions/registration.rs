@@ -104,7 +104,7 @@ impl OwnedCommand {
 
 /// What the extensions have registered.
 #[derive(Default)]
-pub(super) struct Registry {
+pub(super) struct ExtensionRegistry {
     pub tools: Vec<(String, ToolData)>,
     pub commands: Vec<OwnedCommand>,
     pub flags: BTreeMap<String, FlagData>,
@@ -117,7 +117,7 @@ pub(super) struct Registry {
     pub sources: HashMap<String, SourceInfo>,
 }
 
-impl Registry {
+impl ExtensionRegistry {
     /// Adds a command, or replaces the one of the same extension.
     pub(super) fn add_command(
         &mut self,
@@ -147,9 +147,9 @@ impl Registry {
     }
 
     /// Finds a command by the name it is called by.
-    pub(super) fn command(&self, called: &str) -> Option<&OwnedCommand> {
+    pub(super) fn command(&self, invoked: &str) -> Option<&OwnedCommand> {
         let mut commands = self.named_commands();
-        commands.find_map(|(name, command)| (name == called).then_some(command))
+        commands.find_map(|(name, command)| (name == invoked).then_some(command))
     }
 
     /// Lists commands under the names they are called by: several of one name are numbered.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::link::ExtensionLink;
+use super::handle::ExtensionHandle;
 
 /// Names a component of an extension; never used twice by the same extensions.
 pub type ComponentId = u64;
@@ -25,7 +25,8 @@ pub enum ScreenChange {
     /// A component is to be shown.
     Mount {
         id: ComponentId,
-        place: ScreenPlace,
+        #[serde(rename = "place")]
+        placement: ComponentPlacement,
         /// Whether it hears of released keys.
         key_release: bool,
     },
@@ -51,9 +52,11 @@ pub enum ScreenChange {
     OverlayReleased {
         id: ComponentId,
         /// Whether who usually follows gets it.
-        usual: bool,
+        #[serde(rename = "usual")]
+        restore_default: bool,
         /// Who gets it otherwise.
-        heir: Option<ComponentId>,
+        #[serde(rename = "heir")]
+        next_focus: Option<ComponentId>,
     },
     /// Extensions want to see what is typed before anybody else, or no more.
     RawInput { listening: bool },
@@ -93,7 +96,7 @@ pub enum ScreenChange {
     rename_all_fields = "camelCase"
 )]
 #[non_exhaustive]
-pub enum ScreenPlace {
+pub enum ComponentPlacement {
     Widget {
         key: String,
         /// `aboveEditor` or `belowEditor`.
@@ -108,24 +111,24 @@ pub enum ScreenPlace {
     /// In the place of the prompt, as the prompt.
     Editor,
     Bottom,
-    Overlay(Box<OverlayPlace>),
+    Overlay(Box<OverlayPlacement>),
 }
 
 /// Where an overlay is shown, as extensions say it.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct OverlayPlace {
-    pub width: Option<Extent>,
+pub struct OverlayPlacement {
+    pub width: Option<OverlayExtent>,
     pub min_width: Option<f64>,
-    pub max_height: Option<Extent>,
+    pub max_height: Option<OverlayExtent>,
     /// The point it holds on to, such as `top-right`.
     pub anchor: Option<String>,
     /// Columns to move it right.
     pub offset_x: f64,
     /// Rows to move it down.
     pub offset_y: f64,
-    pub row: Option<Extent>,
-    pub col: Option<Extent>,
+    pub row: Option<OverlayExtent>,
+    pub col: Option<OverlayExtent>,
     /// Cells kept free around it.
     pub margin: Option<OverlayMargin>,
     /// Whether it does not take the keyboard.
@@ -147,7 +150,7 @@ pub struct OverlayMargin {
 /// Cells, or a share of the screen such as `50%`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Extent {
+pub enum OverlayExtent {
     Cells(f64),
     /// A text that ends in a percent sign.
     Share(String),
@@ -156,7 +159,7 @@ pub enum Extent {
 /// What extensions may know of the screen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ScreenFacts {
+pub struct ScreenInfo {
     pub columns: usize,
     pub rows: usize,
     /// Whether the program has all of it.
@@ -175,7 +178,7 @@ pub struct ScreenFacts {
 
 /// What an editor of an extension must know.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct EditorFacts {
+pub struct EditorInfo {
     /// Columns left free beside the text.
     pub padding: usize,
     /// How many completions show.
@@ -208,7 +211,7 @@ pub struct ThemeInfo {
 
 /// A question about completions, as the editors of extensions put it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct CompletionQuestion {
+pub struct ExtensionCompletionRequest {
     /// The text, by line.
     pub lines: Vec<String>,
     pub line: usize,
@@ -231,7 +234,7 @@ pub struct CompletionItem {
 
 /// What may be completed, and the text it would replace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CompletionAnswer {
+pub struct ExtensionCompletions {
     /// What fits, best first.
     pub items: Vec<CompletionItem>,
     /// The text before the cursor that an item replaces.
@@ -263,16 +266,16 @@ pub struct ExtensionShortcut {
 /// The part of a terminal that extensions use.
 pub trait ExtensionScreen: Send + Sync {
     /// Begins with the extensions of a session, or without any: whatever others showed is gone.
-    fn connect(&self, link: Option<ExtensionLink>);
+    fn connect(&self, handle: Option<ExtensionHandle>);
 
     /// Takes a change; the extension is named where it is known.
     fn change(&self, extension: Option<&str>, change: ScreenChange);
 
     /// Returns what extensions may know of the screen.
-    fn facts(&self) -> ScreenFacts;
+    fn info(&self) -> ScreenInfo;
 
     /// Returns what an editor of an extension must know.
-    fn editor(&self) -> EditorFacts;
+    fn editor_info(&self) -> EditorInfo;
 
     /// Returns a theme, the one in use without a name.
     fn theme(&self, name: Option<&str>) -> Option<ThemeData>;
@@ -292,12 +295,12 @@ pub trait ExtensionScreen: Send + Sync {
     /// Completes as the prompt does by itself.
     fn complete(
         &self,
-        question: CompletionQuestion,
-    ) -> BoxFuture<'static, Option<CompletionAnswer>>;
+        question: ExtensionCompletionRequest,
+    ) -> BoxFuture<'static, Option<ExtensionCompletions>>;
 
     /// Returns the line and the cursor's column after a completion of the prompt's own.
     fn apply_completion(&self, chosen: &ChosenCompletion) -> (String, usize);
 
     /// Returns whether Tab completes a path here.
-    fn completes_path(&self, question: &CompletionQuestion) -> bool;
+    fn completes_path(&self, question: &ExtensionCompletionRequest) -> bool;
 }

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::bridge::{Bridge, field, lock};
-use super::tool::words;
+use super::ExtensionsInner;
+use super::bridge::{ExtensionBridge, field, lock};
+use super::tool::error_message;
 
 /// The ids of choices; an extension's own are words that are not known before it runs.
 const CHOICE_IDS: [&str; 16] = [
@@ -41,8 +41,8 @@ pub(super) struct SignInData {
 
 /// What the extension's code asks of the dialog.
 pub(super) enum SignInStep {
-    Show(Shown),
-    Ask(Asked, oneshot::Sender<Option<String>>),
+    Show(SignInNotice),
+    Ask(SignInPrompt, oneshot::Sender<Option<String>>),
 }
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ pub(super) enum SignInStep {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum Shown {
+pub(super) enum SignInNotice {
     Address {
         url: String,
         #[serde(default)]
@@ -68,14 +68,14 @@ pub(super) enum Shown {
     },
 }
 
-impl From<Shown> for LoginEvent {
-    fn from(shown: Shown) -> Self {
+impl From<SignInNotice> for LoginEvent {
+    fn from(shown: SignInNotice) -> Self {
         match shown {
-            Shown::Address { url, instructions } => Self::AuthUrl {
+            SignInNotice::Address { url, instructions } => Self::AuthUrl {
                 url,
                 instructions: instructions.unwrap_or_default(),
             },
-            Shown::DeviceCode {
+            SignInNotice::DeviceCode {
                 user_code,
                 verification_uri,
                 interval_seconds,
@@ -86,7 +86,7 @@ impl From<Shown> for LoginEvent {
                 interval_seconds,
                 expires_in_seconds,
             },
-            Shown::Progress { message } => Self::Progress { message },
+            SignInNotice::Progress { message } => Self::Progress { message },
         }
     }
 }
@@ -94,7 +94,7 @@ impl From<Shown> for LoginEvent {
 /// A question.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub(super) enum Asked {
+pub(super) enum SignInPrompt {
     Text {
         message: String,
         placeholder: Option<String>,
@@ -102,17 +102,17 @@ pub(super) enum Asked {
     ManualCode,
     Select {
         message: String,
-        options: Vec<AskedOption>,
+        options: Vec<SignInOption>,
     },
 }
 
 #[derive(Deserialize)]
-pub(super) struct AskedOption {
+pub(super) struct SignInOption {
     id: String,
     label: String,
 }
 
-impl Asked {
+impl SignInPrompt {
     fn prompt(&self) -> LoginPrompt {
         match self {
             Self::Text {
@@ -153,11 +153,11 @@ impl Asked {
     }
 }
 
-impl Bridge {
+impl ExtensionBridge {
     /// Shows something of a sign-in that is under way.
     pub(super) fn show_sign_in(&self, arguments: &Value) -> Result<Value, HostError> {
         let signal: u64 = field(arguments, "signalId")?;
-        let shown: Shown = field(arguments, "shown")?;
+        let shown: SignInNotice = field(arguments, "shown")?;
         if let Some(steps) = lock(&self.sign_ins).get(&signal) {
             // The sign-in may be over.
             steps.send(SignInStep::Show(shown)).ok();
@@ -168,7 +168,7 @@ impl Bridge {
     /// Asks something for a sign-in that is under way.
     pub(super) fn ask_sign_in(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let signal: u64 = field(arguments, "signalId")?;
-        let asked: Asked = field(arguments, "asked")?;
+        let asked: SignInPrompt = field(arguments, "asked")?;
         let (sender, answer) = oneshot::channel();
         let steps = lock(&self.sign_ins).get(&signal).cloned();
         let asking = steps.is_some_and(|steps| steps.send(SignInStep::Ask(asked, sender)).is_ok());
@@ -187,7 +187,7 @@ impl Bridge {
 /// An extension's way to sign in.
 pub(super) struct ExtensionSignIn {
     /// Weak, since providers outlive sessions.
-    shared: Weak<Shared>,
+    shared: Weak<ExtensionsInner>,
     extension: String,
     provider: String,
     data: SignInData,
@@ -195,7 +195,7 @@ pub(super) struct ExtensionSignIn {
 
 impl ExtensionSignIn {
     pub(super) fn new(
-        shared: Weak<Shared>,
+        shared: Weak<ExtensionsInner>,
         extension: String,
         provider: String,
         data: SignInData,
@@ -208,7 +208,7 @@ impl ExtensionSignIn {
         }
     }
 
-    fn shared(&self) -> Result<std::sync::Arc<Shared>, OAuthError> {
+    fn shared(&self) -> Result<std::sync::Arc<ExtensionsInner>, OAuthError> {
         let gone = || OAuthError::Internal("the extension behind this provider is gone".to_owned());
         self.shared.upgrade().ok_or_else(gone)
     }
@@ -254,16 +254,16 @@ impl ExtensionSignIn {
         match outcome {
             Ok(credential) => read_credential(credential),
             Err(_) if cancel.is_cancelled() => Err(OAuthError::Cancelled),
-            Err(error) => Err(failure(words(error))),
+            Err(error) => Err(failure(error_message(error))),
         }
     }
 }
 
-fn failure(words: String) -> OAuthError {
-    if words == "Login cancelled" {
+fn failure(error_message: String) -> OAuthError {
+    if error_message == "Login cancelled" {
         OAuthError::Cancelled
     } else {
-        OAuthError::InvalidInput(words)
+        OAuthError::InvalidInput(error_message)
     }
 }
 
@@ -299,7 +299,7 @@ fn read_credential(value: Value) -> Result<OAuthCredential, OAuthError> {
 }
 
 /// Spells a credential for the code of the extension it belongs to.
-pub(super) fn spell_credential(credential: &OAuthCredential) -> Value {
+pub(super) fn credential_to_json(credential: &OAuthCredential) -> Value {
     let mut members = credential.extra.clone();
     members.insert(
         "access".to_owned(),
@@ -315,7 +315,7 @@ pub(super) fn spell_credential(credential: &OAuthCredential) -> Value {
 
 /// Puts the members of a credential where the extension's key names them.
 fn fill(key: &str, credential: &OAuthCredential) -> String {
-    let Value::Object(members) = spell_credential(credential) else {
+    let Value::Object(members) = credential_to_json(credential) else {
         return String::new();
     };
     let mut filled = key.to_owned();
@@ -358,9 +358,9 @@ impl OAuthFlow for ExtensionSignIn {
             let renewed = engine.renew_sign_in(
                 &self.extension,
                 &self.provider,
-                spell_credential(credential),
+                credential_to_json(credential),
             );
-            let renewed = renewed.await.map_err(|error| failure(words(error)))?;
+            let renewed = renewed.await.map_err(|error| failure(error_message(error)))?;
             read_credential(renewed)
         })
     }

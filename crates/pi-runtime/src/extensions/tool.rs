@@ -11,14 +11,14 @@ use pi_ext::EngineError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::registration::ToolData;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 /// A tool of an extension.
 struct ExtensionTool {
     /// Weak, since the session owns its tools and the extensions their session.
-    shared: Weak<Shared>,
+    shared: Weak<ExtensionsInner>,
     extension: String,
     declaration: ToolDeclaration,
     label: String,
@@ -39,7 +39,7 @@ pub(super) fn declaration(data: &ToolData) -> ToolDeclaration {
 }
 
 /// Makes a tool of what an extension registered.
-pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData) -> RegisteredTool {
+pub(super) fn registered(shared: &Arc<ExtensionsInner>, extension: &str, data: &ToolData) -> RegisteredTool {
     let tool = ExtensionTool {
         shared: Arc::downgrade(shared),
         extension: extension.to_owned(),
@@ -82,7 +82,7 @@ impl Tool for ExtensionTool {
             match prepared.await {
                 Ok(Value::Object(prepared)) => Ok(prepared),
                 Ok(_) => Err(ToolError::new("the tool made no object of its arguments")),
-                Err(error) => Err(ToolError::new(words(error))),
+                Err(error) => Err(ToolError::new(error_message(error))),
             }
         })
     }
@@ -110,7 +110,7 @@ impl Tool for ExtensionTool {
     }
 }
 
-impl Shared {
+impl ExtensionsInner {
     /// Runs code of an extension as a tool. Partial results and an abort go by the number that `run` is given.
     pub(super) async fn run_tool<Running>(
         &self,
@@ -125,14 +125,14 @@ impl Shared {
         self.bridge.open_updates(signal, updates);
         let outcome = self.until_cancelled(run(signal), signal, cancel).await;
         self.bridge.close_updates(signal);
-        let output = outcome.map_err(|error| ToolError::new(words(error)))?;
+        let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;
         serde_json::from_value(output)
             .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
     }
 }
 
 /// Returns what the model is told of a failure: what the extension said, without the kind of error.
-pub(super) fn words(error: EngineError) -> String {
+pub(super) fn error_message(error: EngineError) -> String {
     match error {
         EngineError::Thrown(thrown) => thrown.message,
         other => other.to_string(),

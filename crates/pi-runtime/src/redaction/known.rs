@@ -4,22 +4,22 @@
 use pi_ai::{CommandReuse, Credential, CredentialStore, Env, Models, ValueTemplate};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Redaction, names};
+use super::{Redactor, names};
 
 /// Returns every key and token that is stored. A credential that cannot be read is passed over: what
 /// cannot be read here cannot be told apart from other text either.
-pub async fn stored_secrets(credentials: &dyn CredentialStore) -> Redaction {
-    Redaction::new(stored(credentials, &Env::process()).await)
+pub async fn stored_secrets(credentials: &dyn CredentialStore) -> Redactor {
+    Redactor::new(stored(credentials, &Env::process()).await)
 }
 
 /// Returns every secret of the environment: the values of variables whose names say so.
-pub fn environment_secrets(env: &Env) -> Redaction {
-    Redaction::new(of_environment(env))
+pub fn environment_secrets(env: &Env) -> Redactor {
+    Redactor::new(of_environment(env))
 }
 
 /// Returns every secret that this process may use, and whatever looks like one: for what is passed on
 /// to others.
-pub async fn secrets_in_use(models: &Models, env: &Env) -> Redaction {
+pub async fn secrets_in_use(models: &Models, env: &Env) -> Redactor {
     let authenticator = models.authenticator();
     let mut secrets = stored(authenticator.store().as_ref(), env).await;
     secrets.extend(of_environment(env));
@@ -33,7 +33,7 @@ pub async fn secrets_in_use(models: &Models, env: &Env) -> Redaction {
             secrets.extend(value(template, env).await);
         }
     }
-    Redaction::new(secrets).and_by_shape()
+    Redactor::new(secrets).with_pattern_detection()
 }
 
 async fn stored(credentials: &dyn CredentialStore, env: &Env) -> Vec<SecretString> {

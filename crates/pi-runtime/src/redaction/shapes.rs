@@ -106,7 +106,7 @@ fn compile(pattern: &str) -> Option<Regex> {
 }
 
 /// Replaces what looks like a secret. Returns how often.
-pub(super) fn clean(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
+pub(super) fn redact(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
     let mut found = 0;
     let mut text = text;
     for (pattern, is_secret) in [
@@ -117,9 +117,9 @@ pub(super) fn clean(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
         (&ASSIGNMENT, is_named_secret),
     ] {
         if let Some(pattern) = pattern.as_ref()
-            && let Some(cleaned) = replace(pattern, &text, is_secret, &mut found)
+            && let Some(redacted_text) = replace(pattern, &text, is_secret, &mut found)
         {
-            text = Cow::Owned(cleaned);
+            text = Cow::Owned(redacted_text);
         }
     }
     (text, found)
@@ -131,7 +131,7 @@ fn replace(
     is_secret: fn(&Captures<'_>) -> bool,
     found: &mut usize,
 ) -> Option<String> {
-    let mut cleaned = String::new();
+    let mut redacted_text = String::new();
     let (mut kept, mut at) = (0, 0);
     while let Some(captures) = pattern.captures_at(text, at) {
         let Some(whole) = captures.get(0) else {
@@ -145,15 +145,15 @@ fn replace(
         }
         let secret = secret_in(text, &captures, &whole);
         *found += 1;
-        cleaned.push_str(text.get(kept..secret.start).unwrap_or_default());
-        cleaned.push_str(MARK);
+        redacted_text.push_str(text.get(kept..secret.start).unwrap_or_default());
+        redacted_text.push_str(MARK);
         (kept, at) = (secret.end, secret.end);
     }
     if kept == 0 {
         return None;
     }
-    cleaned.push_str(text.get(kept..).unwrap_or_default());
-    Some(cleaned)
+    redacted_text.push_str(text.get(kept..).unwrap_or_default());
+    Some(redacted_text)
 }
 
 /// Returns where in the text the secret of a match is, to its end.
@@ -211,8 +211,8 @@ fn is_named_secret(captures: &Captures<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn cleaned(text: &str) -> String {
-        clean(Cow::Borrowed(text)).0.into_owned()
+    fn redacted_text(text: &str) -> String {
+        redact(Cow::Borrowed(text)).0.into_owned()
     }
 
     #[test]
@@ -250,11 +250,11 @@ mod tests {
             ("DB_PASSWORD=ab,cd&ef;gh", "DB_PASSWORD=[redacted]"),
             ("see sk-ant-api03-0123456789abcdef.", "see [redacted]"),
         ] {
-            assert_eq!(cleaned(text), expected);
+            assert_eq!(redacted_text(text), expected);
         }
         let pem = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb";
-        assert_eq!(cleaned(pem), "a\n[redacted]\nb");
-        assert_eq!(cleaned("-----BEGIN PRIVATE KEY-----\nMIIE"), "[redacted]");
+        assert_eq!(redacted_text(pem), "a\n[redacted]\nb");
+        assert_eq!(redacted_text("-----BEGIN PRIVATE KEY-----\nMIIE"), "[redacted]");
     }
 
     #[test]
@@ -274,13 +274,13 @@ mod tests {
             "token: Promise<string>;",
             "a basic understanding of things",
         ] {
-            assert_eq!(cleaned(text), text);
+            assert_eq!(redacted_text(text), text);
         }
     }
 
     #[test]
     fn nothing_is_replaced_twice() {
-        let (text, found) = clean(Cow::Borrowed("API_KEY=sk-ant-api03-0123456789abcdef"));
+        let (text, found) = redact(Cow::Borrowed("API_KEY=sk-ant-api03-0123456789abcdef"));
         assert_eq!((text.as_ref(), found), ("API_KEY=[redacted]", 1));
     }
 }

@@ -110,7 +110,7 @@ async fn every_kind_of_turn_runs_as_it_ran() {
     let report = run(messages).await.unwrap();
     assert_eq!(report.difference, None);
     assert_eq!(
-        (report.messages, report.answers, report.left_out),
+        (report.messages, report.answers, report.skipped),
         (21, 9, 0)
     );
     assert!(!std::path::Path::new("ran").exists());
@@ -146,7 +146,7 @@ async fn what_an_extension_began_is_left_out() {
     ]);
     let report = report.await.unwrap();
     assert_eq!(
-        (report.messages, report.left_out, report.difference),
+        (report.messages, report.skipped, report.difference),
         (2, 1, None)
     );
 }

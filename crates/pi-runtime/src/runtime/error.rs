@@ -75,7 +75,7 @@ impl StartError {
             Self::Choice(SessionChoiceError::NotFound(_)) => {
                 vec!["--session takes a file, an id or the beginning of an id; --resume lists sessions".to_owned()]
             }
-            Self::Choice(SessionChoiceError::Elsewhere { path, cwd }) => vec![
+            Self::Choice(SessionChoiceError::OtherProject { path, cwd }) => vec![
                 format!("go on there: start pi in {cwd}"),
                 format!("copy it into this project: pi --fork {}", path.display()),
             ],

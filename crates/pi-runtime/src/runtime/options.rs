@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
 use pi_config::{AgentDir, ResourceFlags, RunSettings, SettingsStore};
 
-use crate::extensions::{ExtensionOptions, ExtensionVoter};
+use crate::extensions::{ExtensionOptions, ExtensionTrustResolver};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
-use crate::services::{PackageSupplier, ServiceOptions, Services, TrustPrompt};
+use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
 
@@ -42,7 +42,7 @@ pub struct RuntimeOptions {
     /// What the command line says about resources.
     pub resources: ResourceFlags,
     /// Who installs packages that are missing at the start.
-    pub packages: Option<Arc<dyn PackageSupplier>>,
+    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
     /// Whether the network is used only for what the user asks (`--offline`).
     pub offline: bool,
     /// Variables that commands find on top of this process's own; [`PROCESS_MARKS`] unless changed.
@@ -50,9 +50,9 @@ pub struct RuntimeOptions {
     /// The front end of extensions and the flags meant for them.
     pub extensions: ExtensionOptions,
     /// Who tells whoever takes part that the first session starts.
-    pub session_start: SessionStartTold,
+    pub session_start: StartNotification,
     /// Who takes part in every session, after the extensions.
-    pub hooks: Arc<dyn HooksSource>,
+    pub hooks: Arc<dyn SessionHooksFactory>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
     /// Settings that hold for this run, over those of the files.
@@ -65,12 +65,12 @@ pub struct RuntimeOptions {
 
 /// When whoever takes part hears of the start of the first session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SessionStartTold {
+pub enum StartNotification {
     /// Before [`SessionRuntime::start`](super::SessionRuntime::start) returns.
     #[default]
-    AtOnce,
-    /// With [`SessionRuntime::tell_session_start`](super::SessionRuntime::tell_session_start).
-    ByFrontEnd,
+    Immediate,
+    /// With [`SessionRuntime::notify_session_start`](super::SessionRuntime::notify_session_start).
+    Deferred,
 }
 
 impl RuntimeOptions {
@@ -95,7 +95,7 @@ impl RuntimeOptions {
             offline: false,
             child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
-            session_start: SessionStartTold::AtOnce,
+            session_start: StartNotification::Immediate,
             hooks: Arc::new(NoHooks),
             settings: None,
             run_settings: RunSettings::default(),
@@ -109,7 +109,7 @@ impl RuntimeOptions {
         ServiceOptions {
             trust: self.trust,
             trust_prompt: self.trust_prompt.clone(),
-            trust_voter: Some(Arc::new(ExtensionVoter(self.extensions.clone()))),
+            trust_resolver: Some(Arc::new(ExtensionTrustResolver(self.extensions.clone()))),
             resources: self.resources.clone(),
             packages: self.packages.clone(),
             settings: self.settings.clone(),
@@ -165,14 +165,14 @@ impl std::fmt::Debug for RuntimeOptions {
 }
 
 /// Brings whoever takes part in a session; asked anew for each.
-pub trait HooksSource: Send + Sync {
+pub trait SessionHooksFactory: Send + Sync {
     /// Returns the hooks of a session that works with these services.
     fn hooks<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>>;
 }
 
 struct NoHooks;
 
-impl HooksSource for NoHooks {
+impl SessionHooksFactory for NoHooks {
     fn hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
         Box::pin(std::future::ready(
             Arc::new(NoSessionHooks) as Arc<dyn SessionHooks>
@@ -181,7 +181,7 @@ impl HooksSource for NoHooks {
 }
 
 /// The same hooks for every session.
-impl HooksSource for Arc<dyn SessionHooks> {
+impl SessionHooksFactory for Arc<dyn SessionHooks> {
     fn hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
         Box::pin(std::future::ready(Arc::clone(self)))
     }

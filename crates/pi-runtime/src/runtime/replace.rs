@@ -11,22 +11,22 @@ use pi_session::{
     Access, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
 };
 
-use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};
+use super::{InitialModel, Current, SessionRuntime, build, deduplicate, findings};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
-use crate::services::Survey;
+use crate::services::ProjectProbe;
 use crate::session::AgentSession;
 
 /// What came of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Replacement {
+pub struct ReplaceOutcome {
     /// Whoever takes part refused; nothing has changed.
     pub cancelled: bool,
     /// The text of the message that was forked before, for the editor.
     pub selected_text: Option<String>,
 }
 
-impl Replacement {
+impl ReplaceOutcome {
     const CANCELLED: Self = Self {
         cancelled: true,
         selected_text: None,
@@ -35,11 +35,11 @@ impl Replacement {
 
 impl SessionRuntime {
     /// Begins a new session in the same directory.
-    pub async fn new_session(&self, parent: Option<PathBuf>) -> Result<Replacement, ReplaceError> {
+    pub async fn new_session(&self, parent: Option<PathBuf>) -> Result<ReplaceOutcome, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
         if !self.may_switch(&old, StartReason::New, None).await {
-            return Ok(Replacement::CANCELLED);
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = NewSession {
             id: None,
@@ -50,12 +50,12 @@ impl SessionRuntime {
             Some(directory) => Session::create(&directory, options)?,
             None => Session::in_memory(old.cwd(), options)?,
         };
-        self.put_in_place(session, StartReason::New, Choice::Startup)
+        self.put_in_place(session, StartReason::New, InitialModel::Resolve)
             .await
     }
 
     /// Opens another session; a path that leads nowhere begins one there.
-    pub async fn switch_session(&self, path: &Path) -> Result<Replacement, ReplaceError> {
+    pub async fn switch_session(&self, path: &Path) -> Result<ReplaceOutcome, ReplaceError> {
         self.switch_session_in(path, None).await
     }
 
@@ -64,13 +64,13 @@ impl SessionRuntime {
         &self,
         path: &Path,
         cwd: Option<PathBuf>,
-    ) -> Result<Replacement, ReplaceError> {
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
         let path = self.resolve_path(path);
         let target = Some(path.clone());
         if !self.may_switch(&old, StartReason::Resume, target).await {
-            return Ok(Replacement::CANCELLED);
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = OpenSession {
             access: Access::Write,
@@ -92,7 +92,7 @@ impl SessionRuntime {
             opened => opened?,
         };
         check_cwd(&session)?;
-        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+        self.put_in_place(session, StartReason::Resume, InitialModel::Resolve)
             .await
     }
 
@@ -101,24 +101,24 @@ impl SessionRuntime {
         &self,
         entry: &EntryId,
         position: ForkPosition,
-    ) -> Result<Replacement, ReplaceError> {
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
         if !old.hooks().before_fork(entry, position).await {
-            return Ok(Replacement::CANCELLED);
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let forked = old.with_session(|session| session.fork(entry, position))?;
         let done = self
-            .put_in_place(forked.session, StartReason::Fork, Choice::Startup)
+            .put_in_place(forked.session, StartReason::Fork, InitialModel::Resolve)
             .await?;
-        Ok(Replacement {
+        Ok(ReplaceOutcome {
             selected_text: forked.selected_text,
             ..done
         })
     }
 
     /// Makes a copy of the current branch the live session.
-    pub async fn clone_session(&self) -> Result<Replacement, ReplaceError> {
+    pub async fn clone_session(&self) -> Result<ReplaceOutcome, ReplaceError> {
         let leaf = self
             .session()
             .with_session(|session| session.leaf_id().cloned());
@@ -141,7 +141,7 @@ impl SessionRuntime {
         &self,
         path: &Path,
         cwd: Option<PathBuf>,
-    ) -> Result<Replacement, ReplaceError> {
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
         let source = self.find_import(path)?;
@@ -151,7 +151,7 @@ impl SessionRuntime {
         };
         let target = source.file_name().map(|name| directory.path().join(name));
         if !self.may_switch(&old, StartReason::Resume, target).await {
-            return Ok(Replacement::CANCELLED);
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = OpenSession {
             access: Access::Write,
@@ -164,7 +164,7 @@ impl SessionRuntime {
         }
         let session = Session::import(&source, directory.path(), options)?;
         check_cwd(&session)?;
-        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+        self.put_in_place(session, StartReason::Resume, InitialModel::Resolve)
             .await
     }
 
@@ -174,7 +174,7 @@ impl SessionRuntime {
         let _turn = self.turn().await?;
         let old = self.session();
         let active = old.active_tool_names();
-        let choice = Choice::Kept {
+        let choice = InitialModel::Keep {
             model: old.model(),
             thinking_level: old.thinking_level(),
             scoped_models: old.scoped_models(),
@@ -187,7 +187,7 @@ impl SessionRuntime {
         self.begin(session, StartReason::Reload, file, choice)
             .await?;
         let new = self.session();
-        let active = new.toolset().carried_over(&active);
+        let active = new.toolset().active_after_reload(&active);
         new.set_active_tools(&active);
         Ok(())
     }
@@ -237,7 +237,7 @@ impl SessionRuntime {
         old: &AgentSession,
         path: &Path,
         options: OpenSession,
-    ) -> Result<Replacement, ReplaceError> {
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let look = OpenSession {
             access: Access::Read,
             ..options.clone()
@@ -248,7 +248,7 @@ impl SessionRuntime {
         // The claim on the file goes with the session.
         drop(old.take_session()?);
         let session = Session::open(path, options)?;
-        self.begin(session, StartReason::Resume, file, Choice::Startup)
+        self.begin(session, StartReason::Resume, file, InitialModel::Resolve)
             .await
     }
 
@@ -256,8 +256,8 @@ impl SessionRuntime {
         &self,
         session: Session,
         reason: StartReason,
-        choice: Choice,
-    ) -> Result<Replacement, ReplaceError> {
+        choice: InitialModel,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let old = self.session();
         let previous = old.session_file();
         let target = session.path().map(Path::to_owned);
@@ -283,19 +283,19 @@ impl SessionRuntime {
         session: Session,
         reason: StartReason,
         previous_session_file: Option<PathBuf>,
-        choice: Choice,
-    ) -> Result<Replacement, ReplaceError> {
+        choice: InitialModel,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let shared = &self.0;
         let told = findings(&session);
-        let survey = Survey::of(&shared.services, session.cwd());
+        let probe = ProjectProbe::of(&shared.services, session.cwd());
         let (options, services) = (&shared.options, &shared.services);
-        let built = build(options, services, survey, session, choice, told).await;
+        let built = build(options, services, probe, session, choice, told).await;
         let mut current: Current =
             built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
         deduplicate(&mut current.diagnostics);
         let session = current.session.clone();
         *self.current() = current;
-        *self.untold() = None;
+        *self.deferred_start() = None;
         self.attach_extensions();
         shared.sessions.send_replace(session.clone());
         let start = SessionStart {
@@ -303,7 +303,7 @@ impl SessionRuntime {
             previous_session_file,
         };
         session.hooks().session_start(start).await;
-        Ok(Replacement::default())
+        Ok(ReplaceOutcome::default())
     }
 }
 

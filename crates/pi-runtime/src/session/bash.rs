@@ -45,23 +45,23 @@ pub enum BashError {
 }
 
 /// A command in progress; it is over when this is dropped.
-struct Running {
+struct BashGuard {
     session: AgentSession,
     number: u64,
     cancel: CancellationToken,
 }
 
-impl Running {
+impl BashGuard {
     fn begin(session: &AgentSession) -> Option<Self> {
         let cancel = CancellationToken::new();
-        let mut live = session.live();
-        if live.disposed {
+        let mut state = session.state();
+        if state.disposed {
             return None;
         }
-        let number = live.next_bash;
-        live.next_bash += 1;
-        live.bash.push((number, cancel.clone()));
-        drop(live);
+        let number = state.next_bash;
+        state.next_bash += 1;
+        state.bash.push((number, cancel.clone()));
+        drop(state);
         Some(Self {
             session: session.clone(),
             number,
@@ -70,34 +70,34 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BashGuard {
     fn drop(&mut self) {
-        let mut live = self.session.live();
-        live.bash.retain(|(number, _)| *number != self.number);
-        drop(live);
+        let mut state = self.session.state();
+        state.bash.retain(|(number, _)| *number != self.number);
+        drop(state);
         self.session.0.busy.send_modify(|_| {});
     }
 }
 
 /// What a listener that does not keep up may leave untold; more than that is not worth catching up
 /// with, since the result holds the end of the output anyway.
-const UNTOLD_BYTES: usize = 1024 * 1024;
+const MAX_PENDING_OUTPUT: usize = 1024 * 1024;
 
 /// What was printed and not yet told.
 #[derive(Default)]
-struct Untold {
+struct PendingOutput {
     text: Mutex<(String, bool)>,
     changed: Notify,
 }
 
-impl Untold {
+impl PendingOutput {
     fn push(&self, text: &str) {
-        let mut untold = lock(&self.text);
-        if untold.0.len() + text.len() > UNTOLD_BYTES {
-            untold.0.clear();
+        let mut deferred_start = lock(&self.text);
+        if deferred_start.0.len() + text.len() > MAX_PENDING_OUTPUT {
+            deferred_start.0.clear();
         }
-        untold.0.push_str(text);
-        drop(untold);
+        deferred_start.0.push_str(text);
+        drop(deferred_start);
         self.changed.notify_one();
     }
 
@@ -110,11 +110,11 @@ impl Untold {
     async fn next(&self) -> Option<String> {
         loop {
             {
-                let mut untold = lock(&self.text);
-                if !untold.0.is_empty() {
-                    return Some(std::mem::take(&mut untold.0));
+                let mut deferred_start = lock(&self.text);
+                if !deferred_start.0.is_empty() {
+                    return Some(std::mem::take(&mut deferred_start.0));
                 }
-                if untold.1 {
+                if deferred_start.1 {
                     return None;
                 }
             }
@@ -126,7 +126,7 @@ impl Untold {
 impl AgentSession {
     /// Runs a command for the user and keeps it in the session.
     pub async fn bash(&self, request: BashRequest) -> Result<ShellResult, BashError> {
-        let mut shell = self.live().tools.user_shell().clone();
+        let mut shell = self.state().tools.user_shell().clone();
         let verdict = self.0.hooks.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
@@ -140,7 +140,7 @@ impl AgentSession {
                 return Ok(result);
             }
         }
-        let running = Running::begin(self).ok_or(BashError::Closed)?;
+        let running = BashGuard::begin(self).ok_or(BashError::Closed)?;
         let result = self.run_shell(&shell, &request, &running.cancel).await;
         let recorded = match &result {
             Ok(result) => self.record_bash_result(&request, result),
@@ -157,15 +157,15 @@ impl AgentSession {
         request: &BashRequest,
         cancel: &CancellationToken,
     ) -> Result<ShellResult, ProcessError> {
-        let untold = Untold::default();
+        let deferred_start = PendingOutput::default();
         let running = async {
-            let show = |text: &str| untold.push(text);
+            let show = |text: &str| deferred_start.push(text);
             let result = shell.run(&request.command, show, cancel.clone()).await;
-            untold.close();
+            deferred_start.close();
             result
         };
         let telling = async {
-            while let Some(delta) = untold.next().await {
+            while let Some(delta) = deferred_start.next().await {
                 let id = request.id.clone();
                 self.publish(SessionEvent::BashExecutionUpdate { id, delta })
                     .await;
@@ -195,9 +195,9 @@ impl AgentSession {
             ..BashExecutionMessage::default()
         };
         {
-            let mut live = self.live();
-            if live.run.active {
-                live.pending_bash.push(message);
+            let mut state = self.state();
+            if state.run.active {
+                state.pending_bash.push(message);
                 return Ok(());
             }
         }
@@ -213,7 +213,7 @@ impl AgentSession {
 
     /// Appends the commands that waited for the end of the run.
     pub(super) fn flush_bash_messages(&self) {
-        let pending = std::mem::take(&mut self.live().pending_bash);
+        let pending = std::mem::take(&mut self.state().pending_bash);
         for message in pending {
             if let Err(error) = self.append_bash(message) {
                 self.report("bash", None, &error);
@@ -223,17 +223,17 @@ impl AgentSession {
 
     /// Stops the user's commands.
     pub fn abort_bash(&self) {
-        self.live().cancel_bash();
+        self.state().cancel_bash();
     }
 
     /// Returns whether a command of the user runs.
     pub fn is_bash_running(&self) -> bool {
-        !self.live().bash.is_empty()
+        !self.state().bash.is_empty()
     }
 
     /// Returns whether commands wait for the end of the run to be kept.
     pub fn has_pending_bash_messages(&self) -> bool {
-        !self.live().pending_bash.is_empty()
+        !self.state().pending_bash.is_empty()
     }
 
     pub(super) async fn wait_for_bash(&self) {

@@ -14,11 +14,11 @@ use pi_session::{
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::live::Live;
+use super::state::SessionState;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
 use crate::event::{CompactionOutcome, SessionEvent, SummarySource};
-use crate::hooks::{Compacted, CompactionFailed, CompactionProposal, CompactionVerdict};
+use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
 
 /// Why a session was not compacted; nothing has changed.
 #[derive(Debug, Error)]
@@ -41,18 +41,18 @@ pub enum CompactError {
 }
 
 /// A compaction in progress; it is over when this is dropped.
-struct Compacting {
+struct CompactionGuard {
     session: AgentSession,
     cancel: CancellationToken,
     is_manual: bool,
 }
 
-impl Compacting {
-    fn slot(live: &mut Live, is_manual: bool) -> &mut Option<CancellationToken> {
+impl CompactionGuard {
+    fn slot(state: &mut SessionState, is_manual: bool) -> &mut Option<CancellationToken> {
         if is_manual {
-            &mut live.manual_compaction
+            &mut state.manual_compaction
         } else {
-            &mut live.auto_compaction
+            &mut state.auto_compaction
         }
     }
 
@@ -60,11 +60,11 @@ impl Compacting {
     fn begin(session: &AgentSession, is_manual: bool) -> Option<Self> {
         let cancel = CancellationToken::new();
         {
-            let mut live = session.live();
-            if is_manual && (live.is_busy() || live.disposed) {
+            let mut state = session.state();
+            if is_manual && (state.is_busy() || state.disposed) {
                 return None;
             }
-            let slot = Self::slot(&mut live, is_manual);
+            let slot = Self::slot(&mut state, is_manual);
             if slot.is_some() {
                 return None;
             }
@@ -79,19 +79,19 @@ impl Compacting {
     }
 }
 
-impl Drop for Compacting {
+impl Drop for CompactionGuard {
     fn drop(&mut self) {
-        *Self::slot(&mut self.session.live(), self.is_manual) = None;
+        *Self::slot(&mut self.session.state(), self.is_manual) = None;
         self.session.settle_busy();
     }
 }
 
 /// Why a compaction is made, and what is asked of it.
 #[derive(Clone, Copy)]
-struct Order<'order> {
+struct CompactionJob<'job> {
     reason: CompactionReason,
     will_retry: bool,
-    instructions: Option<&'order str>,
+    instructions: Option<&'job str>,
 }
 
 impl AgentSession {
@@ -102,16 +102,16 @@ impl AgentSession {
     ) -> Result<CompactionOutcome, CompactError> {
         let compacting = loop {
             self.abort().await;
-            if self.live().disposed {
+            if self.state().disposed {
                 return Err(CompactError::Cancelled);
             }
-            if let Some(compacting) = Compacting::begin(self, true) {
+            if let Some(compacting) = CompactionGuard::begin(self, true) {
                 break compacting;
             }
         };
         let reason = CompactionReason::Manual;
         self.publish(SessionEvent::CompactionStart { reason }).await;
-        let order = Order {
+        let job = CompactionJob {
             reason,
             will_retry: false,
             instructions: instructions.as_deref(),
@@ -120,7 +120,7 @@ impl AgentSession {
         let cancel = compacting.cancel.clone();
         let result = match self.plan_compaction() {
             Ok((model, plan)) => {
-                self.carry_out(&model, &plan, order, &mut author, &cancel)
+                self.run_compaction(&model, &plan, job, &mut author, &cancel)
                     .await
             }
             Err(error) => Err(error),
@@ -128,15 +128,15 @@ impl AgentSession {
         // Whoever hears of the end may prompt at once.
         drop(compacting);
         let was_cancelled = cancel.is_cancelled();
-        self.tell_compaction_end(order, &result, was_cancelled, author)
+        self.publish_compaction_end(job, &result, was_cancelled, author)
             .await;
         result
     }
 
     /// Cancels a compaction, whoever asked for it.
     pub fn abort_compaction(&self) {
-        let live = self.live();
-        let tokens = [&live.manual_compaction, &live.auto_compaction];
+        let state = self.state();
+        let tokens = [&state.manual_compaction, &state.auto_compaction];
         tokens
             .into_iter()
             .flatten()
@@ -164,7 +164,7 @@ impl AgentSession {
     }
 
     /// Compacts between two turns where the next would have too little room.
-    pub(super) async fn make_room(&self) {
+    pub(super) async fn compact_between_turns(&self) {
         let Some(model) = self.model() else {
             return;
         };
@@ -180,13 +180,13 @@ impl AgentSession {
     }
 
     /// Returns the last answer in the context and its entry.
-    pub(super) fn last_answer(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
+    pub(super) fn last_response(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
         let mut transcript = self.transcript();
         let entries = transcript.projection().ok()?.entries();
         entries.iter().rev().find_map(|entry| {
             entry.messages().iter().rev().find_map(|one| match one {
-                AgentMessage::Assistant(answer) => {
-                    Some((Arc::clone(answer), entry.entry().id.clone()))
+                AgentMessage::Assistant(response) => {
+                    Some((Arc::clone(response), entry.entry().id.clone()))
                 }
                 _ => None,
             })
@@ -198,19 +198,19 @@ impl AgentSession {
     pub(super) async fn check_context(
         &self,
         point: CheckPoint,
-        answer: &AssistantMessage,
-        answer_id: Option<&EntryId>,
+        response: &AssistantMessage,
+        response_id: Option<&EntryId>,
         result_ids: &[EntryId],
     ) -> bool {
-        match self.context_need(point, answer, answer_id, result_ids) {
+        match self.context_need(point, response, response_id, result_ids) {
             CompactionNeed::Nothing => false,
             CompactionNeed::Failed(failure) => {
-                let order = Order {
+                let job = CompactionJob {
                     reason: CompactionReason::Overflow,
                     will_retry: false,
                     instructions: None,
                 };
-                self.tell_failure(order, Some(failure.to_string()), SummaryAuthor::Pi)
+                self.publish_compaction_failure(job, Some(failure.to_string()), SummaryAuthor::Pi)
                     .await;
                 false
             }
@@ -220,7 +220,7 @@ impl AgentSession {
                 retry,
             } => {
                 if retry {
-                    self.live().run.recovery = Recovery::Tried;
+                    self.state().run.recovery = Recovery::Tried;
                     if let Err(error) = self.omit(omit).await {
                         self.report("compaction", None, &error);
                         return false;
@@ -234,15 +234,15 @@ impl AgentSession {
     fn context_need(
         &self,
         point: CheckPoint,
-        answer: &AssistantMessage,
-        answer_id: Option<&EntryId>,
+        response: &AssistantMessage,
+        response_id: Option<&EntryId>,
         result_ids: &[EntryId],
     ) -> CompactionNeed {
         let Some(model) = self.model() else {
             return CompactionNeed::Nothing;
         };
         let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let recovery = self.live().run.recovery;
+        let recovery = self.state().run.recovery;
         let mut transcript = self.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
@@ -254,8 +254,8 @@ impl AgentSession {
         AnswerCheck {
             point,
             projection,
-            answer,
-            answer_id,
+            answer: response,
+            answer_id: response_id,
             result_ids,
             model: &model,
             settings: &settings,
@@ -269,11 +269,11 @@ impl AgentSession {
         let Ok((model, plan)) = self.plan_compaction() else {
             return false;
         };
-        let Some(compacting) = Compacting::begin(self, false) else {
+        let Some(compacting) = CompactionGuard::begin(self, false) else {
             return false;
         };
         self.publish(SessionEvent::CompactionStart { reason }).await;
-        let order = Order {
+        let job = CompactionJob {
             reason,
             will_retry,
             instructions: None,
@@ -281,29 +281,29 @@ impl AgentSession {
         let mut author = SummaryAuthor::Pi;
         let cancel = compacting.cancel.clone();
         let result = self
-            .carry_out(&model, &plan, order, &mut author, &cancel)
+            .run_compaction(&model, &plan, job, &mut author, &cancel)
             .await;
-        self.tell_compaction_end(order, &result, cancel.is_cancelled(), author)
+        self.publish_compaction_end(job, &result, cancel.is_cancelled(), author)
             .await;
         drop(compacting);
         result.is_ok() && (will_retry || self.0.agent.has_queued_messages())
     }
 
     /// Gets the summary and stores it.
-    async fn carry_out(
+    async fn run_compaction(
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
         let verdict = self.0.hooks.before_compact(CompactionProposal {
             plan,
             session: self,
-            instructions: order.instructions,
-            reason: order.reason,
-            will_retry: order.will_retry,
+            instructions: job.instructions,
+            reason: job.reason,
+            will_retry: job.will_retry,
             cancel,
         });
         let result = match verdict.await {
@@ -312,19 +312,19 @@ impl AgentSession {
                 *author = SummaryAuthor::Extension;
                 result
             }
-            CompactionVerdict::Proceed => self.write_summary(model, plan, order, cancel).await?,
+            CompactionVerdict::Proceed => self.write_summary(model, plan, job, cancel).await?,
         };
         if cancel.is_cancelled() {
             return Err(CompactError::Cancelled);
         }
-        self.store_compaction(result, order, *author).await
+        self.store_compaction(result, job, *author).await
     }
 
     async fn write_summary(
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactError> {
         let summarizer = Summarizer {
@@ -332,9 +332,9 @@ impl AgentSession {
             thinking_level: self.thinking_level(),
             now_ms: self.0.env.now_ms(),
         };
-        let requests = plan.requests(&summarizer, order.instructions);
+        let requests = plan.requests(&summarizer, job.instructions);
         let source = SummarySource::Compaction {
-            reason: order.reason,
+            reason: job.reason,
         };
         let summaries = self.summarize(model, &requests, source, cancel).await;
         match summaries {
@@ -347,7 +347,7 @@ impl AgentSession {
     async fn store_compaction(
         &self,
         result: CompactionResult,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
         let (entry, estimated_tokens_after) = {
@@ -360,11 +360,11 @@ impl AgentSession {
         self.refresh_context()?;
         self.0
             .hooks
-            .compacted(Compacted {
+            .compacted(CompactionCompleted {
                 entry: &entry,
                 author,
-                reason: order.reason,
-                will_retry: order.will_retry,
+                reason: job.reason,
+                will_retry: job.will_retry,
             })
             .await;
         let EntryBody::Compaction(stored) = &entry.body else {
@@ -380,9 +380,9 @@ impl AgentSession {
         })
     }
 
-    async fn tell_compaction_end(
+    async fn publish_compaction_end(
         &self,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         result: &Result<CompactionOutcome, CompactError>,
         was_cancelled: bool,
         author: SummaryAuthor,
@@ -391,31 +391,31 @@ impl AgentSession {
             Ok(outcome) => {
                 return self
                     .publish(SessionEvent::CompactionEnd {
-                        reason: order.reason,
+                        reason: job.reason,
                         result: Some(outcome.clone()),
                         aborted: false,
-                        will_retry: order.will_retry,
+                        will_retry: job.will_retry,
                         error_message: None,
                     })
                     .await;
             }
             Err(CompactError::Cancelled) => None,
             Err(_) if was_cancelled => None,
-            Err(error) => Some(format!("{}: {}", lead(order.reason), describe_error(error))),
+            Err(error) => Some(format!("{}: {}", failure_prefix(job.reason), describe_error(error))),
         };
-        self.tell_failure(order, error_message, author).await;
+        self.publish_compaction_failure(job, error_message, author).await;
     }
 
     /// Tells of a compaction that came to nothing; without a message it was cancelled.
-    async fn tell_failure(
+    async fn publish_compaction_failure(
         &self,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         error_message: Option<String>,
         author: SummaryAuthor,
     ) {
         let aborted = error_message.is_none();
         self.publish(SessionEvent::CompactionEnd {
-            reason: order.reason,
+            reason: job.reason,
             result: None,
             aborted,
             will_retry: false,
@@ -425,7 +425,7 @@ impl AgentSession {
         self.0
             .hooks
             .compaction_failed(CompactionFailed {
-                reason: order.reason,
+                reason: job.reason,
                 error_message,
                 aborted,
                 author,
@@ -434,7 +434,7 @@ impl AgentSession {
     }
 }
 
-fn lead(reason: CompactionReason) -> &'static str {
+fn failure_prefix(reason: CompactionReason) -> &'static str {
     match reason {
         CompactionReason::Manual => "The session was not compacted",
         CompactionReason::Threshold => "The session could not be compacted by itself",

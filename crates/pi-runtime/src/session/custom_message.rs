@@ -8,11 +8,11 @@ use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 
 use super::AgentSession;
-use super::live::Deferred;
-use super::prompt::{InputSource, Prompt, PromptRefused, Run};
+use super::state::Deferred;
+use super::prompt::{InputSource, Prompt, PromptError, PromptOutcome};
 use super::queue::Delivery;
 use crate::event::SessionEvent;
-use crate::hooks::CustomDraft;
+use crate::hooks::CustomMessageDraft;
 
 /// When a message of an extension is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum CustomDelivery {
 
 /// How a message of an extension is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CustomSending {
+pub struct CustomMessageOptions {
     /// Whether the model shall answer it. Where it is not said, the message joins a run that is
     /// under way and starts none.
     pub trigger_turn: Option<bool>,
@@ -40,34 +40,34 @@ impl AgentSession {
     /// end of the turn, or is just appended.
     pub async fn send_custom_message(
         &self,
-        draft: CustomDraft,
-        sending: CustomSending,
-    ) -> Result<Run, PromptRefused> {
+        draft: CustomMessageDraft,
+        sending: CustomMessageOptions,
+    ) -> Result<PromptOutcome, PromptError> {
         let message = self.custom_message(draft);
         if sending.deliver_as == Some(CustomDelivery::NextTurn) {
-            self.live().next_turn.push(message);
-            return Ok(Run::Queued);
+            self.state().next_turn.push(message);
+            return Ok(PromptOutcome::Queued);
         }
         if self.is_streaming() {
             match (sending.trigger_turn, sending.deliver_as) {
-                (Some(false), _) => self.live().pending_custom.push(message),
+                (Some(false), _) => self.state().pending_custom.push(message),
                 (_, Some(CustomDelivery::FollowUp)) => self.0.agent.follow_up(message),
                 _ => self.0.agent.steer(message),
             }
-            return Ok(Run::Queued);
+            return Ok(PromptOutcome::Queued);
         }
         if sending.trigger_turn != Some(true) {
             self.append_custom(message).await?;
-            return Ok(Run::Handled);
+            return Ok(PromptOutcome::Handled);
         }
-        if self.live().run.settling {
-            self.live().deferred.push(Deferred::Message(message));
-            return Ok(Run::Queued);
+        if self.state().run.settling {
+            self.state().deferred.push(Deferred::Message(message));
+            return Ok(PromptOutcome::Queued);
         }
         self.load_context()?;
-        let claim = self.claim_run().ok_or(PromptRefused::Busy)?;
+        let claim = self.claim_run().ok_or(PromptError::Busy)?;
         self.spawn_run(claim, self.with_system_update(message));
-        Ok(Run::Started)
+        Ok(PromptOutcome::Started)
     }
 
     /// Says something in the user's name; always asks the model.
@@ -76,7 +76,7 @@ impl AgentSession {
         content: Content,
         deliver_as: Option<Delivery>,
         expand: bool,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         let (text, images) = split(content);
         self.prompt(Prompt {
             text,
@@ -134,7 +134,7 @@ impl AgentSession {
 
     /// Appends the messages that waited for the end of the turn.
     pub(super) async fn flush_custom_messages(&self) {
-        let pending = std::mem::take(&mut self.live().pending_custom);
+        let pending = std::mem::take(&mut self.state().pending_custom);
         for message in pending {
             if let Err(error) = self.append_custom(message).await {
                 self.report("message", None, &error);

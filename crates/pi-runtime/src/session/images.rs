@@ -19,7 +19,7 @@ pub(super) fn has_images(content: &[InputBlock]) -> bool {
 
 /// Makes the images of a prompt fit. Returns them with notes for the model, also on those that had to
 /// be left out.
-pub(super) async fn fit_prompt(
+pub(super) async fn fit_prompt_images(
     images: Vec<ImageContent>,
     limits: Option<ImageLimits>,
 ) -> (Vec<ImageContent>, Vec<String>) {
@@ -61,7 +61,7 @@ fn fit(
 }
 
 /// Makes the images of a tool's result fit.
-pub(super) async fn fit_result(
+pub(super) async fn fit_tool_result_images(
     content: Vec<InputBlock>,
     limits: Option<ImageLimits>,
     cancel: &CancellationToken,

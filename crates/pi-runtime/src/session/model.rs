@@ -11,7 +11,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::AgentSession;
-use super::prompt::PromptRefused;
+use super::prompt::PromptError;
 use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::{ModelSelected, ModelSource};
@@ -53,7 +53,7 @@ pub enum SetModelError {
     #[error("{}/{} cannot be used: {source}", model.provider, model.id)]
     Unavailable {
         model: Arc<Model>,
-        source: Box<PromptRefused>,
+        source: Box<PromptError>,
     },
     /// The session file did not take the choice.
     #[error(transparent)]
@@ -66,22 +66,22 @@ pub enum SetModelError {
 impl AgentSession {
     /// Returns the model; none until one is chosen.
     pub fn model(&self) -> Option<Arc<Model>> {
-        self.live().model.clone()
+        self.state().model.clone()
     }
 
     /// Returns how much the model thinks.
     pub fn thinking_level(&self) -> ThinkingLevel {
-        self.live().thinking_level
+        self.state().thinking_level
     }
 
     /// Returns the models to cycle through.
     pub fn scoped_models(&self) -> Vec<ScopedModel> {
-        self.live().scoped_models.clone()
+        self.state().scoped_models.clone()
     }
 
     /// Replaces the models to cycle through.
     pub fn set_scoped_models(&self, models: Vec<ScopedModel>) {
-        self.live().scoped_models = models;
+        self.state().scoped_models = models;
     }
 
     /// Chooses a model whose provider can be asked.
@@ -169,14 +169,14 @@ impl AgentSession {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         })?;
-        let previous = self.live().model.replace(Arc::clone(&model));
+        let previous = self.state().model.replace(Arc::clone(&model));
         self.0.agent.set_model(Arc::clone(&model));
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
         };
         self.use_thinking_level(level).await?;
-        self.tell_tools();
+        self.update_tool_context();
         let is_other = previous
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
@@ -194,12 +194,12 @@ impl AgentSession {
     /// Makes a model the default, and one of the chosen few where there are any.
     fn save_default_model(&self, model: &Arc<Model>) -> Result<(), SettingsError> {
         let is_new_in_scope = {
-            let mut live = self.live();
-            let mut scoped = live.scoped_models.iter();
+            let mut state = self.state();
+            let mut scoped = state.scoped_models.iter();
             let is_new =
-                !live.scoped_models.is_empty() && !scoped.any(|one| one.model.is_same(model));
+                !state.scoped_models.is_empty() && !scoped.any(|one| one.model.is_same(model));
             if is_new {
-                live.scoped_models.push(ScopedModel {
+                state.scoped_models.push(ScopedModel {
                     model: Arc::clone(model),
                     thinking: None,
                 });
@@ -248,9 +248,9 @@ impl AgentSession {
         self.transcript().append(ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
         })?;
-        self.live().thinking_level = level;
+        self.state().thinking_level = level;
         self.0.agent.set_thinking_level(level);
-        self.tell_tools();
+        self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
         self.0.hooks.thinking_level_selected(level, previous).await;
@@ -298,7 +298,7 @@ impl SetModelError {
 }
 
 /// Stands in the agent for a model that nobody has chosen; prompts are refused meanwhile.
-pub(super) fn no_model() -> Model {
+pub(super) fn placeholder_model() -> Model {
     Model {
         id: String::new(),
         name: String::new(),

@@ -28,7 +28,7 @@ pub struct NavigateOptions {
 
 /// What a move came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Navigated {
+pub struct NavigateOutcome {
     /// A hook or the user stopped it.
     pub cancelled: bool,
     /// The summary was cancelled.
@@ -61,23 +61,23 @@ pub enum NavigateError {
 }
 
 /// A move in progress; it is over when this is dropped.
-struct Moving {
+struct NavigationGuard {
     session: AgentSession,
     cancel: CancellationToken,
 }
 
-impl Moving {
+impl NavigationGuard {
     fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
         let cancel = CancellationToken::new();
         {
-            let mut live = session.live();
-            if live.run.active {
+            let mut state = session.state();
+            if state.run.active {
                 return Err(NavigateError::Busy);
             }
-            if live.is_compacting() {
+            if state.is_compacting() {
                 return Err(NavigateError::Compacting);
             }
-            live.branch_summary = Some(cancel.clone());
+            state.branch_summary = Some(cancel.clone());
         }
         session.settle_busy();
         Ok(Self {
@@ -87,9 +87,9 @@ impl Moving {
     }
 }
 
-impl Drop for Moving {
+impl Drop for NavigationGuard {
     fn drop(&mut self) {
-        self.session.live().branch_summary = None;
+        self.session.state().branch_summary = None;
         self.session.settle_busy();
     }
 }
@@ -101,11 +101,11 @@ impl AgentSession {
         &self,
         target: &EntryId,
         options: NavigateOptions,
-    ) -> Result<Navigated, NavigateError> {
-        let moving = Moving::begin(self)?;
+    ) -> Result<NavigateOutcome, NavigateError> {
+        let moving = NavigationGuard::begin(self)?;
         let old_leaf = self.with_session(|session| session.leaf_id().cloned());
         if old_leaf.as_ref() == Some(target) {
-            return Ok(Navigated::default());
+            return Ok(NavigateOutcome::default());
         }
         if options.summarize && self.model().is_none() {
             return Err(NavigateError::NoModel);
@@ -119,13 +119,13 @@ impl AgentSession {
                 LeftBranch::collect(session, old_leaf.as_ref(), target)?,
             )
         };
-        let mut plan = Move {
+        let mut plan = PlannedMove {
             options,
             summary: None,
             author: SummaryAuthor::Pi,
         };
         if !self
-            .ask_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
+            .run_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
             .await
         {
             return Ok(cancelled(false));
@@ -140,20 +140,20 @@ impl AgentSession {
                 Err(error) => return Err(error),
             }
         }
-        self.carry_out_move(&entry, plan, old_leaf.as_ref()).await
+        self.apply_move(&entry, plan, old_leaf.as_ref()).await
     }
 
     /// Cancels the summary of a branch.
     pub fn abort_branch_summary(&self) {
-        if let Some(token) = &self.live().branch_summary {
+        if let Some(token) = &self.state().branch_summary {
             token.cancel();
         }
     }
 
     /// False where a hook stops the move.
-    async fn ask_tree_hook(
+    async fn run_tree_hook(
         &self,
-        plan: &mut Move,
+        plan: &mut PlannedMove,
         target_id: &EntryId,
         old_leaf_id: Option<&EntryId>,
         left: &LeftBranch,
@@ -228,12 +228,12 @@ impl AgentSession {
         Ok(summaries.first().map(|summary| plan.finish(summary)))
     }
 
-    async fn carry_out_move(
+    async fn apply_move(
         &self,
         target: &Entry,
-        plan: Move,
+        plan: PlannedMove,
         old_leaf: Option<&EntryId>,
-    ) -> Result<Navigated, NavigateError> {
+    ) -> Result<NavigateOutcome, NavigateError> {
         let landing = Landing::of(target);
         let label = plan
             .options
@@ -257,7 +257,7 @@ impl AgentSession {
             }
             summary
         };
-        self.live().context_loaded = false;
+        self.state().context_loaded = false;
         self.refresh_context()?;
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
@@ -270,25 +270,25 @@ impl AgentSession {
                 author: summary.as_ref().map(|_| plan.author),
             })
             .await;
-        Ok(Navigated {
+        Ok(NavigateOutcome {
             editor_text: landing.editor_text,
             summary,
-            ..Navigated::default()
+            ..NavigateOutcome::default()
         })
     }
 }
 
 /// A move as the hooks have left it.
-struct Move {
+struct PlannedMove {
     options: NavigateOptions,
     summary: Option<BranchSummary>,
     author: SummaryAuthor,
 }
 
-fn cancelled(aborted: bool) -> Navigated {
-    Navigated {
+fn cancelled(aborted: bool) -> NavigateOutcome {
+    NavigateOutcome {
         cancelled: true,
         aborted,
-        ..Navigated::default()
+        ..NavigateOutcome::default()
     }
 }

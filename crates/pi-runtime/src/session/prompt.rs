@@ -10,12 +10,12 @@ use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
 use pi_session::{CheckPoint, SessionError};
 use thiserror::Error;
 
-use super::live::Deferred;
-use super::publish::is_telling;
-use super::queue::{Delivery, Entrance};
+use super::state::Deferred;
+use super::publish::is_publishing;
+use super::queue::{Delivery, EnqueueGuard};
 use super::run::RunClaim;
 use super::{AgentSession, images, preferences};
-use crate::hooks::{AgentStart, AgentStartChanges, CustomDraft, InputVerdict, UserInput};
+use crate::hooks::{AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput};
 
 /// Something to say to the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ pub enum InputSource {
 
 /// What became of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum PromptOutcome {
     /// A run has begun.
     Started,
     /// It waits for its turn, or for the session to settle.
@@ -69,7 +69,7 @@ pub enum Run {
 /// Why a prompt was refused; nothing has changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum PromptRefused {
+pub enum PromptError {
     /// A run is under way and the prompt does not say how to queue it.
     #[error(
         "the agent is already working: send it as steering or as a follow-up, or wait until it is idle"
@@ -108,12 +108,12 @@ pub enum PromptRefused {
 /// What the checks before a run came to.
 pub(super) enum Preflight {
     Start(RunClaim, Vec<AgentMessage>),
-    Done(Run),
+    Done(PromptOutcome),
 }
 
 impl AgentSession {
     /// Sends a prompt. Returns once it is accepted; the run goes on by itself.
-    pub async fn prompt(&self, prompt: Prompt) -> Result<Run, PromptRefused> {
+    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptOutcome, PromptError> {
         self.prompt_announced(prompt, |_| std::future::ready(()))
             .await
     }
@@ -122,25 +122,25 @@ impl AgentSession {
     pub async fn prompt_announced<Announcing>(
         &self,
         prompt: Prompt,
-        announce: impl FnOnce(Run) -> Announcing,
-    ) -> Result<Run, PromptRefused>
+        announce: impl FnOnce(PromptOutcome) -> Announcing,
+    ) -> Result<PromptOutcome, PromptError>
     where
         Announcing: Future<Output = ()>,
     {
-        if self.live().run.settling {
+        if self.state().run.settling {
             // Who is being told waits for nobody; who is not can wait for the telling to end.
-            if is_telling() || prompt.source == InputSource::Extension {
-                self.live().deferred.push(Deferred::Prompt(prompt));
-                announce(Run::Queued).await;
-                return Ok(Run::Queued);
+            if is_publishing() || prompt.source == InputSource::Extension {
+                self.state().deferred.push(Deferred::Prompt(prompt));
+                announce(PromptOutcome::Queued).await;
+                return Ok(PromptOutcome::Queued);
             }
             self.wait_until_settled().await;
         }
         match self.preflight(prompt).await? {
             Preflight::Start(claim, messages) => {
-                announce(Run::Started).await;
+                announce(PromptOutcome::Started).await;
                 self.spawn_run(claim, messages);
-                Ok(Run::Started)
+                Ok(PromptOutcome::Started)
             }
             Preflight::Done(run) => {
                 announce(run).await;
@@ -149,37 +149,37 @@ impl AgentSession {
         }
     }
 
-    pub(super) async fn preflight(&self, prompt: Prompt) -> Result<Preflight, PromptRefused> {
-        if self.live().disposed {
-            return Err(PromptRefused::Closed);
+    pub(super) async fn preflight(&self, prompt: Prompt) -> Result<Preflight, PromptError> {
+        if self.state().disposed {
+            return Err(PromptError::Closed);
         }
         if prompt.expand
             && let Some(name) = self.command_of(&prompt.text)
         {
             let arguments = prompt.text.split_once(' ').map_or("", |(_, rest)| rest);
             self.0.hooks.run_command(name, arguments).await;
-            return Ok(Preflight::Done(Run::Handled));
+            return Ok(Preflight::Done(PromptOutcome::Handled));
         }
-        if self.live().manual_compaction.is_some() {
-            return Err(PromptRefused::Compacting);
+        if self.state().manual_compaction.is_some() {
+            return Err(PromptError::Compacting);
         }
-        let input = self.ask_input_hook(
+        let input = self.run_input_hook(
             prompt.text,
             prompt.images,
             prompt.source,
             prompt.streaming_behavior,
         );
         let Some((text, images)) = input.await else {
-            return Ok(Preflight::Done(Run::Handled));
+            return Ok(Preflight::Done(PromptOutcome::Handled));
         };
         let text = if prompt.expand {
             self.expand(text)
         } else {
             text
         };
-        if let Some(entrance) = Entrance::open_in_run(self) {
+        if let Some(guard) = EnqueueGuard::open_in_run(self) {
             return self
-                .queue_prompt(entrance, text, images, prompt.streaming_behavior)
+                .queue_prompt(guard, text, images, prompt.streaming_behavior)
                 .await;
         }
         self.prepare_run(text, images, prompt.streaming_behavior)
@@ -188,14 +188,14 @@ impl AgentSession {
 
     async fn queue_prompt(
         &self,
-        entrance: Entrance,
+        guard: EnqueueGuard,
         text: String,
         images: Vec<ImageContent>,
         delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptRefused> {
-        let delivery = delivery.ok_or(PromptRefused::Busy)?;
-        self.enqueue(entrance, text, images, delivery).await;
-        Ok(Preflight::Done(Run::Queued))
+    ) -> Result<Preflight, PromptError> {
+        let delivery = delivery.ok_or(PromptError::Busy)?;
+        self.enqueue(guard, text, images, delivery).await;
+        Ok(Preflight::Done(PromptOutcome::Queued))
     }
 
     async fn prepare_run(
@@ -203,15 +203,15 @@ impl AgentSession {
         text: String,
         images: Vec<ImageContent>,
         delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptRefused> {
+    ) -> Result<Preflight, PromptError> {
         self.load_context()?;
         self.flush_bash_messages();
         self.flush_custom_messages().await;
-        let model = self.live().model.clone().ok_or(PromptRefused::NoModel)?;
+        let model = self.state().model.clone().ok_or(PromptError::NoModel)?;
         self.check_auth(&model).await?;
         self.check_context_before_prompt().await;
-        let changes = self.ask_start_hook(&text, &images).await;
-        let (images, notes) = images::fit_prompt(images, self.image_limits()).await;
+        let changes = self.run_start_hook(&text, &images).await;
+        let (images, notes) = images::fit_prompt_images(images, self.image_limits()).await;
         let text = if notes.is_empty() {
             text
         } else {
@@ -221,17 +221,17 @@ impl AgentSession {
             if let Some(claim) = self.claim_run() {
                 break claim;
             }
-            if self.live().disposed {
-                return Err(PromptRefused::Closed);
+            if self.state().disposed {
+                return Err(PromptError::Closed);
             }
             // Another prompt was quicker; should its run be over by now, the claim is free again.
-            if let Some(entrance) = Entrance::open_in_run(self) {
-                return self.queue_prompt(entrance, text, images, delivery).await;
+            if let Some(guard) = EnqueueGuard::open_in_run(self) {
+                return self.queue_prompt(guard, text, images, delivery).await;
             }
         };
         self.apply_start_changes(&changes);
         let system = self.system_update()?.map(AgentMessage::from);
-        let next_turn = std::mem::take(&mut self.live().next_turn);
+        let next_turn = std::mem::take(&mut self.state().next_turn);
         let added = changes.messages.into_iter();
         let messages = system
             .into_iter()
@@ -250,7 +250,7 @@ impl AgentSession {
     }
 
     /// Shows the input to the hook; none where it dealt with it.
-    pub(super) async fn ask_input_hook(
+    pub(super) async fn run_input_hook(
         &self,
         text: String,
         images: Vec<ImageContent>,
@@ -289,12 +289,12 @@ impl AgentSession {
     }
 
     /// Checks that requests to a model can authenticate.
-    pub(super) async fn check_auth(&self, model: &Model) -> Result<(), PromptRefused> {
+    pub(super) async fn check_auth(&self, model: &Model) -> Result<(), PromptError> {
         if self.0.models.is_authenticated(&model.provider) {
             return Ok(());
         }
         let provider = self.0.models.provider(&model.provider);
-        let provider = provider.ok_or_else(|| PromptRefused::UnknownProvider {
+        let provider = provider.ok_or_else(|| PromptError::UnknownProvider {
             provider: model.provider.clone(),
         })?;
         let Some(auth) = provider.auth() else {
@@ -303,7 +303,7 @@ impl AgentSession {
         let authenticator = self.0.models.authenticator();
         match authenticator.check(&auth, &self.0.env).await? {
             Some(_) => Ok(()),
-            None => Err(PromptRefused::NoCredential {
+            None => Err(PromptError::NoCredential {
                 provider: model.provider.clone(),
                 remedy: auth.remedy(),
             }),
@@ -311,15 +311,15 @@ impl AgentSession {
     }
 
     async fn check_context_before_prompt(&self) {
-        let last = self.last_answer();
-        if let Some((answer, id)) = last {
+        let last = self.last_response();
+        if let Some((response, id)) = last {
             // The prompt itself goes on from here, so there is nothing to resume.
-            self.check_context(CheckPoint::BeforePrompt, &answer, Some(&id), &[])
+            self.check_context(CheckPoint::BeforePrompt, &response, Some(&id), &[])
                 .await;
         }
     }
 
-    async fn ask_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
+    async fn run_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
         let start = AgentStart {
             prompt: text.to_owned(),
             images: images.to_vec(),
@@ -333,9 +333,9 @@ impl AgentSession {
         if let Some(tools) = &changes.tools {
             self.set_active_tools(tools);
         }
-        let mut live = self.live();
-        live.run.sections.clone_from(&changes.sections);
-        live.run.forced_prompt.clone_from(&changes.forced_prompt);
+        let mut state = self.state();
+        state.run.sections.clone_from(&changes.sections);
+        state.run.forced_prompt.clone_from(&changes.forced_prompt);
     }
 
     /// Brings what requests are made with up to date with the settings.
@@ -352,7 +352,7 @@ impl AgentSession {
         });
     }
 
-    pub(super) fn custom_message(&self, draft: CustomDraft) -> AgentMessage {
+    pub(super) fn custom_message(&self, draft: CustomMessageDraft) -> AgentMessage {
         AgentMessage::Custom(CustomMessage {
             custom_type: draft.custom_type,
             content: draft.content,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
 
-use super::{AgentSession, Core, lock};
+use super::{AgentSession, SessionCore, lock};
 use crate::event::SessionEvent;
 
 /// Hears of everything that happens in a session.
@@ -23,7 +23,7 @@ pub trait SessionListener: Send + Sync {
 
 /// A subscription; dropping it ends it.
 pub struct SessionSubscription {
-    core: Weak<Core>,
+    core: Weak<SessionCore>,
     id: u64,
 }
 
@@ -39,17 +39,17 @@ type Subscribers = Arc<[(u64, Arc<dyn SessionListener>)]>;
 
 tokio::task_local! {
     /// Set while a task tells listeners, so that what they set off does not wait for its own turn.
-    static TELLING: ();
+    static PUBLISHING: ();
 }
 
 /// The listeners of a session.
 #[derive(Default)]
-pub(super) struct Broadcast {
+pub(super) struct EventPublisher {
     subscribers: Mutex<(u64, Subscribers)>,
     turn: tokio::sync::Mutex<()>,
 }
 
-impl Broadcast {
+impl EventPublisher {
     fn add(&self, listener: Arc<dyn SessionListener>) -> u64 {
         let mut subscribers = lock(&self.subscribers);
         let id = subscribers.0;
@@ -70,14 +70,14 @@ impl Broadcast {
     }
 
     async fn tell(&self, event: &SessionEvent) {
-        if is_telling() {
-            return self.tell_each(event).await;
+        if is_publishing() {
+            return self.publish_each(event).await;
         }
         let _turn = self.turn.lock().await;
-        TELLING.scope((), self.tell_each(event)).await;
+        PUBLISHING.scope((), self.publish_each(event)).await;
     }
 
-    async fn tell_each(&self, event: &SessionEvent) {
+    async fn publish_each(&self, event: &SessionEvent) {
         let subscribers = Arc::clone(&lock(&self.subscribers).1);
         for (_, listener) in subscribers.iter() {
             listener.on_event(event).await;
@@ -86,8 +86,8 @@ impl Broadcast {
 }
 
 /// Returns whether this task is in the middle of telling listeners.
-pub(super) fn is_telling() -> bool {
-    TELLING.try_with(|()| ()).is_ok()
+pub(super) fn is_publishing() -> bool {
+    PUBLISHING.try_with(|()| ()).is_ok()
 }
 
 impl AgentSession {

@@ -7,7 +7,7 @@ use pi_ai::{AgentMessage, Content, ImageContent, InputBlock, UserMessage};
 use pi_config::{Scope, SettingsError};
 use serde::{Deserialize, Serialize};
 
-use super::prompt::{InputSource, PromptRefused, Run};
+use super::prompt::{InputSource, PromptError, PromptOutcome};
 use super::{AgentSession, preferences};
 use crate::event::SessionEvent;
 
@@ -33,29 +33,29 @@ pub struct QueuedTexts {
 
 /// The way of a message into a queue. People are told of it before the agent has it, and a run that
 /// is about to end waits for it.
-pub(super) struct Entrance(AgentSession);
+pub(super) struct EnqueueGuard(AgentSession);
 
-impl Entrance {
+impl EnqueueGuard {
     fn open(session: &AgentSession) -> Self {
-        session.live().enqueuing += 1;
+        session.state().enqueuing += 1;
         Self(session.clone())
     }
 
     /// Opens only while a run is under way.
     pub(super) fn open_in_run(session: &AgentSession) -> Option<Self> {
-        let mut live = session.live();
-        if !live.run.active {
+        let mut state = session.state();
+        if !state.run.active {
             return None;
         }
-        live.enqueuing += 1;
-        drop(live);
+        state.enqueuing += 1;
+        drop(state);
         Some(Self(session.clone()))
     }
 }
 
-impl Drop for Entrance {
+impl Drop for EnqueueGuard {
     fn drop(&mut self) {
-        self.0.live().enqueuing -= 1;
+        self.0.state().enqueuing -= 1;
         self.0.0.busy.send_modify(|_| {});
     }
 }
@@ -68,7 +68,7 @@ impl AgentSession {
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         self.queue_input(text, images, Delivery::Steer, source)
             .await
     }
@@ -79,7 +79,7 @@ impl AgentSession {
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         self.queue_input(text, images, Delivery::FollowUp, source)
             .await
     }
@@ -90,36 +90,36 @@ impl AgentSession {
         images: Vec<ImageContent>,
         delivery: Delivery,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         if let Some(name) = self.command_of(text) {
-            return Err(PromptRefused::CommandNotQueueable {
+            return Err(PromptError::CommandNotQueueable {
                 name: name.to_owned(),
             });
         }
-        let input = self.ask_input_hook(text.to_owned(), images, source, Some(delivery));
+        let input = self.run_input_hook(text.to_owned(), images, source, Some(delivery));
         let Some((text, images)) = input.await else {
-            return Ok(Run::Handled);
+            return Ok(PromptOutcome::Handled);
         };
         let text = self.expand(text);
-        let entrance = Entrance::open(self);
-        self.enqueue(entrance, text, images, delivery).await;
-        Ok(Run::Queued)
+        let guard = EnqueueGuard::open(self);
+        self.enqueue(guard, text, images, delivery).await;
+        Ok(PromptOutcome::Queued)
     }
 
     /// Queues a message that is fully expanded.
     pub(super) async fn enqueue(
         &self,
-        entrance: Entrance,
+        guard: EnqueueGuard,
         text: String,
         images: Vec<ImageContent>,
         delivery: Delivery,
     ) {
         let message = self.user_message(&text, images);
         {
-            let mut live = self.live();
+            let mut state = self.state();
             match delivery {
-                Delivery::Steer => live.steering.push(text),
-                Delivery::FollowUp => live.follow_ups.push(text),
+                Delivery::Steer => state.steering.push(text),
+                Delivery::FollowUp => state.follow_ups.push(text),
             }
         }
         self.publish_queue().await;
@@ -127,13 +127,13 @@ impl AgentSession {
             Delivery::Steer => self.0.agent.steer(message),
             Delivery::FollowUp => self.0.agent.follow_up(message),
         }
-        drop(entrance);
+        drop(guard);
     }
 
     /// Waits until nothing is on its way into a queue.
-    pub(super) async fn wait_for_entrances(&self) {
+    pub(super) async fn wait_for_enqueues(&self) {
         let mut busy = self.0.busy.subscribe();
-        let over = busy.wait_for(|_| self.live().enqueuing == 0);
+        let over = busy.wait_for(|_| self.state().enqueuing == 0);
         if over.await.is_err() {
             tracing::debug!("the session is gone while waited for");
         }
@@ -152,10 +152,10 @@ impl AgentSession {
     /// Takes back everything that waits.
     pub async fn clear_queue(&self) -> QueuedTexts {
         let texts = {
-            let mut live = self.live();
+            let mut state = self.state();
             QueuedTexts {
-                steering: std::mem::take(&mut live.steering),
-                follow_up: std::mem::take(&mut live.follow_ups),
+                steering: std::mem::take(&mut state.steering),
+                follow_up: std::mem::take(&mut state.follow_ups),
             }
         };
         self.0.agent.clear_queues();
@@ -165,17 +165,17 @@ impl AgentSession {
 
     /// Returns the texts that wait.
     pub fn queued_texts(&self) -> QueuedTexts {
-        let live = self.live();
+        let state = self.state();
         QueuedTexts {
-            steering: live.steering.clone(),
-            follow_up: live.follow_ups.clone(),
+            steering: state.steering.clone(),
+            follow_up: state.follow_ups.clone(),
         }
     }
 
     /// Returns how many messages with a text wait.
     pub fn pending_message_count(&self) -> usize {
-        let live = self.live();
-        live.steering.len() + live.follow_ups.len()
+        let state = self.state();
+        state.steering.len() + state.follow_ups.len()
     }
 
     /// Takes the text of a message that is being delivered off the list.
@@ -185,9 +185,9 @@ impl AgentSession {
             return;
         }
         let was_queued = {
-            let mut live = self.live();
-            let live = &mut *live;
-            [&mut live.steering, &mut live.follow_ups]
+            let mut state = self.state();
+            let state = &mut *state;
+            [&mut state.steering, &mut state.follow_ups]
                 .into_iter()
                 .any(|texts| match texts.iter().position(|one| *one == text) {
                     Some(place) => {

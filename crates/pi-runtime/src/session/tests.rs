@@ -2,11 +2,11 @@
 
 mod aborts;
 mod compaction;
-mod crowd;
+mod concurrency;
 mod faults;
 mod hooks;
 mod order;
 mod prompts;
 mod retries;
-mod stage;
-mod verbs;
+mod harness;
+mod operations;

@@ -177,12 +177,12 @@ impl Transcript {
     }
 
     /// Remembers the entry of a message that the run has added.
-    pub(crate) fn remember(&mut self, message: &SharedMessage, entry: &Entry) {
+    pub(crate) fn record_entry(&mut self, message: &SharedMessage, entry: &Entry) {
         self.recorded.push((Arc::clone(message), entry.id.clone()));
     }
 
     /// Forgets the messages of the run before.
-    pub(crate) fn forget_recorded(&mut self) {
+    pub(crate) fn clear_recorded(&mut self) {
         self.recorded = Vec::new();
     }
 

@@ -72,8 +72,8 @@ fn flags_are_heard_in_their_order() {
     }
 }
 
-fn places(home: &TempHome, project: &str) -> SessionPlaces {
-    SessionPlaces {
+fn places(home: &TempHome, project: &str) -> SessionResolver {
+    SessionResolver {
         agent_dir: AgentDir::at(home.path().join("agent")),
         chosen: None,
         cwd: home.path().join(project),
@@ -83,7 +83,7 @@ fn places(home: &TempHome, project: &str) -> SessionPlaces {
 }
 
 /// Creates a session that has a file.
-fn saved(places: &SessionPlaces, id: &str) -> PathBuf {
+fn saved(places: &SessionResolver, id: &str) -> PathBuf {
     let choice = SessionChoice::New {
         id: Some(id.to_owned()),
         parent: None,
@@ -110,7 +110,7 @@ fn names_lead_to_files_ids_and_their_beginnings() {
     }
     assert!(matches!(open("nope"), Err(SessionChoiceError::NotFound(_))));
     match open("xyz") {
-        Err(SessionChoiceError::Elsewhere { path, cwd }) => {
+        Err(SessionChoiceError::OtherProject { path, cwd }) => {
             assert_eq!(path, far);
             assert!(cwd.ends_with("there"), "{cwd}");
         }

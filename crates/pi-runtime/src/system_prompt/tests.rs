@@ -9,7 +9,7 @@ use crate::toolset::ToolsetOptions;
 fn parts() -> SystemPromptParts {
     SystemPromptParts {
         cwd: "/project".into(),
-        docs: DocsPlaces {
+        docs: DocsPaths {
             documentation: None,
             program: "pi".to_owned(),
             agent_directory: "/home/me/.pi/agent".into(),
@@ -90,7 +90,7 @@ fn instructions_keep_their_order_and_paths() {
             ("/agent/AGENTS.md", "first"),
             ("/project/CLAUDE.md", "second"),
         ]
-        .map(|(path, content)| Instructions {
+        .map(|(path, content)| ProjectInstructions {
             path: path.into(),
             content: content.to_owned(),
         })
@@ -134,7 +134,7 @@ fn the_documentation_is_named_where_it_is() {
     std::fs::File::create(docs.join("differences.md")).unwrap();
     assert_eq!(find_documentation(None, Some(&program)), Some(docs.clone()));
     let documented = SystemPromptParts {
-        docs: DocsPlaces {
+        docs: DocsPaths {
             documentation: Some(docs.clone()),
             ..parts().docs
         },

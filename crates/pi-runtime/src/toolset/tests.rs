@@ -139,7 +139,7 @@ fn selecting_passes_over_what_is_unknown_and_double() {
 #[test]
 fn rebuilt_tools_keep_the_active_ones_and_add_what_is_brought() {
     let set = toolset(ToolSelection::default(), None);
-    assert_eq!(set.carried_over(&names("ls,gone")), names("ls,mine"));
+    assert_eq!(set.active_after_reload(&names("ls,gone")), names("ls,mine"));
     let allowed = toolset(
         ToolSelection {
             allow: Some(names("read,ls")),
@@ -147,7 +147,7 @@ fn rebuilt_tools_keep_the_active_ones_and_add_what_is_brought() {
         },
         None,
     );
-    assert_eq!(allowed.carried_over(&names("ls")), names("ls,read"));
+    assert_eq!(allowed.active_after_reload(&names("ls")), names("ls,read"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn images_follow_the_model() {
         serde_json::from_value::<InputLimits>(json!({"images": {"resize": {"maxWidth": 100}}}))
             .unwrap(),
     );
-    set.show_images_to(Some(&model));
+    set.set_image_policy_for(Some(&model));
     let policy = set.image_policy();
     assert_eq!(policy.limits.unwrap().max_width, 100);
     assert!(!policy.model_sees_images);

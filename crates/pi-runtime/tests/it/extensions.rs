@@ -9,7 +9,7 @@ use pi_ai::{
 };
 use pi_config::ResourceFlags;
 use pi_runtime::{
-    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookProblem,
+    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookFailure,
     InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,
 };
 use pretty_assertions::assert_eq;
@@ -17,45 +17,45 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
 /// A front end that keeps failures.
 #[derive(Default)]
-struct Failures(Mutex<Vec<ExtensionFailure>>);
+struct RecordedFailures(Mutex<Vec<ExtensionFailure>>);
 
-impl ExtensionUi for Failures {
+impl ExtensionUi for RecordedFailures {
     fn mode(&self) -> ExtensionMode {
         ExtensionMode::Print
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.0.lock().unwrap().push(failure);
         Box::pin(std::future::ready(()))
     }
 }
 
 /// A session with extensions, and what they write.
-struct Stage {
-    world: World,
+struct ExtensionHarness {
+    env: RuntimeTestEnv,
     runtime: SessionRuntime,
-    failures: Arc<Failures>,
+    failures: Arc<RecordedFailures>,
 }
 
-impl Stage {
+impl ExtensionHarness {
     async fn new(files: &[(&str, &str)]) -> Self {
-        Self::with(World::new(), files, |options| options).await
+        Self::with(RuntimeTestEnv::new(), files, |options| options).await
     }
 
     async fn with(
-        world: World,
+        env: RuntimeTestEnv,
         files: &[(&str, &str)],
         change: impl FnOnce(RuntimeOptions) -> RuntimeOptions,
     ) -> Self {
         let paths = files.iter().map(|(name, source)| {
-            let file = world.home.write(&format!("extensions/{name}"), source);
+            let file = env.home.write(&format!("extensions/{name}"), source);
             file.to_string_lossy().into_owned()
         });
-        let failures = Arc::new(Failures::default());
+        let failures = Arc::new(RecordedFailures::default());
         let options = RuntimeOptions {
             resources: ResourceFlags {
                 extensions: paths.collect(),
@@ -65,12 +65,12 @@ impl Stage {
                 ui: Arc::clone(&failures) as _,
                 ..ExtensionOptions::default()
             },
-            ..world.options()
+            ..env.options()
         };
         let runtime = SessionRuntime::start(change(options)).await.unwrap();
         assert_eq!(runtime.diagnostics(), []);
         Self {
-            world,
+            env,
             runtime,
             failures,
         }
@@ -78,7 +78,7 @@ impl Stage {
 
     /// Runs a command of an extension and returns what it wrote.
     async fn run(&self, command: &str) -> Value {
-        say(&self.runtime.session(), command).await;
+        prompt(&self.runtime.session(), command).await;
         assert_eq!(*self.failures.0.lock().unwrap(), []);
         self.written()
     }
@@ -90,14 +90,14 @@ impl Stage {
     }
 
     fn result_file(&self) -> PathBuf {
-        self.world.path("project/results.json")
+        self.env.path("project/results.json")
     }
 }
 
 #[tokio::test]
 async fn tools_made_by_an_extension_run_ours_over_its_operations() {
-    let stage = Stage::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
-    let results = stage.run("/go").await;
+    let harness = ExtensionHarness::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
+    let results = harness.run("/go").await;
     let expected: Value = serde_json::from_str(include_str!("extensions/tools.json")).unwrap();
     for (case, expected) in expected.as_object().unwrap() {
         assert_eq!(results[case], *expected, "{case}");
@@ -106,7 +106,7 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
         command: "remote".to_owned(),
         ..BashRequest::default()
     };
-    let ran = stage.runtime.session().bash(request).await.unwrap();
+    let ran = harness.runtime.session().bash(request).await.unwrap();
     assert_eq!(
         (ran.output.as_str(), ran.exit_code),
         ("far away remote", Some(7))
@@ -114,25 +114,25 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
 }
 
 #[tokio::test]
-async fn a_tool_mends_its_arguments_before_they_are_checked() {
-    let stage = Stage::new(&[("mends.ts", include_str!("extensions/mends.ts"))]).await;
-    stage.world.faux.extend([
+async fn a_tool_prepares_its_arguments_before_validation() {
+    let harness = ExtensionHarness::new(&[("prepare_arguments.ts", include_str!("extensions/prepare_arguments.ts"))]).await;
+    harness.env.faux.extend([
         FauxAnswer::tool_call("count", json!({"to": "three"})),
         FauxAnswer::text("done"),
     ]);
-    say(&stage.runtime.session(), "count").await;
-    assert_eq!(stage.written(), json!({"to": 3}));
+    prompt(&harness.runtime.session(), "count").await;
+    assert_eq!(harness.written(), json!({"to": 3}));
 }
 
 #[tokio::test]
 async fn models_answer_extensions_whole_or_as_they_come() {
-    let stage = Stage::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
-    stage.world.faux.extend([
+    let harness = ExtensionHarness::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
+    harness.env.faux.extend([
         FauxAnswer::text("first answer"),
         FauxAnswer::text("second answer"),
         FauxAnswer::text("## Goal\nA summary"),
     ]);
-    let results = stage.run("/go").await;
+    let results = harness.run("/go").await;
     assert_eq!(results["complete"], json!(["first answer", "stop"]));
     assert_eq!(results["streamed"], "second answer");
     assert_eq!(
@@ -148,13 +148,13 @@ async fn models_answer_extensions_whole_or_as_they_come() {
 
 #[tokio::test]
 async fn an_extension_runs_an_agent_of_its_own() {
-    let stage = Stage::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
-    stage.world.faux.extend([
+    let harness = ExtensionHarness::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
+    harness.env.faux.extend([
         FauxAnswer::tool_call("lookup", json!({"what": "x"})),
         FauxAnswer::text("the answer"),
         FauxAnswer::text("from the loop"),
     ]);
-    let results = stage.run("/go").await;
+    let results = harness.run("/go").await;
     assert_eq!(results["text"], "the answer");
     assert_eq!(results["called"], json!([{"what": "x"}]));
     assert_eq!(results["tools"], json!(["lookup"]));
@@ -177,14 +177,14 @@ async fn an_extension_runs_an_agent_of_its_own() {
     assert_eq!(results["file"], Value::Null);
     assert_eq!(results["loop"], "from the loop");
     // The live session knows nothing of it.
-    let session = stage.runtime.session();
+    let session = harness.runtime.session();
     assert_eq!(session.messages().unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn sessions_are_opened_read_and_written_beside_the_live_one() {
-    let stage = Stage::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
-    let results = stage.run("/go").await;
+    let harness = ExtensionHarness::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
+    let results = harness.run("/go").await;
     assert_eq!(results["context"], json!(["hello", "hi"]));
     assert_eq!(results["name"], "named");
     assert_eq!(results["label"], "mark");
@@ -215,14 +215,14 @@ impl LoginInteraction for Person {
 
 #[tokio::test]
 async fn a_provider_of_an_extension_signs_in_like_any_other() {
-    let stage = Stage::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
-    let models = stage.runtime.services().models.clone();
+    let harness = ExtensionHarness::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
+    let models = harness.runtime.services().models.clone();
     let auth = models.provider("corp").unwrap().auth().unwrap();
     let flow = auth.oauth.unwrap();
     assert_eq!(flow.name(), "Corporate");
     let context = OAuthContext {
         http: HttpClient::new(),
-        env: stage.world.env(),
+        env: harness.env.env(),
     };
     let person = Person::default();
     let cancel = CancellationToken::new();
@@ -245,11 +245,11 @@ async fn a_provider_of_an_extension_signs_in_like_any_other() {
 #[tokio::test]
 async fn the_users_own_extensions_decide_about_a_project() {
     for (vote, remembered) in [("yes", false), ("no", true)] {
-        let world = World::new();
-        world
+        let env = RuntimeTestEnv::new();
+        env
             .home
             .write("project/.pi/settings.json", r#"{"defaultModel": "plain"}"#);
-        world.home.write(
+        env.home.write(
             "project/.pi/extensions/evil.ts",
             "export default () => { throw new Error('obeyed'); }",
         );
@@ -257,13 +257,13 @@ async fn the_users_own_extensions_decide_about_a_project() {
             "export default (pi) => pi.on('project_trust', (event, ctx) => ({{
                 trusted: event.cwd.endsWith('project') && !ctx.sessionManager ? '{vote}' : 'undecided', remember: {remembered} }}));"
         );
-        let extension = world.home.write("extensions/trusts.js", &trusts);
+        let extension = env.home.write("extensions/trusts.js", &trusts);
         let options = RuntimeOptions {
             resources: ResourceFlags {
                 extensions: vec![extension.to_string_lossy().into_owned()],
                 ..ResourceFlags::default()
             },
-            ..world.options()
+            ..env.options()
         };
         let runtime = SessionRuntime::start(options).await.unwrap();
         assert_eq!(runtime.services().project.is_trusted(), vote == "yes");
@@ -276,27 +276,27 @@ async fn the_users_own_extensions_decide_about_a_project() {
             vote == "yes",
             "what is trusted runs, what is not does not"
         );
-        assert_eq!(world.path("agent/trust.json").exists(), remembered);
+        assert_eq!(env.path("agent/trust.json").exists(), remembered);
     }
 }
 
 #[tokio::test]
 async fn resources_that_extensions_find_belong_to_the_session() {
-    let world = World::new();
+    let env = RuntimeTestEnv::new();
     let skill = "---\nname: digging\ndescription: How to dig\n---\nDig.";
-    world.home.write("found/skills/digging/SKILL.md", skill);
-    world
+    env.home.write("found/skills/digging/SKILL.md", skill);
+    env
         .home
         .write("found/prompts/greet.md", "Say hello to $1");
-    let found = world.path("found").to_string_lossy().into_owned();
+    let found = env.path("found").to_string_lossy().into_owned();
     let source = format!(
         "export default (pi) => pi.on('resources_discover', () => ({{
             skillPaths: ['{found}/skills'], promptPaths: ['{found}/prompts'] }}));"
     );
-    let stage = Stage::with(world, &[("finds.js", &source)], |options| options).await;
-    let session = stage.runtime.session();
+    let harness = ExtensionHarness::with(env, &[("finds.js", &source)], |options| options).await;
+    let session = harness.runtime.session();
     assert!(session.system_prompt().contains("How to dig"));
-    let commands = stage.runtime.commands();
+    let commands = harness.runtime.commands();
     let names: Vec<&str> = commands
         .iter()
         .map(|command| command.name.as_str())
@@ -305,8 +305,8 @@ async fn resources_that_extensions_find_belong_to_the_session() {
         names.contains(&"skill:digging") && names.contains(&"greet"),
         "{names:?}"
     );
-    say(&session, "/greet Ann").await;
-    let request = stage.world.faux.last_request().unwrap();
+    prompt(&session, "/greet Ann").await;
+    let request = harness.env.faux.last_request().unwrap();
     let said = serde_json::to_string(&*request.messages).unwrap();
     assert!(said.contains("Say hello to Ann"), "{said}");
 }
@@ -322,21 +322,21 @@ impl SessionHooks for Adds {
         }))
     }
 
-    fn report(&self, _problem: HookProblem) {}
+    fn report(&self, _problem: HookFailure) {}
 }
 
 #[tokio::test]
 async fn hooks_of_the_program_take_part_beside_extensions() {
     let source = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + ' extension' }));";
-    let stage = Stage::with(World::new(), &[("adds.js", source)], |options| {
+    let harness = ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
         RuntimeOptions {
             hooks: Arc::new(Arc::new(Adds) as Arc<dyn SessionHooks>),
             ..options
         }
     })
     .await;
-    say(&stage.runtime.session(), "typed").await;
-    let request = stage.world.faux.last_request().unwrap();
+    prompt(&harness.runtime.session(), "typed").await;
+    let request = harness.env.faux.last_request().unwrap();
     let said = serde_json::to_string(&*request.messages).unwrap();
     assert!(said.contains("typed extension program"), "{said}");
 }
@@ -345,12 +345,12 @@ async fn hooks_of_the_program_take_part_beside_extensions() {
 async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
     let hangs = "export default (pi) => pi.on('input', () => { for (;;); });";
     let hears = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + '!' }));";
-    let stage = Stage::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
-    say(&stage.runtime.session(), "typed").await;
-    let request = stage.world.faux.last_request().unwrap();
+    let harness = ExtensionHarness::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
+    prompt(&harness.runtime.session(), "typed").await;
+    let request = harness.env.faux.last_request().unwrap();
     let said = serde_json::to_string(&*request.messages).unwrap();
     assert!(said.contains("typed!!"), "{said}");
-    let failures = stage.failures.0.lock().unwrap();
+    let failures = harness.failures.0.lock().unwrap();
     let told = failures.iter().filter(|failure| failure.event == "input");
     let told: Vec<&str> = told.map(|failure| failure.error.as_str()).collect();
     assert_eq!(told.len(), 1, "{failures:?}");
@@ -360,30 +360,30 @@ async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
 #[tokio::test]
 async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
     let hangs = "export default (pi) => pi.on('tool_call', () => { for (;;); });";
-    let stage = Stage::new(&[("gate.js", hangs)]).await;
-    stage.world.faux.extend([
+    let harness = ExtensionHarness::new(&[("gate.js", hangs)]).await;
+    harness.env.faux.extend([
         FauxAnswer::tool_call("write", json!({"path": "made.txt", "content": "x"})),
         FauxAnswer::text("done"),
     ]);
-    say(&stage.runtime.session(), "go").await;
-    let request = stage.world.faux.last_request().unwrap();
+    prompt(&harness.runtime.session(), "go").await;
+    let request = harness.env.faux.last_request().unwrap();
     let said = serde_json::to_string(&*request.messages).unwrap();
     assert!(said.contains("without a pause"), "{said}");
-    assert!(!stage.world.path("project/made.txt").exists());
+    assert!(!harness.env.path("project/made.txt").exists());
 }
 
 #[tokio::test]
 async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
-    let world = World::new();
-    world.home.write("project/AGENTS.md", "Use tabs.");
+    let env = RuntimeTestEnv::new();
+    env.home.write("project/AGENTS.md", "Use tabs.");
     let source = include_str!("extensions/prompt.ts");
-    let stage = Stage::with(world, &[("prompt.ts", source)], |options| options).await;
-    say(&stage.runtime.session(), "go").await;
-    let seen = stage.written();
+    let harness = ExtensionHarness::with(env, &[("prompt.ts", source)], |options| options).await;
+    prompt(&harness.runtime.session(), "go").await;
+    let seen = harness.written();
     assert_eq!(seen["tools"], json!(["read", "bash", "edit", "write"]));
     assert_eq!(seen["files"], json!(["Use tabs."]));
     assert!(seen["snippet"].is_string());
-    let request = stage.world.faux.last_request().unwrap();
+    let request = harness.env.faux.last_request().unwrap();
     let said = serde_json::to_string(&*request.messages).unwrap();
     assert!(
         said.contains("Use spaces.") && !said.contains("Use tabs."),

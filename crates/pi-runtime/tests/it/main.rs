@@ -11,4 +11,4 @@ mod hostile_repository;
 mod replacement;
 mod secrets;
 mod start;
-mod world;
+mod test_env;

@@ -12,10 +12,10 @@ use pi_session::{EntryId, ForkPosition};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
-async fn started(world: &World) -> SessionRuntime {
-    SessionRuntime::start(world.options()).await.unwrap()
+async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
+    SessionRuntime::start(env.options()).await.unwrap()
 }
 
 /// Returns the entries that one could fork before.
@@ -35,11 +35,11 @@ fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
 
 #[tokio::test]
 async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
-    let world = World::new();
-    let runtime = started(&world).await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let mut sessions = runtime.sessions();
     let old = runtime.session();
-    say(&old, "one").await;
+    prompt(&old, "one").await;
     let old_file = old.session_file().unwrap();
     let parent = Some(old_file.clone());
     assert!(!runtime.new_session(parent).await.unwrap().cancelled);
@@ -50,7 +50,7 @@ async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
     let header = new.with_session(|session| session.header().clone());
     assert_eq!(header.parent_session.as_deref(), old_file.to_str());
     assert!(old.prompt(Prompt::text("again")).await.is_err());
-    say(&new, "two").await;
+    prompt(&new, "two").await;
     assert_eq!(
         new.session_file().unwrap().parent(),
         old_file.parent(),
@@ -60,16 +60,16 @@ async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
 
 #[tokio::test]
 async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let first = runtime.session().session_file().unwrap();
     runtime.new_session(None).await.unwrap();
-    say(&runtime.session(), "two").await;
+    prompt(&runtime.session(), "two").await;
 
     runtime.switch_session(&first).await.unwrap();
     assert_eq!(runtime.session().session_file(), Some(first.clone()));
-    say(&runtime.session(), "three").await;
+    prompt(&runtime.session(), "three").await;
     assert_eq!(user_entries(&runtime).len(), 2);
 
     // Its own file: the claim of the old session must be gone.
@@ -79,26 +79,26 @@ async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
         "{:?}",
         runtime.diagnostics()
     );
-    say(&runtime.session(), "four").await;
+    prompt(&runtime.session(), "four").await;
     assert_eq!(user_entries(&runtime).len(), 3);
 }
 
 #[tokio::test]
 async fn what_cannot_be_opened_leaves_the_live_session_alone() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let id = runtime.session().session_id();
-    let notes = world.home.write("project/notes.jsonl", "not json\n");
+    let notes = env.home.write("project/notes.jsonl", "not json\n");
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
-    let gone = world
+    let gone = env
         .home
         .write("project/gone.jsonl", format!("{header}\n"));
     assert!(runtime.switch_session(&notes).await.is_err());
     let missing = runtime.switch_session(&gone).await;
     assert!(matches!(missing, Err(ReplaceError::MissingCwd { .. })));
-    let nothing = runtime.import(&world.path("project/no.jsonl"), None).await;
+    let nothing = runtime.import(&env.path("project/no.jsonl"), None).await;
     assert!(matches!(nothing, Err(ReplaceError::MissingFile(_))));
     assert!(
         runtime
@@ -107,15 +107,15 @@ async fn what_cannot_be_opened_leaves_the_live_session_alone() {
             .is_err()
     );
     assert_eq!(runtime.session().session_id(), id);
-    say(&runtime.session(), "still here").await;
+    prompt(&runtime.session(), "still here").await;
 }
 
 #[tokio::test]
 async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
-    say(&runtime.session(), "two").await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "two").await;
     let source = runtime.session().session_file().unwrap();
     let second = user_entries(&runtime)[1].clone();
 
@@ -138,56 +138,56 @@ async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
 
 #[tokio::test]
 async fn sessions_without_files_are_replaced_alike() {
-    let world = World::new();
+    let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
-    say(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "one").await;
     runtime.clone_session().await.unwrap();
     assert_eq!(user_entries(&runtime).len(), 1);
     runtime.reload().await.unwrap();
     assert_eq!(user_entries(&runtime).len(), 1);
     runtime.new_session(None).await.unwrap();
     assert!(user_entries(&runtime).is_empty());
-    assert!(!world.path("agent/sessions").exists());
+    assert!(!env.path("agent/sessions").exists());
 }
 
 #[tokio::test]
 async fn an_import_is_a_copy_among_the_others() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let stored = runtime.session().session_file().unwrap();
     let content = std::fs::read(&stored).unwrap();
-    let foreign = world.home.write("elsewhere/copy.jsonl", &content);
+    let foreign = env.home.write("elsewhere/copy.jsonl", &content);
     runtime.import(&foreign, None).await.unwrap();
     let imported = runtime.session().session_file().unwrap();
     assert_eq!(imported, stored.with_file_name("copy.jsonl"));
-    say(&runtime.session(), "two").await;
+    prompt(&runtime.session(), "two").await;
     assert_eq!(std::fs::read(&foreign).unwrap(), content);
 }
 
 #[tokio::test]
 async fn everything_bound_to_a_directory_follows_the_session() {
-    let world = World::new();
-    world
+    let env = RuntimeTestEnv::new();
+    env
         .home
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
-    world.home.write("other/AGENTS.md", "be kind");
+    env.home.write("other/AGENTS.md", "be kind");
     let options = || RuntimeOptions {
         trust: Some(true),
-        ..world.options()
+        ..env.options()
     };
     let there = SessionRuntime::start(RuntimeOptions {
-        cwd: world.path("other"),
+        cwd: env.path("other"),
         ..options()
     })
     .await
     .unwrap();
-    say(&there.session(), "one").await;
+    prompt(&there.session(), "one").await;
     let file = there.session().session_file().unwrap();
     there.shutdown().await;
     drop(there);
@@ -195,21 +195,21 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     let runtime = SessionRuntime::start(options()).await.unwrap();
     assert_eq!(runtime.session().active_tool_names().len(), 4);
     runtime.switch_session(&file).await.unwrap();
-    assert_eq!(runtime.session().cwd(), world.path("other"));
+    assert_eq!(runtime.session().cwd(), env.path("other"));
     assert_eq!(runtime.session().active_tool_names(), ["read"]);
     assert_eq!(runtime.services().resources.context_files.len(), 1);
 }
 
 #[tokio::test]
 async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
-    let world = World::new();
-    let runtime = started(&world).await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let session = runtime.session();
-    say(&session, "one").await;
+    prompt(&session, "one").await;
     session.set_active_tools(&["ls".to_owned()]);
     let id = session.session_id();
-    world.home.write("agent/prompts/new.md", "New one.\n");
-    world
+    env.home.write("agent/prompts/new.md", "New one.\n");
+    env
         .home
         .write("agent/settings.json", r#"{"steeringMode": "all"}"#);
     runtime.reload().await.unwrap();
@@ -217,15 +217,15 @@ async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
     assert_eq!(after.session_id(), id);
     assert_eq!(after.active_tool_names(), ["ls"]);
     assert_eq!(runtime.commands().len(), 1);
-    say(&after, "two").await;
+    prompt(&after, "two").await;
     assert_eq!(user_entries(&runtime).len(), 2);
     assert!(session.prompt(Prompt::text("late")).await.is_err());
 }
 
 #[tokio::test]
 async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
-    let world = World::new();
-    let runtime = started(&world).await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let entries =
         |runtime: &SessionRuntime| runtime.session().entries_since(None).unwrap().entries.len();
     let before = entries(&runtime);
@@ -283,18 +283,18 @@ impl SessionHooks for Recording {
 
 #[tokio::test]
 async fn whoever_takes_part_hears_every_step_and_may_refuse() {
-    let world = World::new();
+    let env = RuntimeTestEnv::new();
     let recording = Arc::new(Recording::default());
     let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
     let runtime = SessionRuntime::start(RuntimeOptions {
         hooks: Arc::new(hooks),
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
-    say(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "one").await;
     runtime.new_session(None).await.unwrap();
-    say(&runtime.session(), "two").await;
+    prompt(&runtime.session(), "two").await;
     *recording.refuses.lock().unwrap() = true;
     let id = runtime.session().session_id();
     assert!(runtime.new_session(None).await.unwrap().cancelled);
@@ -321,12 +321,12 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
 
 #[tokio::test]
 async fn a_run_under_way_is_ended_and_stored_before_the_next_session() {
-    let world = World::new();
-    let runtime = started(&world).await;
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let old = runtime.session();
-    say(&old, "one").await;
+    prompt(&old, "one").await;
     let file = old.session_file().unwrap();
-    world.faux.push(pi_ai::FauxAnswer::stall());
+    env.faux.push(pi_ai::FauxAnswer::stall());
     old.prompt(Prompt::text("two")).await.unwrap();
     runtime.new_session(None).await.unwrap();
     assert!(old.is_idle());

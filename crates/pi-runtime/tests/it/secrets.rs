@@ -9,7 +9,7 @@ use pi_runtime::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
 /// A key that looks like nothing in particular.
 fn key(number: usize) -> String {
@@ -18,7 +18,7 @@ fn key(number: usize) -> String {
 
 #[tokio::test]
 async fn no_stored_key_leaves_the_program() {
-    let world = World::new();
+    let env = RuntimeTestEnv::new();
     let providers = builtin_providers();
     let mut stored = serde_json::Map::new();
     for (number, provider) in providers.iter().enumerate() {
@@ -31,22 +31,22 @@ async fn no_stored_key_leaves_the_program() {
         stored.insert(provider.id.to_owned(), credential);
     }
     let file = Value::Object(stored).to_string();
-    world.home.write("agent/auth.json", &file);
+    env.home.write("agent/auth.json", &file);
     let secrets: Vec<String> = (0..providers.len())
         .flat_map(|number| [key(number), key(number + 100)])
         .filter(|key| file.contains(key))
         .collect();
 
-    let runtime = SessionRuntime::start(world.plain_options()).await.unwrap();
+    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
     let services = runtime.services();
     let options = pi_runtime::RuntimeOptions {
         credentials: Some(services.models.authenticator().store().clone()),
-        ..world.options()
+        ..env.options()
     };
     let talking = SessionRuntime::start(options).await.unwrap();
     let session = talking.session();
-    world.faux.push(FauxAnswer::text(format!("It says {file}")));
-    say(
+    env.faux.push(FauxAnswer::text(format!("It says {file}")));
+    prompt(
         &session,
         &format!("My credentials are {}", secrets.join(" ")),
     )
@@ -61,16 +61,16 @@ async fn no_stored_key_leaves_the_program() {
     let store = services.models.authenticator().store();
     let kept = stored_secrets(store.as_ref()).await;
     let page = HtmlOptions {
-        output: Some(world.path("page.html")),
+        output: Some(env.path("page.html")),
         redaction: kept.clone(),
         ..HtmlOptions::default()
     };
     let lines = JsonlOptions {
-        output: Some(world.path("branch.jsonl")),
+        output: Some(env.path("branch.jsonl")),
         redaction: kept,
         ..JsonlOptions::default()
     };
-    let in_use = secrets_in_use(&services.models, &world.env()).await;
+    let in_use = secrets_in_use(&services.models, &env.env()).await;
     let shared = session.with_session(|session| {
         export_html(session, &page).unwrap();
         export_jsonl(session, &lines).unwrap();
@@ -81,11 +81,11 @@ async fn no_stored_key_leaves_the_program() {
         SharePage::write(session, options).unwrap()
     });
     let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
-    assert_clean("a page", &read(&world.path("page.html")));
-    assert_clean("a branch", &read(&world.path("branch.jsonl")));
+    assert_clean("a page", &read(&env.path("page.html")));
+    assert_clean("a branch", &read(&env.path("branch.jsonl")));
     assert_clean("a shared page", &read(shared.path()));
 
-    let log = world.home.write("pi.log", format!("refused: {file}\n"));
+    let log = env.home.write("pi.log", format!("refused: {file}\n"));
     let report = BugReport {
         description: Some(format!("it printed {}", key(0))),
         with_conversation: true,
@@ -94,7 +94,7 @@ async fn no_stored_key_leaves_the_program() {
         ..BugReport::default()
     };
     let written = report
-        .write(&session, &services, &in_use, &world.path("project"))
+        .write(&session, &services, &in_use, &env.path("project"))
         .unwrap();
     assert_eq!(
         written.files,
@@ -113,7 +113,7 @@ async fn no_stored_key_leaves_the_program() {
         .read_to_string(&mut text)
         .unwrap();
     assert_clean("a report", &text);
-    let again = pi_runtime::replay(&written.path, &world.env())
+    let again = pi_runtime::replay(&written.path, &env.env())
         .await
         .unwrap();
     assert_eq!(again.difference, None);

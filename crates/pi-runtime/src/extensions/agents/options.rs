@@ -6,10 +6,10 @@ use pi_ai::{ImageContent, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags};
 use serde::Deserialize;
 
-use super::super::bridge::Bridge;
+use super::super::bridge::ExtensionBridge;
 use super::super::registration::ToolData;
-use super::super::sending::delivery_named;
-use super::super::works::Backer;
+use super::super::send_message::parse_delivery;
+use super::super::jobs::JobCallback;
 use super::tool;
 use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
@@ -26,7 +26,7 @@ pub(super) struct ModelName {
 /// What an agent starts from.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AgentOptions {
+pub(super) struct ExtensionAgentOptions {
     pub(super) number: u64,
     cwd: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
@@ -76,9 +76,9 @@ impl From<AgentResources> for ResourceFlags {
     }
 }
 
-impl AgentOptions {
+impl ExtensionAgentOptions {
     /// Returns what the runtime of the agent starts from.
-    pub(super) fn runtime(self, bridge: &Bridge, backer: &Backer) -> RuntimeOptions {
+    pub(super) fn runtime(self, bridge: &ExtensionBridge, callback: &JobCallback) -> RuntimeOptions {
         let agent_dir = match self.agent_dir {
             Some(agent_dir) => AgentDir::at(agent_dir),
             None => bridge.agent_dir.clone(),
@@ -120,7 +120,7 @@ impl AgentOptions {
                 exclude: self.exclude_tools,
                 defaults,
             },
-            custom_tools: own.map(|data| tool::registered(backer, data)).collect(),
+            custom_tools: own.map(|data| tool::registered(callback, data)).collect(),
             resources: self.resources.into(),
             model_collection: Some(bridge.models.clone()),
             ..RuntimeOptions::new(agent_dir, cwd, bridge.env.clone())
@@ -144,7 +144,7 @@ impl From<PromptOptions> for Prompt {
         Self {
             text: options.text,
             images: options.images,
-            streaming_behavior: delivery_named(options.streaming_behavior.as_deref()),
+            streaming_behavior: parse_delivery(options.streaming_behavior.as_deref()),
             expand: options.expand_prompt_templates.unwrap_or(true),
             source: InputSource::Extension,
         }

@@ -17,37 +17,37 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::extensions::tool::words;
-use crate::extensions::works::Backer;
+use crate::extensions::tool::error_message;
+use crate::extensions::jobs::JobCallback;
 
 /// Files behind an extension's operations.
 pub(super) struct JavaScriptFiles {
-    backer: Backer,
+    callback: JobCallback,
     operations: Vec<String>,
 }
 
 impl JavaScriptFiles {
-    pub(super) fn new(backer: Backer, operations: Vec<String>) -> Self {
-        Self { backer, operations }
+    pub(super) fn new(callback: JobCallback, operations: Vec<String>) -> Self {
+        Self { callback, operations }
     }
 
     fn has(&self, operation: &str) -> bool {
         self.operations.iter().any(|known| known == operation)
     }
 
-    async fn ask(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
+    async fn call(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
         let arguments = json!({ "path": path });
-        let answer = self.backer.ask(operation, arguments, None).await;
+        let answer = self.callback.call(operation, arguments, None).await;
         answer.map_err(failure)
     }
 
     /// Fails where the extension says that nothing can be read there.
     async fn check(&self, path: &Path) -> Result<(), FileError> {
-        if self.has("exists") && self.ask("exists", path).await? == Value::Bool(false) {
+        if self.has("exists") && self.call("exists", path).await? == Value::Bool(false) {
             return Err(FileError::Missing);
         }
         if self.has("access") {
-            self.ask("access", path).await?;
+            self.call("access", path).await?;
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ fn failure(error: EngineError) -> FileError {
         Some("EACCES" | "EPERM") => FileError::Denied,
         Some("EISDIR") => FileError::NotAFile(FileKind::Directory),
         Some("ENOTDIR") => FileError::NotADirectory,
-        _ => FileError::Other(io::Error::other(words(error))),
+        _ => FileError::Other(io::Error::other(error_message(error))),
     }
 }
 
@@ -78,7 +78,7 @@ impl FileOperations for JavaScriptFiles {
         Box::pin(async move {
             self.check(path).await?;
             let can_tell = self.has("stat") || self.has("isDirectory");
-            let is_folder = can_tell && self.ask("isDirectory", path).await? == Value::Bool(true);
+            let is_folder = can_tell && self.call("isDirectory", path).await? == Value::Bool(true);
             Ok(FileStatus {
                 kind: if is_folder {
                     FileKind::Directory
@@ -93,7 +93,7 @@ impl FileOperations for JavaScriptFiles {
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
         Box::pin(async move {
             self.check(path).await?;
-            let data = self.ask("readFile", path).await?;
+            let data = self.call("readFile", path).await?;
             let data = BASE64_STANDARD.decode(data.as_str().unwrap_or_default());
             let data = data.map_err(|error| FileError::Other(io::Error::other(error)))?;
             Ok(OpenFile {
@@ -105,7 +105,7 @@ impl FileOperations for JavaScriptFiles {
 
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         Box::pin(async move {
-            let names = self.ask("readdir", path).await?;
+            let names = self.call("readdir", path).await?;
             let names: Vec<String> = serde_json::from_value(names)
                 .map_err(|error| FileError::Other(io::Error::other(error)))?;
             let mut entries = Vec::with_capacity(names.len());
@@ -128,7 +128,7 @@ impl FileOperations for JavaScriptFiles {
     fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
         Box::pin(async move {
             if self.has("mkdir") {
-                self.ask("mkdir", path).await?;
+                self.call("mkdir", path).await?;
             }
             Ok(())
         })
@@ -138,7 +138,7 @@ impl FileOperations for JavaScriptFiles {
         Box::pin(async move {
             let content = String::from_utf8_lossy(&contents);
             let arguments = json!({ "path": path, "content": content });
-            let written = self.backer.ask("writeFile", arguments, None).await;
+            let written = self.callback.call("writeFile", arguments, None).await;
             written.map(drop).map_err(failure)
         })
     }
@@ -146,12 +146,12 @@ impl FileOperations for JavaScriptFiles {
 
 /// A shell behind an extension's operations.
 pub(in crate::extensions) struct JavaScriptShell {
-    backer: Backer,
+    callback: JobCallback,
 }
 
 impl JavaScriptShell {
-    pub(in crate::extensions) fn new(backer: Backer) -> Self {
-        Self { backer }
+    pub(in crate::extensions) fn new(callback: JobCallback) -> Self {
+        Self { callback }
     }
 
     async fn run(
@@ -161,7 +161,7 @@ impl JavaScriptShell {
         cancel: CancellationToken,
     ) -> Result<ExitCode, ProcessError> {
         let gone = || ProcessError::Other("the extension is gone".to_owned());
-        let shared = self.backer.shared.upgrade().ok_or_else(gone)?;
+        let shared = self.callback.shared.upgrade().ok_or_else(gone)?;
         let signal = shared.bridge.new_signal();
         let mut pieces = shared.bridge.open_stream(signal);
         let environment = command.environment.iter().map(|(name, value)| {
@@ -174,7 +174,7 @@ impl JavaScriptShell {
             "timeout": command.timeout.map(|timeout| timeout.as_secs_f64()),
             "env": environment.collect::<serde_json::Map<_, _>>(),
         });
-        let asking = self.backer.ask("exec", arguments, Some(signal));
+        let asking = self.callback.call("exec", arguments, Some(signal));
         let mut running = std::pin::pin!(shared.until_cancelled(asking, signal, &cancel));
         let outcome = loop {
             tokio::select! {
@@ -193,17 +193,17 @@ impl JavaScriptShell {
                 Ok(ExitCode(code.and_then(|code| i32::try_from(code).ok())))
             }
             Err(_) if cancel.is_cancelled() => Err(ProcessError::Aborted),
-            Err(error) => Err(ended(words(error), command.timeout)),
+            Err(error) => Err(ended(error_message(error), command.timeout)),
         }
     }
 }
 
 /// Reads why a command has no exit code from the words that extensions know.
-fn ended(words: String, timeout: Option<Duration>) -> ProcessError {
-    match (words.as_str(), timeout) {
+fn ended(error_message: String, timeout: Option<Duration>) -> ProcessError {
+    match (error_message.as_str(), timeout) {
         ("aborted", _) => ProcessError::Aborted,
         (text, Some(timeout)) if text.starts_with("timeout:") => ProcessError::TimedOut(timeout),
-        _ => ProcessError::Other(words),
+        _ => ProcessError::Other(error_message),
     }
 }
 

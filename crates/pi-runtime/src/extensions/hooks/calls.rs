@@ -1,6 +1,6 @@
 //! Tool calls and messages, shown to extensions.
 
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
 use pi_ai::AgentMessage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -11,9 +11,9 @@ use super::results::ResultData;
 impl ExtensionHooks {
     pub(super) async fn at_tool_call(
         &self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &CancellationToken,
-    ) -> Result<CallVerdict, HookError> {
+    ) -> Result<ToolCallVerdict, HookError> {
         let result = self.emit_cancellable("tool_call", Some(cancel), || {
             json!({
                 "toolName": call.call.name,
@@ -22,29 +22,29 @@ impl ExtensionHooks {
             })
         });
         let Some(result) = result.await else {
-            return Ok(CallVerdict::Run(call.arguments));
+            return Ok(ToolCallVerdict::Run(call.arguments));
         };
         if let Some(failure) = result.get("failure").and_then(Value::as_str) {
             return Err(HookError::new(failure));
         }
         if result.get("block").is_some() {
             let reason = result.get("reason").and_then(Value::as_str);
-            return Ok(CallVerdict::Block {
+            return Ok(ToolCallVerdict::Block {
                 reason: reason.map(str::to_owned),
                 terminate: result.get("terminate") == Some(&Value::Bool(true)),
             });
         }
         match result.get("input") {
-            Some(Value::Object(input)) => Ok(CallVerdict::Run(input.clone())),
-            _ => Ok(CallVerdict::Run(call.arguments)),
+            Some(Value::Object(input)) => Ok(ToolCallVerdict::Run(input.clone())),
+            _ => Ok(ToolCallVerdict::Run(call.arguments)),
         }
     }
 
     pub(super) async fn at_tool_result(
         &self,
-        call: &FinishedCall,
+        call: &FinishedToolCall,
         cancel: &CancellationToken,
-    ) -> Result<ResultUpdate, HookError> {
+    ) -> Result<ToolResultUpdate, HookError> {
         let result = self.emit_cancellable("tool_result", Some(cancel), || {
             json!({
                 "toolName": call.pending.call.name,
@@ -58,9 +58,9 @@ impl ExtensionHooks {
         });
         let data = result.await.map(serde_json::from_value::<ResultData>);
         let Some(Ok(data)) = data else {
-            return Ok(ResultUpdate::default());
+            return Ok(ToolResultUpdate::default());
         };
-        Ok(ResultUpdate {
+        Ok(ToolResultUpdate {
             content: data.content,
             details: data.details,
             is_error: data.is_error,

@@ -58,8 +58,8 @@ impl ExtensionHooks {
             })
         })
         .await;
-        self.shared.bridge.end_agents().await;
-        self.shared.bridge.retire();
+        self.shared.bridge.shutdown_agents().await;
+        self.shared.bridge.mark_stale();
     }
 
     fn cwd(&self) -> Option<std::path::PathBuf> {

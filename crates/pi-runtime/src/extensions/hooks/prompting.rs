@@ -80,7 +80,7 @@ impl ExtensionHooks {
         cancel: &CancellationToken,
     ) -> Result<Vec<SharedMessage>, HookError> {
         let mut messages = messages;
-        if self.shared.bridge.hears("context") {
+        if self.shared.bridge.has_handler("context") {
             let others = messages.iter().filter(|message| !is_system(message));
             let others: Vec<SharedMessage> = others.cloned().collect();
             if let Some(changed) = self.transform("context", &others, cancel).await {
@@ -93,7 +93,7 @@ impl ExtensionHooks {
                 messages = head.map(Arc::new).into_iter().chain(changed).collect();
             }
         }
-        if self.shared.bridge.hears("context_with_system")
+        if self.shared.bridge.has_handler("context_with_system")
             && let Some(changed) = self
                 .transform("context_with_system", &messages, cancel)
                 .await
@@ -109,11 +109,11 @@ impl ExtensionHooks {
         messages: &[SharedMessage],
         cancel: &CancellationToken,
     ) -> Option<Vec<SharedMessage>> {
-        let spelled = Value::Array(messages.iter().map(|message| json!(message)).collect());
-        let event = || json!({ "messages": spelled });
+        let request_to_json = Value::Array(messages.iter().map(|message| json!(message)).collect());
+        let event = || json!({ "messages": request_to_json });
         let result = self.emit_cancellable(name, Some(cancel), event).await?;
         let returned = result.get("messages")?;
-        if *returned == spelled {
+        if *returned == request_to_json {
             return None;
         }
         match serde_json::from_value::<Vec<AgentMessage>>(returned.clone()) {
@@ -125,7 +125,7 @@ impl ExtensionHooks {
                     error: format!("the messages have no sense: {error}"),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
                 None
             }
         }

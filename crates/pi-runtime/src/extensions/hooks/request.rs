@@ -6,14 +6,14 @@ use futures_util::future::BoxFuture;
 use pi_ai::{HeaderOverrides, Model, RequestHooks, ResponseHead};
 use serde_json::{Value, json};
 
-use super::{Shared, typed};
+use super::{ExtensionsInner, typed};
 
 /// Shows requests to extensions.
-pub(super) struct WireHooks(pub(super) Arc<Shared>);
+pub(super) struct WireHooks(pub(super) Arc<ExtensionsInner>);
 
 impl WireHooks {
     async fn emit(&self, name: &str, event: impl FnOnce() -> Value) -> Option<Value> {
-        if !self.0.bridge.hears(name) {
+        if !self.0.bridge.has_handler(name) {
             return None;
         }
         self.0.emit(typed(name, event()), None).await

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::extensions::prompt_options::ChangedOptions;
-use crate::extensions::sending::DraftData;
+use crate::extensions::send_message::DraftData;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -9,30 +9,30 @@ use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{
-    Setting, Stage, long, one_turn, overloaded, small_model, tight, too_long, tool,
+use super::harness::{
+    HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
 };
 use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
-use crate::session::{CompactError, Prompt, PromptRefused};
+use crate::session::{CompactError, Prompt, PromptError};
 
-fn small() -> Stage {
-    Stage::set(Setting {
+fn small() -> SessionHarness {
+    SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
-        ..Setting::default()
+        ..HarnessOptions::default()
     })
 }
 
 /// A stage whose session has two turns, of which the second is recent enough to stay.
-async fn with_history() -> Stage {
-    let stage = small();
-    stage
+async fn with_history() -> SessionHarness {
+    let harness = small();
+    harness
         .faux
         .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
-    stage.say(&long(200)).await;
-    stage.say(&long(60)).await;
-    stage.told();
-    stage
+    harness.say(&long(200)).await;
+    harness.say(&long(60)).await;
+    harness.told();
+    harness
 }
 
 fn lines(parts: &[&[&str]]) -> Vec<String> {
@@ -45,30 +45,30 @@ fn lines(parts: &[&[&str]]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
-    let stage = with_history().await;
-    stage.faux.push(FauxAnswer::text(long(1600)));
-    stage
+    let harness = with_history().await;
+    harness.faux.push(FauxAnswer::text(long(1600)));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.say("third").await;
+    harness.say("third").await;
     let mut expected = one_turn("stop");
     expected.extend(lines(&[&[
         "compaction_start threshold",
         "compaction_end threshold done",
         "agent_settled",
     ]]));
-    assert_eq!(stage.told(), expected);
-    let context = stage.context();
+    assert_eq!(harness.told(), expected);
+    let context = harness.context();
     assert!(
         context[1].starts_with("compactionSummary the history"),
         "{context:?}"
     );
     assert!(context.last().unwrap().starts_with("assistant wordword"));
     // The answer described the context before: the next prompt does not compact again.
-    stage.faux.push("fine");
-    stage.say("fourth").await;
+    harness.faux.push("fine");
+    harness.say("fourth").await;
     assert!(
-        !stage
+        !harness
             .told()
             .iter()
             .any(|line| line.starts_with("compaction"))
@@ -78,26 +78,26 @@ async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
 #[tokio::test]
 async fn room_is_made_between_two_turns() {
     let flood = tool("flood", |_, _, _| async { Ok(ToolOutput::text(long(560))) });
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
         tools: vec![flood],
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage
+    harness
         .faux
         .extend([long(40).as_str().into(), long(40).as_str().into()]);
     // The scripted model counts what it caches twice, hence the growth in steps.
-    stage.say(&long(600)).await;
-    stage.say(&long(300)).await;
-    stage.told();
-    stage.faux.push(FauxAnswer::tool_call("flood", json!({})));
-    stage
+    harness.say(&long(600)).await;
+    harness.say(&long(300)).await;
+    harness.told();
+    harness.faux.push(FauxAnswer::tool_call("flood", json!({})));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.faux.push("done");
-    stage.say("third").await;
-    let told = stage.told();
+    harness.faux.push("done");
+    harness.say("third").await;
+    let told = harness.told();
     let from = told.iter().position(|line| line == "turn_end").unwrap();
     assert_eq!(
         told[from..],
@@ -117,11 +117,11 @@ async fn room_is_made_between_two_turns() {
 
 #[tokio::test]
 async fn what_the_model_refused_for_its_size_is_recovered_once() {
-    let stage = with_history().await;
-    stage.faux.push(FauxAnswer::error(too_long()));
-    stage.faux.push("the summary");
-    stage.faux.push("recovered");
-    stage.say("third").await;
+    let harness = with_history().await;
+    harness.faux.push(FauxAnswer::error(too_long()));
+    harness.faux.push("the summary");
+    harness.faux.push("recovered");
+    harness.say("third").await;
     let mut expected = one_turn("error");
     expected.extend(lines(&[&[
         "entry_appended context_edit",
@@ -135,16 +135,16 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
         "agent_end",
         "agent_settled",
     ]]));
-    assert_eq!(stage.told(), expected);
-    assert_eq!(stage.context().last().unwrap(), "assistant recovered");
+    assert_eq!(harness.told(), expected);
+    assert_eq!(harness.context().last().unwrap(), "assistant recovered");
 
-    stage.faux.push(FauxAnswer::error(too_long()));
-    stage
+    harness.faux.push(FauxAnswer::error(too_long()));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.faux.push(FauxAnswer::error(too_long()));
-    stage.say(&long(60)).await;
-    let told = stage.told();
+    harness.faux.push(FauxAnswer::error(too_long()));
+    harness.say(&long(60)).await;
+    let told = harness.told();
     assert_eq!(
         told[told.len() - 3..],
         [
@@ -157,26 +157,26 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
 
 #[tokio::test]
 async fn an_answer_cut_off_below_its_limit_is_recovered() {
-    let stage = with_history().await;
-    stage
+    let harness = with_history().await;
+    harness
         .faux
         .push(FauxAnswer::text("half").stop(StopReason::Length));
-    stage.faux.push("the summary");
-    stage.faux.push("whole");
-    stage.say("third").await;
-    let told = stage.told();
+    harness.faux.push("the summary");
+    harness.faux.push("whole");
+    harness.say("third").await;
+    let told = harness.told();
     assert!(
         told.contains(&"compaction_end overflow will retry".to_owned()),
         "{told:?}"
     );
-    assert_eq!(stage.context().last().unwrap(), "assistant whole");
+    assert_eq!(harness.context().last().unwrap(), "assistant whole");
 }
 
 #[tokio::test]
 async fn a_session_is_compacted_by_hand_and_not_twice() {
-    let stage = with_history().await;
-    stage.faux.push("the summary");
-    let outcome = stage
+    let harness = with_history().await;
+    harness.faux.push("the summary");
+    let outcome = harness
         .session
         .compact(Some("look".to_owned()))
         .await
@@ -184,38 +184,38 @@ async fn a_session_is_compacted_by_hand_and_not_twice() {
     assert_eq!(outcome.summary, "the summary");
     assert!(outcome.first_kept_entry_id.is_some());
     assert_eq!(
-        stage.told(),
+        harness.told(),
         ["compaction_start manual", "compaction_end manual done"]
     );
-    let again = stage.session.compact(None).await.unwrap_err();
+    let again = harness.session.compact(None).await.unwrap_err();
     let reason = NothingToCompact::AlreadyCompacted;
     assert!(matches!(again, CompactError::Nothing(given) if given == reason));
     assert_eq!(
-        stage.told(),
+        harness.told(),
         ["compaction_start manual", "compaction_end manual failed"]
     );
-    assert!(stage.session.is_idle());
+    assert!(harness.session.is_idle());
 }
 
 #[tokio::test]
 async fn a_summary_that_fails_changes_nothing() {
-    let stage = with_history().await;
-    let before = stage.entries();
-    stage
+    let harness = with_history().await;
+    let before = harness.entries();
+    harness
         .faux
         .push(FauxAnswer::error(ProviderError::invalid("400 cannot")));
-    stage.session.compact(None).await.unwrap_err();
-    assert_eq!(stage.entries(), before);
+    harness.session.compact(None).await.unwrap_err();
+    assert_eq!(harness.entries(), before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_for_summaries_are_made_again() {
-    let stage = with_history().await;
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push("the summary");
-    stage.session.compact(None).await.unwrap();
+    let harness = with_history().await;
+    harness.faux.push(FauxAnswer::error(overloaded()));
+    harness.faux.push("the summary");
+    harness.session.compact(None).await.unwrap();
     assert_eq!(
-        stage.told(),
+        harness.told(),
         [
             "compaction_start manual",
             "summarization_retry_scheduled 1",
@@ -224,7 +224,7 @@ async fn requests_for_summaries_are_made_again() {
             "compaction_end manual done",
         ]
     );
-    let requests = stage.faux.requests();
+    let requests = harness.faux.requests();
     let ids: Vec<_> = requests
         .iter()
         .map(|one| one.options.session_id.clone())
@@ -232,27 +232,27 @@ async fn requests_for_summaries_are_made_again() {
     let [.., first, second] = &*ids else {
         panic!("two requests for summaries")
     };
-    assert!(first != second && *first != Some(stage.session.session_id()));
+    assert!(first != second && *first != Some(harness.session.session_id()));
 }
 
 #[tokio::test]
 async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
-    let stage = with_history().await;
-    stage.faux.push(FauxAnswer::stall());
-    let session = stage.session.clone();
+    let harness = with_history().await;
+    harness.faux.push(FauxAnswer::stall());
+    let session = harness.session.clone();
     let compacting = tokio::spawn(async move { session.compact(None).await });
-    stage.notes.heard("compaction_start").await;
-    assert!(stage.session.is_compacting());
-    let refused = stage.session.prompt(Prompt::text("now")).await;
-    assert!(matches!(refused, Err(PromptRefused::Compacting)));
-    stage.session.abort().await;
+    harness.events.heard("compaction_start").await;
+    assert!(harness.session.is_compacting());
+    let refused = harness.session.prompt(Prompt::text("now")).await;
+    assert!(matches!(refused, Err(PromptError::Compacting)));
+    harness.session.abort().await;
     let result = compacting.await.unwrap();
     assert!(matches!(result, Err(CompactError::Cancelled)));
     assert_eq!(
-        stage.told(),
+        harness.told(),
         ["compaction_start manual", "compaction_end manual aborted"]
     );
-    assert!(!stage.session.is_compacting());
+    assert!(!harness.session.is_compacting());
 }
 
 /// Decides about compactions.
@@ -284,24 +284,24 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         (CompactionVerdict::Cancel, "compaction_end manual aborted"),
         (CompactionVerdict::Use(own), "compaction_end manual done"),
     ] {
-        let stage = Stage::set(Setting {
+        let harness = SessionHarness::with_options(HarnessOptions {
             models: vec![small_model()],
             settings: tight(),
             hooks: Arc::new(Decider(verdict)),
-            ..Setting::default()
+            ..HarnessOptions::default()
         });
-        stage
+        harness
             .faux
             .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
-        stage.say("first").await;
-        stage.say("second").await;
-        stage.told();
-        let result = stage.session.compact(None).await;
-        assert_eq!(stage.told(), ["compaction_start manual", expected]);
+        harness.say("first").await;
+        harness.say("second").await;
+        harness.told();
+        let result = harness.session.compact(None).await;
+        assert_eq!(harness.told(), ["compaction_start manual", expected]);
         if let Ok(outcome) = result {
             assert_eq!(outcome.summary, "mine");
-            assert_eq!(stage.context(), ["system", "compactionSummary mine"]);
+            assert_eq!(harness.context(), ["system", "compactionSummary mine"]);
         }
-        assert_eq!(stage.faux.call_count(), 2);
+        assert_eq!(harness.faux.call_count(), 2);
     }
 }

@@ -11,7 +11,7 @@ use pi_session::{Access, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{Setting, Stage};
+use super::harness::{HarnessOptions, SessionHarness};
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, SessionListener};
 
@@ -37,8 +37,8 @@ impl SessionListener for Thief {
                 *countdown = countdown.saturating_sub(1);
             }
             SessionEvent::Agent(AgentEvent::TurnEnd { message, .. }) => {
-                if let AgentMessage::Assistant(answer) = &**message {
-                    self.error.lock().unwrap().clone_from(&answer.error_message);
+                if let AgentMessage::Assistant(response) = &**message {
+                    self.error.lock().unwrap().clone_from(&response.error_message);
                 }
             }
             _ => {}
@@ -50,24 +50,24 @@ impl SessionListener for Thief {
 #[tokio::test]
 async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() {
     for nth in 0..4 {
-        let stage = Stage::new();
-        stage.faux.push("hello");
-        stage.say("warm up").await;
-        stage.told();
-        let stored = stage.entries();
+        let harness = SessionHarness::new();
+        harness.faux.push("hello");
+        harness.say("warm up").await;
+        harness.told();
+        let stored = harness.entries();
         let thief = Arc::new(Thief {
-            session: stage.session.clone(),
+            session: harness.session.clone(),
             countdown: Mutex::new(nth),
-            hidden: stage.folder.path().join("hidden"),
+            hidden: harness.directory.path().join("hidden"),
             error: Mutex::default(),
         });
-        let subscription = stage.session.subscribe(Arc::clone(&thief) as _);
-        stage
+        let subscription = harness.session.subscribe(Arc::clone(&thief) as _);
+        harness
             .faux
             .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
-        stage.faux.push("done");
-        stage.say("go").await;
-        let told = stage.told();
+        harness.faux.push("done");
+        harness.say("go").await;
+        let told = harness.told();
         assert_eq!(
             told[told.len() - 4..],
             [
@@ -91,33 +91,33 @@ async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() 
             .iter()
             .map(String::as_str)
             .chain(kinds.into_iter().take(nth));
-        assert_eq!(stage.entries(), expected.collect::<Vec<_>>());
+        assert_eq!(harness.entries(), expected.collect::<Vec<_>>());
         let file = Session::open(
-            &stage.folder.path().join("hidden"),
+            &harness.directory.path().join("hidden"),
             OpenSession {
                 access: Access::Read,
                 ..OpenSession::default()
             },
         );
         let count = file.unwrap().projection().unwrap().messages().count();
-        assert_eq!(stage.session.messages().unwrap().len(), count, "{nth}");
+        assert_eq!(harness.session.messages().unwrap().len(), count, "{nth}");
     }
 }
 
 #[tokio::test]
 async fn a_session_whose_file_is_back_goes_on() {
-    let stage = Stage::new();
-    stage.faux.push("hello");
-    stage.say("warm up").await;
-    let path = stage.session.session_file().unwrap();
-    let hidden = stage.folder.path().join("hidden");
+    let harness = SessionHarness::new();
+    harness.faux.push("hello");
+    harness.say("warm up").await;
+    let path = harness.session.session_file().unwrap();
+    let hidden = harness.directory.path().join("hidden");
     std::fs::rename(&path, &hidden).unwrap();
-    stage.say("lost").await;
+    harness.say("lost").await;
     std::fs::rename(&hidden, &path).unwrap();
-    stage.faux.push("found");
-    stage.say("again").await;
+    harness.faux.push("found");
+    harness.say("again").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user warm up",
             "assistant hello",
@@ -129,7 +129,7 @@ async fn a_session_whose_file_is_back_goes_on() {
 
 #[tokio::test]
 async fn a_long_session_is_counted_without_being_read_and_continues() {
-    let first = Stage::new();
+    let first = SessionHarness::new();
     for number in 0..20 {
         first.faux.push("answer");
         first.say(&format!("question {number}")).await;
@@ -137,15 +137,15 @@ async fn a_long_session_is_counted_without_being_read_and_continues() {
     let path = first.session.session_file().unwrap();
     let count = first.session.message_count();
     first.session.dispose().await;
-    let Stage {
-        folder, session, ..
+    let SessionHarness {
+        directory, session, ..
     } = first;
     drop(session);
     let opened = Session::open(&path, OpenSession::default()).unwrap();
     let entries = opened.len();
-    let second = Stage::set(Setting {
+    let second = SessionHarness::with_options(HarnessOptions {
         session: Some(opened),
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
     assert_eq!(second.session.message_count(), count);
     assert_eq!(second.session.messages().unwrap().len(), count);
@@ -153,5 +153,5 @@ async fn a_long_session_is_counted_without_being_read_and_continues() {
     second.faux.push("more");
     second.say("go on").await;
     assert_eq!(second.context().last().unwrap(), "assistant more");
-    drop(folder);
+    drop(directory);
 }

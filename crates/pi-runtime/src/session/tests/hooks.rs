@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, FauxAnswer, InputBlock, Message};
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
@@ -11,10 +11,10 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Setting, Stage, line};
+use super::harness::{HarnessOptions, SessionHarness, line};
 use crate::event::SessionEvent;
 use crate::hooks::{
-    AgentStart, AgentStartChanges, BoundaryDecision, CustomDraft, EntryDraft, HookProblem,
+    AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
     UserInput,
 };
@@ -66,24 +66,24 @@ impl SessionHooks for Host {
 
     fn tool_call<'a>(
         &'a self,
-        mut call: PendingCall,
+        mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         self.note(format!("tool_call {}", call.call.name));
         call.arguments.insert("text".to_owned(), json!("changed"));
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let text = pi_ai::join_text(&call.output.content);
         self.note(format!("tool_result {text}"));
-        ready(Ok(ResultUpdate {
+        ready(Ok(ToolResultUpdate {
             content: Some(vec![InputBlock::text(format!("{text}!"))]),
-            ..ResultUpdate::default()
+            ..ToolResultUpdate::default()
         }))
     }
 
@@ -92,10 +92,10 @@ impl SessionHooks for Host {
         message: &'a SharedMessage,
     ) -> BoxFuture<'a, Option<AgentMessage>> {
         let rewritten = match &**message {
-            AgentMessage::Assistant(answer) if self.rewrite => {
-                let mut answer = answer.clone();
-                Arc::make_mut(&mut answer).content = vec![AssistantBlock::text("rewritten")];
-                Some(AgentMessage::Assistant(answer))
+            AgentMessage::Assistant(response) if self.rewrite => {
+                let mut response = response.clone();
+                Arc::make_mut(&mut response).content = vec![AssistantBlock::text("rewritten")];
+                Some(AgentMessage::Assistant(response))
             }
             _ => None,
         };
@@ -128,28 +128,28 @@ impl SessionHooks for Host {
         ready(())
     }
 
-    fn report(&self, problem: HookProblem) {
+    fn report(&self, problem: HookFailure) {
         self.note(format!("report {}", problem.event));
     }
 }
 
-fn stage_with(host: Host) -> (Stage, Arc<Host>) {
+fn stage_with(host: Host) -> (SessionHarness, Arc<Host>) {
     let host = Arc::new(host);
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         hooks: Arc::clone(&host) as _,
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    (stage, host)
+    (harness, host)
 }
 
 #[tokio::test]
 async fn hooks_are_asked_in_the_order_of_the_reference() {
-    let (stage, host) = stage_with(Host::default());
-    stage
+    let (harness, host) = stage_with(Host::default());
+    harness
         .faux
         .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
-    stage.faux.push("done");
-    stage.say("go").await;
+    harness.faux.push("done");
+    harness.say("go").await;
     assert_eq!(
         *host.log.lock().unwrap(),
         [
@@ -184,31 +184,31 @@ async fn hooks_are_asked_in_the_order_of_the_reference() {
         ]
     );
     assert_eq!(
-        stage.context()[3..],
+        harness.context()[3..],
         ["toolResult changed!", "assistant done"]
     );
 }
 
 #[tokio::test]
 async fn a_run_can_start_with_other_words_tools_and_messages() {
-    let (stage, host) = stage_with(Host::default());
+    let (harness, host) = stage_with(Host::default());
     *host.start.lock().unwrap() = AgentStartChanges {
-        messages: vec![CustomDraft {
+        messages: vec![CustomMessageDraft {
             custom_type: "note".to_owned(),
             content: "remember".into(),
-            ..CustomDraft::default()
+            ..CustomMessageDraft::default()
         }],
         forced_prompt: Some("Another prompt.".to_owned()),
         tools: Some(Vec::new()),
         sections: None,
     };
-    stage.faux.push("ok");
-    stage.say("go").await;
+    harness.faux.push("ok");
+    harness.say("go").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         ["user go", "custom remember", "assistant ok"]
     );
-    let request = stage.faux.last_request().unwrap();
+    let request = harness.faux.last_request().unwrap();
     let Some(Message::System(system)) = request.messages.first() else {
         panic!("a system message leads")
     };
@@ -219,48 +219,48 @@ async fn a_run_can_start_with_other_words_tools_and_messages() {
             .into_iter()
             .all(|one| !matches!(one, Message::System(_)))
     );
-    assert!(stage.session.system_prompt().contains("A test."));
+    assert!(harness.session.system_prompt().contains("A test."));
 }
 
 #[tokio::test]
 async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
-    let (stage, _) = stage_with(Host {
+    let (harness, _) = stage_with(Host {
         rewrite: true,
         ..Host::default()
     });
-    stage.faux.push(FauxAnswer::tool_call("echo", json!({})));
-    stage.say("go").await;
-    assert_eq!(stage.context().last().unwrap(), "assistant rewritten");
+    harness.faux.push(FauxAnswer::tool_call("echo", json!({})));
+    harness.say("go").await;
+    assert_eq!(harness.context().last().unwrap(), "assistant rewritten");
     assert!(
-        !stage
+        !harness
             .told()
             .iter()
             .any(|line| line.starts_with("tool_execution"))
     );
-    let stored = stage
+    let stored = harness
         .session
         .with_session(|session| session.leaf().unwrap().unwrap());
-    let AgentMessage::Assistant(answer) = stored.body.as_message().unwrap() else {
+    let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
         panic!("the answer is the leaf")
     };
-    assert_eq!(answer.text(), "rewritten");
+    assert_eq!(response.text(), "rewritten");
 }
 
 #[tokio::test]
 async fn boundaries_add_entries_and_ask_for_more() {
-    let note = EntryDraft::CustomMessage(CustomDraft {
+    let note = EntryDraft::CustomMessage(CustomMessageDraft {
         custom_type: "note".to_owned(),
         content: "one more thing".into(),
-        ..CustomDraft::default()
+        ..CustomMessageDraft::default()
     });
-    let (stage, host) = stage_with(Host::default());
+    let (harness, host) = stage_with(Host::default());
     host.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![note],
         proceed: true,
     });
-    stage.faux.extend(["first".into(), "second".into()]);
-    stage.say("go").await;
-    let told = stage.told();
+    harness.faux.extend(["first".into(), "second".into()]);
+    harness.say("go").await;
+    let told = harness.told();
     let from = told.iter().position(|line| line == "agent_end").unwrap();
     assert_eq!(
         told[from..],
@@ -277,7 +277,7 @@ async fn boundaries_add_entries_and_ask_for_more() {
         ]
     );
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user go",
             "assistant first",
@@ -289,7 +289,7 @@ async fn boundaries_add_entries_and_ask_for_more() {
 
 #[tokio::test]
 async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run() {
-    let (stage, host) = stage_with(Host::default());
+    let (harness, host) = stage_with(Host::default());
     host.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![
             EntryDraft::Custom {
@@ -306,9 +306,9 @@ async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run
         ],
         proceed: true,
     });
-    stage.faux.push("first");
-    stage.say("go").await;
-    assert!(!stage.entries().contains(&"custom".to_owned()));
+    harness.faux.push("first");
+    harness.say("go").await;
+    assert!(!harness.entries().contains(&"custom".to_owned()));
     let log = host.log.lock().unwrap();
     let reports = log.iter().filter(|line| line.starts_with("report"));
     assert_eq!(reports.count(), 2, "{log:?}");
@@ -323,7 +323,7 @@ async fn a_hook_can_run_a_command_itself_or_stop_it() {
         truncated: false,
         full_output_path: None,
     };
-    let (stage, _) = stage_with(Host {
+    let (harness, _) = stage_with(Host {
         bash: Some(result.clone()),
         ..Host::default()
     });
@@ -331,9 +331,9 @@ async fn a_hook_can_run_a_command_itself_or_stop_it() {
         command: "ls".to_owned(),
         ..BashRequest::default()
     };
-    assert_eq!(stage.session.bash(request.clone()).await.unwrap(), result);
-    assert_eq!(stage.context(), ["bashExecution ls"]);
-    let (stage, _) = stage_with(Host::default());
-    assert!(stage.session.bash(request).await.is_err());
-    assert_eq!(stage.context(), Vec::<String>::new());
+    assert_eq!(harness.session.bash(request.clone()).await.unwrap(), result);
+    assert_eq!(harness.context(), ["bashExecution ls"]);
+    let (harness, _) = stage_with(Host::default());
+    assert!(harness.session.bash(request).await.is_err());
+    assert_eq!(harness.context(), Vec::<String>::new());
 }

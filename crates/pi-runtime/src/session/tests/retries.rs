@@ -4,7 +4,7 @@ use pi_ai::{FauxAnswer, ProviderError};
 use pi_config::Settings;
 use pretty_assertions::assert_eq;
 
-use super::stage::{Setting, Stage, one_turn, overloaded};
+use super::harness::{HarnessOptions, SessionHarness, one_turn, overloaded};
 use crate::session::Prompt;
 
 fn retried(lines: &mut Vec<String>, more: &[&str]) {
@@ -13,14 +13,14 @@ fn retried(lines: &mut Vec<String>, more: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
-    let stage = Stage::new();
-    stage.faux.push("hello");
-    stage.say("warm up").await;
-    stage.told();
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push("at last");
-    stage.say("go").await;
+    let harness = SessionHarness::new();
+    harness.faux.push("hello");
+    harness.say("warm up").await;
+    harness.told();
+    harness.faux.push(FauxAnswer::error(overloaded()));
+    harness.faux.push(FauxAnswer::error(overloaded()));
+    harness.faux.push("at last");
+    harness.say("go").await;
     let mut expected = one_turn("error");
     expected.pop();
     retried(
@@ -47,9 +47,9 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
             "agent_settled",
         ],
     );
-    assert_eq!(stage.told(), expected);
+    assert_eq!(harness.told(), expected);
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user warm up",
             "assistant hello",
@@ -57,12 +57,12 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
             "assistant at last"
         ]
     );
-    let answers = stage
+    let responses = harness
         .entries()
         .iter()
         .filter(|kind| *kind == "assistant")
         .count();
-    assert_eq!(answers, 4);
+    assert_eq!(responses, 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,19 +70,19 @@ async fn attempts_end_with_the_budget() {
     let mut settings = Settings::default();
     settings.retry.max_retries = Some(1);
     settings.retry.base_delay_ms = Some(10);
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         settings,
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.faux.push(FauxAnswer::error(overloaded()));
-    stage.say("go").await;
-    let told = stage.told();
+    harness.faux.push(FauxAnswer::error(overloaded()));
+    harness.faux.push(FauxAnswer::error(overloaded()));
+    harness.say("go").await;
+    let told = harness.told();
     assert_eq!(
         told[told.len() - 3..],
         ["agent_end", "auto_retry_end 1 false", "agent_settled"]
     );
-    assert_eq!(stage.context().last().unwrap(), "assistant");
+    assert_eq!(harness.context().last().unwrap(), "assistant");
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,12 +91,12 @@ async fn what_waiting_does_not_help_is_not_tried_again() {
         (false, overloaded()),
         (true, ProviderError::invalid("400 no such field")),
     ] {
-        let stage = Stage::new();
-        stage.session.set_auto_retry(enabled).unwrap();
-        assert_eq!(stage.session.auto_retry_enabled(), enabled);
-        stage.faux.push(FauxAnswer::error(error));
-        stage.say("go").await;
-        let told = stage.told();
+        let harness = SessionHarness::new();
+        harness.session.set_auto_retry(enabled).unwrap();
+        assert_eq!(harness.session.auto_retry_enabled(), enabled);
+        harness.faux.push(FauxAnswer::error(error));
+        harness.say("go").await;
+        let told = harness.told();
         assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
     }
 }
@@ -104,19 +104,19 @@ async fn what_waiting_does_not_help_is_not_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn the_pause_can_be_cancelled_alone_or_with_everything() {
     for everything in [false, true] {
-        let stage = Stage::new();
-        stage.faux.push(FauxAnswer::error(overloaded()));
-        stage.session.prompt(Prompt::text("go")).await.unwrap();
-        stage.notes.heard("entry_appended context_edit").await;
+        let harness = SessionHarness::new();
+        harness.faux.push(FauxAnswer::error(overloaded()));
+        harness.session.prompt(Prompt::text("go")).await.unwrap();
+        harness.events.heard("entry_appended context_edit").await;
         tokio::task::yield_now().await;
-        assert!(stage.session.is_retrying());
+        assert!(harness.session.is_retrying());
         if everything {
-            stage.session.abort().await;
+            harness.session.abort().await;
         } else {
-            stage.session.abort_retry();
-            stage.session.wait_for_idle().await;
+            harness.session.abort_retry();
+            harness.session.wait_for_idle().await;
         }
-        let told = stage.told();
+        let told = harness.told();
         assert_eq!(
             told[told.len() - 3..],
             [
@@ -125,9 +125,9 @@ async fn the_pause_can_be_cancelled_alone_or_with_everything() {
                 "agent_settled"
             ]
         );
-        assert!(!stage.session.is_retrying());
-        stage.faux.push("fine");
-        stage.say("again").await;
-        assert_eq!(stage.context().last().unwrap(), "assistant fine");
+        assert!(!harness.session.is_retrying());
+        harness.faux.push("fine");
+        harness.say("again").await;
+        assert_eq!(harness.context().last().unwrap(), "assistant fine");
     }
 }

@@ -11,28 +11,28 @@ use pi_ai::{AgentMessage, Content, Message, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageLimits, SessionVariables};
 
-use super::state::ToolInfo;
+use super::status::ToolInfo;
 use super::{AgentSession, lock};
 
 impl AgentSession {
     /// Returns the names of the tools the model may call.
     pub fn active_tool_names(&self) -> Vec<String> {
-        self.live().active_tools.clone()
+        self.state().active_tools.clone()
     }
 
     /// Returns all tools there are.
     pub fn all_tools(&self) -> Vec<ToolInfo> {
-        let live = self.live();
-        live.tools.tools().iter().map(ToolInfo::of).collect()
+        let state = self.state();
+        state.tools.tools().iter().map(ToolInfo::of).collect()
     }
 
     /// Lets the model call these tools and no others, from the next turn on; names of no tool are
     /// passed over.
     pub fn set_active_tools(&self, names: &[String]) {
         let tools = {
-            let mut live = self.live();
-            live.active_tools = live.tools.known(names);
-            live.tools.select(&live.active_tools)
+            let mut state = self.state();
+            state.active_tools = state.tools.known(names);
+            state.tools.select(&state.active_tools)
         };
         self.0.agent.set_tools(tools);
     }
@@ -40,10 +40,10 @@ impl AgentSession {
     /// Adds a tool, or replaces the one of its name, and lets the model call it.
     pub fn register_tool(&self, tool: crate::toolset::RegisteredTool) {
         let names = {
-            let mut live = self.live();
+            let mut state = self.state();
             let name = tool.name().to_owned();
-            live.tools.register(tool);
-            let active = live.active_tools.iter().cloned();
+            state.tools.register(tool);
+            let active = state.active_tools.iter().cloned();
             active.chain([name]).collect::<Vec<_>>()
         };
         self.set_active_tools(&names);
@@ -51,7 +51,7 @@ impl AgentSession {
 
     /// Returns the system prompt in force, with changes the model has not been told of.
     pub fn system_prompt(&self) -> String {
-        if let Some(forced) = &self.live().run.forced_prompt {
+        if let Some(forced) = &self.state().run.forced_prompt {
             return forced.clone();
         }
         system_text(&SystemMessage {
@@ -62,13 +62,13 @@ impl AgentSession {
 
     /// Returns the prompt without what a hook wants for the run.
     pub(super) fn base_sections(&self) -> PromptSections {
-        let live = self.live();
-        let material = lock(&self.0.material);
-        material.prompt.sections(&live.tools, &live.active_tools)
+        let state = self.state();
+        let prompt_inputs = lock(&self.0.prompt_inputs);
+        prompt_inputs.prompt.sections(&state.tools, &state.active_tools)
     }
 
     fn sections(&self) -> PromptSections {
-        let wanted = self.live().run.sections.clone();
+        let wanted = self.state().run.sections.clone();
         wanted.unwrap_or_else(|| self.base_sections())
     }
 
@@ -96,7 +96,7 @@ impl AgentSession {
 
     /// Puts the text a hook wants for the run in the place of all system messages.
     pub(super) fn with_forced_prompt(&self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
-        let Some(forced) = self.live().run.forced_prompt.clone() else {
+        let Some(forced) = self.state().run.forced_prompt.clone() else {
             return messages;
         };
         let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
@@ -130,25 +130,25 @@ impl AgentSession {
     }
 
     /// Tells the tools which session and model they work for.
-    pub(super) fn tell_tools(&self) {
+    pub(super) fn update_tool_context(&self) {
         let (session_id, session_file) = self.with_session(|session| {
             let path = session.path().map(ToOwned::to_owned);
             (session.id().to_owned(), path)
         });
-        let live = self.live();
-        live.tools.show_images_to(live.model.as_deref());
-        let reasoning_level = live.thinking_level.as_str().to_owned();
-        live.tools.session_variables().set(Some(SessionVariables {
+        let state = self.state();
+        state.tools.set_image_policy_for(state.model.as_deref());
+        let reasoning_level = state.thinking_level.as_str().to_owned();
+        state.tools.session_variables().set(Some(SessionVariables {
             session_id,
             session_file,
-            provider: live.model.as_ref().map(|model| model.provider.clone()),
-            model: live.model.as_ref().map(|model| model.id.clone()),
+            provider: state.model.as_ref().map(|model| model.provider.clone()),
+            model: state.model.as_ref().map(|model| model.id.clone()),
             reasoning_level: Some(reasoning_level),
         }));
     }
 
     /// Returns the largest image the model takes.
     pub(super) fn image_limits(&self) -> Option<ImageLimits> {
-        self.live().tools.image_policy().limits
+        self.state().tools.image_policy().limits
     }
 }

@@ -8,23 +8,23 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    AgentEvent, AgentHooks, CallVerdict, FinishedCall, FinishedTurn, HookError, Listener,
-    LoopContext, LoopUpdate, PendingCall, ResultUpdate, SharedMessage, TurnDecision,
+    AgentEvent, AgentHooks, ToolCallVerdict, FinishedToolCall, FinishedTurn, HookError, AgentListener,
+    LoopContext, LoopUpdate, PendingToolCall, ToolResultUpdate, SharedMessage, TurnDecision,
 };
 use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
 use pi_session::{Recovery, to_model_messages};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentSession, Core, images};
+use super::{AgentSession, SessionCore, images};
 use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::ActivityOutcome;
 
 /// The session as the agent sees it.
-pub(super) struct AgentLink(Weak<Core>);
+pub(super) struct LoopHooks(Weak<SessionCore>);
 
-impl AgentLink {
-    pub(super) fn new(core: Weak<Core>) -> Self {
+impl LoopHooks {
+    pub(super) fn new(core: Weak<SessionCore>) -> Self {
         Self(core)
     }
 
@@ -35,7 +35,7 @@ impl AgentLink {
     }
 }
 
-impl Listener for AgentLink {
+impl AgentListener for LoopHooks {
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -48,13 +48,13 @@ impl Listener for AgentLink {
                 let step = SessionEvent::Agent(event.clone());
                 session.publish_with_hooks(step).await;
             } else {
-                Box::pin(session.pass_on(event)).await;
+                Box::pin(session.forward_event(event)).await;
             }
         })
     }
 }
 
-impl AgentHooks for AgentLink {
+impl AgentHooks for LoopHooks {
     fn prepare_next_turn<'a>(
         &'a self,
         _turn: &'a FinishedTurn,
@@ -63,7 +63,7 @@ impl AgentHooks for AgentLink {
     ) -> BoxFuture<'a, Result<LoopUpdate, HookError>> {
         Box::pin(async move {
             let session = self.session()?;
-            session.make_room().await;
+            session.compact_between_turns().await;
             let update = session
                 .system_update()
                 .map_err(|error| hook_error(&error))?;
@@ -102,24 +102,24 @@ impl AgentHooks for AgentLink {
 
     fn before_tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move { self.session()?.0.hooks.tool_call(call, cancel).await })
     }
 
     fn after_tool_call<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         Box::pin(async move {
             let session = self.session()?;
             let mut update = session.0.hooks.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
                 let limits = session.image_limits();
-                update.content = Some(images::fit_result(content.clone(), limits, cancel).await);
+                update.content = Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
             }
             Ok(update)
         })
@@ -153,40 +153,40 @@ impl AgentSession {
             Some(other) if has_same_role(&other, &message) => Arc::new(other),
             Some(_) | None => message,
         };
-        if self.live().run.storage_failed || !is_stored_as_message(&message) {
+        if self.state().run.storage_failed || !is_stored_as_message(&message) {
             return Ok(message);
         }
         let recorded = {
             let mut transcript = self.transcript();
             transcript
                 .append_message((*message).clone())
-                .inspect(|entry| transcript.remember(&message, entry))
+                .inspect(|entry| transcript.record_entry(&message, entry))
         };
-        let mut live = self.live();
+        let mut state = self.state();
         match recorded {
             Ok(entry) => {
-                if let AgentMessage::Assistant(answer) = &*message {
-                    live.run.outcome = outcome_of(answer);
-                    if !matches!(answer.stop_reason, StopReason::Error | StopReason::Length) {
-                        live.run.recovery = Recovery::Untried;
+                if let AgentMessage::Assistant(response) = &*message {
+                    state.run.outcome = outcome_of(response);
+                    if !matches!(response.stop_reason, StopReason::Error | StopReason::Length) {
+                        state.run.recovery = Recovery::Untried;
                     }
-                    live.run.last_answer = Some((Arc::clone(&message), entry.id.clone()));
+                    state.run.last_response = Some((Arc::clone(&message), entry.id.clone()));
                 }
                 Ok(message)
             }
             Err(error) => {
-                live.run.storage_failed = true;
+                state.run.storage_failed = true;
                 Err(hook_error(&error))
             }
         }
     }
 
     /// Passes a step of the agent on, and does what the session does at that step.
-    async fn pass_on(&self, event: &AgentEvent) {
+    async fn forward_event(&self, event: &AgentEvent) {
         if let AgentEvent::MessageStart { message } = event
             && let AgentMessage::User(user) = &**message
         {
-            self.live().run.recovery = Recovery::Untried;
+            self.state().run.recovery = Recovery::Untried;
             self.unqueue(&user.content).await;
         }
         self.publish_with_hooks(match event {
@@ -199,10 +199,10 @@ impl AgentSession {
         .await;
         match event {
             AgentEvent::MessageEnd { message } => {
-                if let AgentMessage::Assistant(answer) = &**message
-                    && answer.stop_reason != StopReason::Error
+                if let AgentMessage::Assistant(response) = &**message
+                    && response.stop_reason != StopReason::Error
                 {
-                    self.end_retry_in_success().await;
+                    self.finish_retry_success().await;
                 }
             }
             AgentEvent::TurnEnd { tool_results, .. } => {
@@ -212,7 +212,7 @@ impl AgentSession {
                     ids.filter_map(|result| transcript.entry_of(result))
                         .collect()
                 };
-                self.live().run.last_results = results;
+                self.state().run.last_results = results;
                 self.flush_custom_messages().await;
             }
             _ => {}
@@ -220,8 +220,8 @@ impl AgentSession {
     }
 }
 
-fn outcome_of(answer: &AssistantMessage) -> ActivityOutcome {
-    match answer.stop_reason {
+fn outcome_of(response: &AssistantMessage) -> ActivityOutcome {
+    match response.stop_reason {
         StopReason::Aborted => ActivityOutcome::Aborted,
         StopReason::Error => ActivityOutcome::Error,
         _ => ActivityOutcome::Completed,

@@ -13,14 +13,14 @@ use pi_config::{
 use super::{ServiceOptions, problem};
 
 /// What was read of the user's files about a directory, before anything of the directory counts.
-pub(crate) struct Survey {
+pub(crate) struct ProjectProbe {
     pub(super) cwd: PathBuf,
     pub(super) settings: SettingsStore,
     /// An error counts as refusal.
     pub(super) decision: Result<TrustDecision, ConfigDiagnostic>,
 }
 
-impl Survey {
+impl ProjectProbe {
     /// Reads the user's settings and what was decided about the project.
     pub(crate) fn of(options: &ServiceOptions, cwd: &Path) -> Self {
         let (settings, decision) = match &options.settings {

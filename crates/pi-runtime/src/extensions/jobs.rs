@@ -9,21 +9,21 @@ use pi_ext::{EngineError, HostError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::bridge::{Bridge, lock};
+use super::ExtensionsInner;
+use super::bridge::{ExtensionBridge, lock};
 
 /// The JavaScript behind one work.
 #[derive(Clone)]
-pub(super) struct Backer {
+pub(super) struct JobCallback {
     /// Weak, since the engine may go while work is under way.
-    pub(super) shared: Weak<Shared>,
+    pub(super) shared: Weak<ExtensionsInner>,
     extension: Option<String>,
     number: u64,
 }
 
-impl Backer {
+impl JobCallback {
     /// Asks a function the extension brought along.
-    pub(super) async fn ask(
+    pub(super) async fn call(
         &self,
         function: &str,
         arguments: Value,
@@ -40,10 +40,10 @@ impl Backer {
     }
 }
 
-impl Bridge {
+impl ExtensionBridge {
     /// Returns the JavaScript behind a work.
-    pub(super) fn backer(&self, extension: Option<&str>, number: u64) -> Result<Backer, HostError> {
-        Ok(Backer {
+    pub(super) fn callback(&self, extension: Option<&str>, number: u64) -> Result<JobCallback, HostError> {
+        Ok(JobCallback {
             shared: self.shared()?,
             extension: extension.map(str::to_owned),
             number,
@@ -51,42 +51,42 @@ impl Bridge {
     }
 
     /// Begins work that JavaScript may cancel.
-    pub(super) fn open_work(&self, number: u64) -> Result<OpenWork, HostError> {
-        let work = OpenWork {
+    pub(super) fn start_job(&self, number: u64) -> Result<JobGuard, HostError> {
+        let work = JobGuard {
             shared: self.shared()?,
             number,
             cancel: CancellationToken::new(),
         };
-        lock(&self.works).insert(number, work.cancel.clone());
+        lock(&self.jobs).insert(number, work.cancel.clone());
         Ok(work)
     }
 
     /// Cancels work; what is over already has nothing to cancel.
-    pub(super) fn cancel_work(&self, number: u64) {
-        if let Some(cancel) = lock(&self.works).get(&number) {
+    pub(super) fn cancel_job(&self, number: u64) {
+        if let Some(cancel) = lock(&self.jobs).get(&number) {
             cancel.cancel();
         }
     }
 }
 
 /// Work that is under way, until it is dropped.
-pub(super) struct OpenWork {
-    shared: Weak<Shared>,
+pub(super) struct JobGuard {
+    shared: Weak<ExtensionsInner>,
     number: u64,
     cancel: CancellationToken,
 }
 
-impl OpenWork {
+impl JobGuard {
     /// Returns what tells that it is cancelled.
     pub(super) fn cancel(&self) -> CancellationToken {
         self.cancel.clone()
     }
 }
 
-impl Drop for OpenWork {
+impl Drop for JobGuard {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
-            lock(&shared.bridge.works).remove(&self.number);
+            lock(&shared.bridge.jobs).remove(&self.number);
         }
     }
 }

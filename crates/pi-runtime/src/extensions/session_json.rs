@@ -7,7 +7,7 @@ use pi_ext::HostError;
 use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
 use serde_json::{Value, json};
 
-use super::bridge::{field, spell, spell_outcome, told, unknown};
+use super::bridge::{field, to_json, result_to_json, host_error, unknown};
 use crate::session::AgentSession;
 use crate::toolset::ToolOrigin;
 
@@ -16,7 +16,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
     match method {
         "messages.toModel" => {
             let messages: Vec<AgentMessage> = field(arguments, "messages")?;
-            spell(to_model_messages(&messages))
+            to_json(to_model_messages(&messages))
         }
         "messages.serialize" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -38,7 +38,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
         }
         "messages.system" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
-            spell(current_system_message(&messages).map(Message::from))
+            to_json(current_system_message(&messages).map(Message::from))
         }
         "messages.systemText" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -57,7 +57,7 @@ pub(super) fn session(
 ) -> Result<Value, HostError> {
     match method {
         "session.context" => {
-            let messages = session.messages().map_err(told)?;
+            let messages = session.messages().map_err(host_error)?;
             Ok(json!({
                 "messages": messages,
                 "thinkingLevel": session.thinking_level().as_str(),
@@ -84,21 +84,21 @@ pub(super) fn stored_session(
             "directory": session.directory(),
             "leafId": session.leaf_id().map(ToString::to_string),
         })),
-        "session.header" => spell(session.header()),
+        "session.header" => to_json(session.header()),
         "session.entry" => match id("id")? {
-            Some(id) if session.contains(&id) => spell_outcome(session.entry(&id)),
+            Some(id) if session.contains(&id) => result_to_json(session.entry(&id)),
             _ => Ok(Value::Null),
         },
-        "session.entries" => spell_outcome(session.entries().collect::<Result<Vec<_>, _>>()),
+        "session.entries" => result_to_json(session.entries().collect::<Result<Vec<_>, _>>()),
         "session.branch" => {
             let from = id("fromId")?.map(EntryId::from);
-            spell_outcome(branch(session, from.as_ref()))
+            result_to_json(branch(session, from.as_ref()))
         }
         "session.label" => {
             let id = EntryId::from(id("id")?.unwrap_or_default());
             Ok(session.label(&id).map(str::to_owned).into())
         }
-        "session.projection" => Ok(projected_entries(&session.projection().map_err(told)?)),
+        "session.projection" => Ok(projected_entries(&session.projection().map_err(host_error)?)),
         _ => Err(unknown(method)),
     }
 }

@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{
-    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    DialogResponse, DialogPrompt, ExtensionDialog, ExtensionFailure, ExtensionMode,
     ExtensionNotice, ExtensionUi,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::extension_ui::{
-    DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
+    DialogReply, PendingDialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
 };
 use crate::line_sink::LineSink;
 
 /// Carries what extensions show and ask; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct ExtensionLines(Arc<Shared>);
+pub struct RpcExtensionUi(Arc<ExtensionUiInner>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ExtensionUiInner {
     sink: OnceLock<LineSink>,
     early: Mutex<Vec<String>>,
-    dialogs: Dialogs,
+    dialogs: PendingDialogs,
     shutdown: CancellationToken,
 }
 
@@ -38,7 +38,7 @@ struct ExtensionErrorLine {
     error: String,
 }
 
-impl ExtensionLines {
+impl RpcExtensionUi {
     /// Sends the lines that waited, and all others, to a client.
     pub(crate) async fn attach(&self, sink: LineSink) {
         let early = {
@@ -60,7 +60,7 @@ impl ExtensionLines {
     }
 
     /// Waits until an extension wants the program to end.
-    pub(crate) async fn shutdown_wanted(&self) {
+    pub(crate) async fn shutdown_requested(&self) {
         self.0.shutdown.cancelled().await;
     }
 
@@ -96,24 +96,24 @@ fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-impl ExtensionUi for ExtensionLines {
+impl ExtensionUi for RpcExtensionUi {
     fn mode(&self) -> ExtensionMode {
         ExtensionMode::Rpc
     }
 
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         match method_of(notice) {
             Some(method) => self.request(new_id(), method),
             None => Box::pin(std::future::ready(())),
         }
     }
 
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         let id = new_id();
         let timeout = dialog.timeout;
         let milliseconds =
             timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let asking = self.request(id.clone(), question_method(dialog.question, milliseconds));
+        let asking = self.request(id.clone(), dialog_method(dialog.prompt, milliseconds));
         let waiting = self.0.dialogs.open(id);
         Box::pin(async move {
             asking.await;
@@ -124,14 +124,14 @@ impl ExtensionUi for ExtensionLines {
                 None => waiting.reply().await,
             };
             match reply {
-                DialogReply::Value(text) => DialogAnswer::Text(text),
-                DialogReply::Confirmed(confirmed) => DialogAnswer::Confirmed(confirmed),
-                DialogReply::Cancelled => DialogAnswer::Cancelled,
+                DialogReply::Value(text) => DialogResponse::Text(text),
+                DialogReply::Confirmed(confirmed) => DialogResponse::Confirmed(confirmed),
+                DialogReply::Cancelled => DialogResponse::Cancelled,
             }
         })
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.send(pi_ai::json::to_string(&ExtensionErrorLine {
             extension_path: failure.extension.unwrap_or_default(),
             event: failure.event,
@@ -139,7 +139,7 @@ impl ExtensionUi for ExtensionLines {
         }))
     }
 
-    fn shut_down(&self) {
+    fn request_shutdown(&self) {
         self.0.shutdown.cancel();
     }
 }
@@ -175,23 +175,23 @@ fn method_of(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
     })
 }
 
-fn question_method(question: DialogQuestion, timeout: Option<u64>) -> ExtensionUiMethod {
+fn dialog_method(question: DialogPrompt, timeout: Option<u64>) -> ExtensionUiMethod {
     match question {
-        DialogQuestion::Select { title, options } => ExtensionUiMethod::Select {
+        DialogPrompt::Select { title, options } => ExtensionUiMethod::Select {
             title,
             options,
             timeout,
         },
-        DialogQuestion::Confirm { title, message } => ExtensionUiMethod::Confirm {
+        DialogPrompt::Confirm { title, message } => ExtensionUiMethod::Confirm {
             title,
             message,
             timeout,
         },
-        DialogQuestion::Input { title, placeholder } => ExtensionUiMethod::Input {
+        DialogPrompt::Input { title, placeholder } => ExtensionUiMethod::Input {
             title,
             placeholder,
             timeout,
         },
-        DialogQuestion::Editor { title, prefill } => ExtensionUiMethod::Editor { title, prefill },
+        DialogPrompt::Editor { title, prefill } => ExtensionUiMethod::Editor { title, prefill },
     }
 }

@@ -24,6 +24,6 @@ impl AgentSession {
 
     /// Returns the tools there are.
     pub(crate) fn toolset(&self) -> Toolset {
-        self.live().tools.clone()
+        self.state().tools.clone()
     }
 }

@@ -10,19 +10,19 @@ use pi_ext::EngineError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
 use super::screen::{
-    CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId, ExtensionShortcut,
+    ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId, ExtensionShortcut,
 };
 
 /// How long a component may draw, or handle a key, before it is stopped.
-const PATIENCE: Duration = Duration::from_millis(200);
+const RENDER_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Lines of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Drawn {
+pub struct RenderedComponent {
     pub lines: Vec<String>,
     /// Whether it hears of released keys.
     pub key_release: bool,
@@ -34,7 +34,7 @@ pub struct Drawn {
 
 /// Lines of a call of a tool; a part that the extension does not draw is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DrawnCall {
+pub struct RenderedToolCall {
     pub call: Option<Vec<String>>,
     pub result: Option<Vec<String>>,
 }
@@ -44,21 +44,21 @@ pub struct DrawnCall {
 pub struct ToolRenderer {
     pub extension: String,
     /// Whether it draws calls.
-    pub draws_call: bool,
+    pub renders_call: bool,
     /// Whether it draws results.
-    pub draws_result: bool,
+    pub renders_result: bool,
     /// Whether it draws the frame, too.
-    pub draws_frame: bool,
+    pub renders_frame: bool,
 }
 
 /// Why a component has no lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DrawError {
+pub enum ExtensionRenderError {
     /// It is not there any more, or its extension is not.
     #[error("the component is gone")]
     Gone,
     /// It took too long and was stopped.
-    #[error("it takes longer than {} ms to draw", PATIENCE.as_millis())]
+    #[error("it takes longer than {} ms to draw", RENDER_TIMEOUT.as_millis())]
     TooSlow,
     #[error("{0}")]
     Failed(String),
@@ -66,41 +66,41 @@ pub enum DrawError {
 
 /// The extensions of a session, as a screen reaches them. Clones reach the same.
 #[derive(Clone)]
-pub struct ExtensionLink(Weak<Shared>);
+pub struct ExtensionHandle(Weak<ExtensionsInner>);
 
-impl std::fmt::Debug for ExtensionLink {
+impl std::fmt::Debug for ExtensionHandle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("ExtensionLink")
+        formatter.write_str("ExtensionHandle")
     }
 }
 
 #[derive(Deserialize)]
-struct DrawnCallData {
+struct RenderedToolCallData {
     call: Option<String>,
     result: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct DrawnRowData {
+struct RenderedRowData {
     lines: Option<String>,
 }
 
-impl ExtensionLink {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl ExtensionHandle {
+    pub(super) fn new(shared: &Arc<ExtensionsInner>) -> Self {
         Self(Arc::downgrade(shared))
     }
 
     /// Returns the lines of a component.
-    pub async fn draw(&self, id: ComponentId, width: usize) -> Result<Drawn, DrawError> {
+    pub async fn render(&self, id: ComponentId, width: usize) -> Result<RenderedComponent, ExtensionRenderError> {
         let drawn = self
-            .ask("mount", "render", vec![json!(id), json!(width)])
+            .call("mount", "render", vec![json!(id), json!(width)])
             .await?;
         let Value::String(drawn) = drawn else {
-            return Err(DrawError::Gone);
+            return Err(ExtensionRenderError::Gone);
         };
         let mut lines = drawn.split('\n');
         let marks: u8 = lines.next().and_then(|it| it.parse().ok()).unwrap_or(0);
-        Ok(Drawn {
+        Ok(RenderedComponent {
             lines: lines.map(str::to_owned).collect(),
             key_release: marks & 1 != 0,
             mouse: marks & 2 != 0,
@@ -109,38 +109,38 @@ impl ExtensionLink {
     }
 
     /// Returns the lines of a call of a tool; `data` tells what is known of it.
-    pub async fn draw_call(
+    pub async fn render_tool_call(
         &self,
         id: ComponentId,
         width: usize,
         data: Value,
-    ) -> Result<DrawnCall, DrawError> {
+    ) -> Result<RenderedToolCall, ExtensionRenderError> {
         let drawn = self
-            .ask("rows", "renderTool", vec![json!(id), json!(width), data])
+            .call("rows", "renderTool", vec![json!(id), json!(width), data])
             .await?;
-        let drawn: Option<DrawnCallData> = read(drawn)?;
-        let drawn = drawn.ok_or(DrawError::Gone)?;
-        Ok(DrawnCall {
-            call: drawn.call.as_deref().map(all_lines),
-            result: drawn.result.as_deref().map(all_lines),
+        let drawn: Option<RenderedToolCallData> = read(drawn)?;
+        let drawn = drawn.ok_or(ExtensionRenderError::Gone)?;
+        Ok(RenderedToolCall {
+            call: drawn.call.as_deref().map(split_lines),
+            result: drawn.result.as_deref().map(split_lines),
         })
     }
 
     /// Returns the lines of a message or an entry of an extension.
-    pub async fn draw_custom(
+    pub async fn render_custom(
         &self,
         id: ComponentId,
         width: usize,
         data: Value,
-    ) -> Result<Option<Vec<String>>, DrawError> {
+    ) -> Result<Option<Vec<String>>, ExtensionRenderError> {
         let drawn = self
-            .ask("rows", "renderCustom", vec![json!(id), json!(width), data])
+            .call("rows", "renderCustom", vec![json!(id), json!(width), data])
             .await?;
-        let drawn: Option<DrawnRowData> = read(drawn)?;
+        let drawn: Option<RenderedRowData> = read(drawn)?;
         Ok(drawn
             .and_then(|drawn| drawn.lines)
             .as_deref()
-            .map(all_lines))
+            .map(split_lines))
     }
 
     /// Returns texts as extensions want them shown; `parts` and `shared` tell what they are.
@@ -148,9 +148,9 @@ impl ExtensionLink {
         &self,
         parts: Value,
         shared: Value,
-    ) -> Result<Vec<String>, DrawError> {
+    ) -> Result<Vec<String>, ExtensionRenderError> {
         let texts = self
-            .ask("rows", "transformMarkdown", vec![parts, shared])
+            .call("rows", "transformMarkdown", vec![parts, shared])
             .await?;
         read(texts)
     }
@@ -163,29 +163,29 @@ impl ExtensionLink {
 
     /// Forgets rows that are gone from the screen.
     pub async fn forget_rows(&self, ids: &[ComponentId]) {
-        self.tell("rows", "forgetRows", vec![json!(ids)]).await;
+        self.notify("rows", "forgetRows", vec![json!(ids)]).await;
     }
 
     /// Hands a component what was typed.
     pub async fn input(&self, id: ComponentId, data: &str) {
-        self.tell("mount", "input", vec![json!(id), json!(data)])
+        self.notify("mount", "input", vec![json!(id), json!(data)])
             .await;
     }
 
     /// Hands a component what the mouse did inside of it, as extensions know such events.
     pub async fn mouse(&self, id: ComponentId, event: Value) {
-        self.tell("mount", "mouse", vec![json!(id), event]).await;
+        self.notify("mount", "mouse", vec![json!(id), event]).await;
     }
 
     /// Tells a component that it has the keyboard, or has it no more.
     pub async fn focus(&self, id: ComponentId, focused: bool) {
         let values = vec![json!(id), json!(focused)];
-        self.tell("mount", "focusChanged", values).await;
+        self.notify("mount", "focusChanged", values).await;
     }
 
     /// Asks the extensions what shall become of something typed; nothing where it goes no further.
     pub async fn raw_input(&self, data: &str) -> Option<String> {
-        match self.ask("screen", "rawInput", vec![json!(data)]).await {
+        match self.call("screen", "rawInput", vec![json!(data)]).await {
             Ok(Value::String(data)) => Some(data),
             Ok(_) => None,
             Err(_) => Some(data.to_owned()),
@@ -194,40 +194,40 @@ impl ExtensionLink {
 
     /// Tells that the screen has another size.
     pub async fn resized(&self) {
-        self.tell("screen", "resized", Vec::new()).await;
+        self.notify("screen", "resized", Vec::new()).await;
     }
 
     /// Tells that other colors are in use.
     pub async fn theme_changed(&self, scheme: &str) {
-        self.tell("screen", "themeChanged", vec![json!(scheme)])
+        self.notify("screen", "themeChanged", vec![json!(scheme)])
             .await;
     }
 
     /// Tells that another branch is checked out.
     pub async fn branch_changed(&self) {
-        self.tell("screen", "branchChanged", Vec::new()).await;
+        self.notify("screen", "branchChanged", Vec::new()).await;
     }
 
     /// Replaces the text of an extension's editor.
     pub async fn set_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "setText", vec![json!(text)])
+        self.notify("prompt_editor", "setText", vec![json!(text)])
             .await;
     }
 
     /// Puts text at the cursor of an extension's editor.
     pub async fn insert_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "insertText", vec![json!(text)])
+        self.notify("prompt_editor", "insertText", vec![json!(text)])
             .await;
     }
 
     /// Gives an extension's editor a text for its history.
-    pub async fn remember_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "remember", vec![json!(text)])
+    pub async fn add_editor_history(&self, text: &str) {
+        self.notify("prompt_editor", "remember", vec![json!(text)])
             .await;
     }
 
     /// Returns what the extensions' completion offers.
-    pub async fn suggest(&self, question: &CompletionQuestion) -> Option<CompletionAnswer> {
+    pub async fn suggest(&self, question: &ExtensionCompletionRequest) -> Option<ExtensionCompletions> {
         let values = vec![
             json!(question.lines),
             json!(question.line),
@@ -268,7 +268,7 @@ impl ExtensionLink {
             return Ok(());
         };
         let run = shared.engine.run_shortcut(extension, key).await;
-        run.map_err(super::tool::words)
+        run.map_err(super::tool::error_message)
     }
 
     /// Returns how extensions draw the calls of a tool, if one does.
@@ -280,14 +280,14 @@ impl ExtensionLink {
         let draws = tool.renders_call || tool.renders_result || frame;
         draws.then(|| ToolRenderer {
             extension: extension.clone(),
-            draws_call: tool.renders_call,
-            draws_result: tool.renders_result,
-            draws_frame: frame,
+            renders_call: tool.renders_call,
+            renders_result: tool.renders_result,
+            renders_frame: frame,
         })
     }
 
     /// Returns whether an extension draws messages of a type.
-    pub fn draws_message(&self, custom_type: &str) -> bool {
+    pub fn renders_message(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
@@ -296,7 +296,7 @@ impl ExtensionLink {
     }
 
     /// Returns whether an extension draws entries of a type.
-    pub fn draws_entry(&self, custom_type: &str) -> bool {
+    pub fn renders_entry(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
@@ -342,9 +342,9 @@ impl ExtensionLink {
     }
 
     /// Tells the user of something that went wrong with what an extension shows.
-    pub fn fail(&self, extension: Option<String>, event: &str, error: String) {
+    pub fn report_failure(&self, extension: Option<String>, event: &str, error: String) {
         if let Some(shared) = self.0.upgrade() {
-            shared.bridge.fail(ExtensionFailure {
+            shared.bridge.report_failure(ExtensionFailure {
                 extension,
                 event: event.to_owned(),
                 error,
@@ -353,45 +353,45 @@ impl ExtensionLink {
         }
     }
 
-    async fn tell(&self, part: &str, function: &str, values: Vec<Value>) {
+    async fn notify(&self, part: &str, function: &str, values: Vec<Value>) {
         if let Some(shared) = self.0.upgrade() {
-            let told = shared.engine.screen(part, function, values, Some(PATIENCE));
-            if let Err(error) = told.await {
+            let host_error = shared.engine.screen(part, function, values, Some(RENDER_TIMEOUT));
+            if let Err(error) = host_error.await {
                 self.report(function, &error);
             }
         }
     }
 
-    async fn ask(
+    async fn call(
         &self,
         part: &str,
         function: &str,
         values: Vec<Value>,
-    ) -> Result<Value, DrawError> {
-        let shared = self.0.upgrade().ok_or(DrawError::Gone)?;
-        let asked = shared.engine.screen(part, function, values, Some(PATIENCE));
+    ) -> Result<Value, ExtensionRenderError> {
+        let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
+        let asked = shared.engine.screen(part, function, values, Some(RENDER_TIMEOUT));
         asked.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
-                DrawError::TooSlow
+                ExtensionRenderError::TooSlow
             }
-            EngineError::Stopped => DrawError::Gone,
-            other => DrawError::Failed(super::tool::words(other)),
+            EngineError::Stopped => ExtensionRenderError::Gone,
+            other => ExtensionRenderError::Failed(super::tool::error_message(other)),
         })
     }
 
     fn report(&self, event: &str, error: &EngineError) {
         if !matches!(error, EngineError::Stopped) {
-            self.fail(None, event, error.to_string());
+            self.report_failure(None, event, error.to_string());
         }
     }
 }
 
-fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, DrawError> {
-    serde_json::from_value(value).map_err(|error| DrawError::Failed(error.to_string()))
+fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, ExtensionRenderError> {
+    serde_json::from_value(value).map_err(|error| ExtensionRenderError::Failed(error.to_string()))
 }
 
 /// Splits what was joined; no text is no line.
-fn all_lines(text: &str) -> Vec<String> {
+fn split_lines(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }

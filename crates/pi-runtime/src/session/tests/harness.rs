@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{SessionEvent, UpdateForm};
+use crate::event::{SessionEvent, UpdateFormat};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
@@ -27,7 +27,7 @@ use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
 
 /// What a stage is set with.
-pub(super) struct Setting {
+pub(super) struct HarnessOptions {
     pub models: Vec<FauxModel>,
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
@@ -36,7 +36,7 @@ pub(super) struct Setting {
     pub session: Option<Session>,
 }
 
-impl Default for Setting {
+impl Default for HarnessOptions {
     fn default() -> Self {
         Self {
             models: vec![FauxModel::new("one")],
@@ -50,11 +50,11 @@ impl Default for Setting {
 }
 
 /// A session and what belongs to it.
-pub(super) struct Stage {
+pub(super) struct SessionHarness {
     pub faux: FauxProvider,
     pub session: AgentSession,
-    pub notes: Arc<Notebook>,
-    pub folder: TempDir,
+    pub events: Arc<EventRecorder>,
+    pub directory: TempDir,
     _subscription: SessionSubscription,
 }
 
@@ -65,13 +65,13 @@ fn ticking_clock() -> impl Fn() -> i64 {
     move || now.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Stage {
+impl SessionHarness {
     pub(super) fn new() -> Self {
-        Self::set(Setting::default())
+        Self::with_options(HarnessOptions::default())
     }
 
-    pub(super) fn set(setting: Setting) -> Self {
-        let folder = TempDir::new().unwrap();
+    pub(super) fn with_options(setting: HarnessOptions) -> Self {
+        let directory = TempDir::new().unwrap();
         let faux = FauxProvider::new().with_models(setting.models);
         let env = Env::process().with_clock(ticking_clock());
         let models = Models::new(ModelsOptions {
@@ -96,15 +96,15 @@ impl Stage {
                 .cloned()
                 .map(RegisteredTool::new)
                 .collect(),
-            ..ToolsetOptions::new(folder.path())
+            ..ToolsetOptions::new(directory.path())
         });
         let session = setting.session.unwrap_or_else(|| {
-            let path = folder.path().join("session.jsonl");
+            let path = directory.path().join("session.jsonl");
             let new = NewSession {
                 env: env.clone(),
                 ..NewSession::default()
             };
-            Session::create_at(&path, folder.path(), new).unwrap()
+            Session::create_at(&path, directory.path(), new).unwrap()
         });
         let session = AgentSession::new(SessionParts {
             session,
@@ -119,18 +119,18 @@ impl Stage {
                 ..SystemPromptParts::default()
             },
             resources: Arc::new(NoExpansion),
-            cwd: folder.path().to_owned(),
+            cwd: directory.path().to_owned(),
             env,
             hooks: setting.hooks,
         })
         .unwrap();
-        let notes = Arc::new(Notebook::default());
-        let subscription = session.subscribe(Arc::clone(&notes) as _);
+        let events = Arc::new(EventRecorder::default());
+        let subscription = session.subscribe(Arc::clone(&events) as _);
         Self {
             faux,
             session,
-            notes,
-            folder,
+            events,
+            directory,
             _subscription: subscription,
         }
     }
@@ -143,7 +143,7 @@ impl Stage {
 
     /// Returns what was told since the last look, without updates of growing messages.
     pub(super) fn told(&self) -> Vec<String> {
-        self.notes.take()
+        self.events.take()
     }
 
     /// Returns the types of all entries in the file's order, messages by their role.
@@ -193,12 +193,12 @@ fn described(message: &Value) -> String {
 
 /// Writes down a line for each event.
 #[derive(Default)]
-pub(super) struct Notebook {
+pub(super) struct EventRecorder {
     lines: Mutex<Vec<String>>,
     changed: Notify,
 }
 
-impl Notebook {
+impl EventRecorder {
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap())
     }
@@ -221,7 +221,7 @@ impl Notebook {
     }
 }
 
-impl SessionListener for Notebook {
+impl SessionListener for EventRecorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(line) = line(event) {
@@ -234,7 +234,7 @@ impl SessionListener for Notebook {
 
 /// Describes an event in a few words; none for updates of growing messages.
 pub(super) fn line(event: &SessionEvent) -> Option<String> {
-    let json = event.to_json(UpdateForm::Delta).unwrap();
+    let json = event.to_json(UpdateFormat::Delta).unwrap();
     let event: Value = serde_json::from_str(&json).unwrap();
     let name = event["type"].as_str().unwrap();
     let detail = match name {

@@ -8,12 +8,12 @@ use pi_config::AgentDir;
 use pi_runtime::{AgentSession, Prompt, RuntimeOptions};
 use pi_test_support::TempHome;
 
-pub(crate) struct World {
+pub(crate) struct RuntimeTestEnv {
     pub(crate) home: TempHome,
     pub(crate) faux: Arc<FauxProvider>,
 }
 
-impl World {
+impl RuntimeTestEnv {
     pub(crate) fn new() -> Self {
         let home = TempHome::new();
         std::fs::create_dir_all(home.path().join("project")).unwrap();
@@ -59,7 +59,7 @@ impl World {
     }
 }
 
-pub(crate) async fn say(session: &AgentSession, text: &str) {
+pub(crate) async fn prompt(session: &AgentSession, text: &str) {
     session.prompt(Prompt::text(text)).await.unwrap();
     session.wait_for_idle().await;
 }

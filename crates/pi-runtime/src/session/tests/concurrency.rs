@@ -6,8 +6,8 @@ use pi_ai::{FauxAnswer, FauxProvider};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 
-use super::stage::Stage;
-use crate::session::{Delivery, Prompt, PromptRefused, Run};
+use super::harness::SessionHarness;
+use crate::session::{Delivery, Prompt, PromptError, PromptOutcome};
 
 fn answer_everything(faux: &FauxProvider, count: usize) {
     faux.extend((0..count).map(|_| FauxAnswer::text("ok")));
@@ -15,11 +15,11 @@ fn answer_everything(faux: &FauxProvider, count: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn prompts_sent_at_once_are_all_answered_in_some_order() {
-    let stage = Arc::new(Stage::new());
-    answer_everything(&stage.faux, 40);
+    let harness = Arc::new(SessionHarness::new());
+    answer_everything(&harness.faux, 40);
     let mut callers = JoinSet::new();
     for number in 0..20 {
-        let session = stage.session.clone();
+        let session = harness.session.clone();
         callers.spawn(async move {
             let prompt = Prompt {
                 streaming_behavior: Some(Delivery::FollowUp),
@@ -29,49 +29,49 @@ async fn prompts_sent_at_once_are_all_answered_in_some_order() {
         });
     }
     let runs = callers.join_all().await;
-    assert!(runs.contains(&Run::Started));
-    stage.session.wait_for_idle().await;
+    assert!(runs.contains(&PromptOutcome::Started));
+    harness.session.wait_for_idle().await;
     // A follow-up that was queued as the last run settled waits for the next.
-    stage.say("last").await;
-    let mut asked: Vec<_> = stage.context();
+    harness.say("last").await;
+    let mut asked: Vec<_> = harness.context();
     asked.retain(|line| line.starts_with("user"));
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), 21, "{asked:?}");
-    assert_eq!(stage.session.pending_message_count(), 0);
+    assert_eq!(harness.session.pending_message_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn aborting_at_any_moment_leaves_a_session_that_goes_on() {
-    let stage = Stage::new();
+    let harness = SessionHarness::new();
     for round in 0..60 {
-        answer_everything(&stage.faux, 2);
-        let session = stage.session.clone();
+        answer_everything(&harness.faux, 2);
+        let session = harness.session.clone();
         let aborting = tokio::spawn(async move {
             for _ in 0..round {
                 tokio::task::yield_now().await;
             }
             session.abort().await;
         });
-        match stage.session.prompt(Prompt::text("go")).await {
-            Ok(Run::Started) | Err(PromptRefused::Busy) => {}
+        match harness.session.prompt(Prompt::text("go")).await {
+            Ok(PromptOutcome::Started) | Err(PromptError::Busy) => {}
             other => panic!("{other:?}"),
         }
-        stage.session.wait_for_idle().await;
+        harness.session.wait_for_idle().await;
         aborting.await.unwrap();
-        assert!(stage.session.is_idle());
+        assert!(harness.session.is_idle());
     }
-    stage.faux.set_script(["fine".into()]);
-    stage.say("at last").await;
-    assert_eq!(stage.context().last().unwrap(), "assistant fine");
-    let told = stage.told();
+    harness.faux.set_script(["fine".into()]);
+    harness.say("at last").await;
+    assert_eq!(harness.context().last().unwrap(), "assistant fine");
+    let told = harness.told();
     let count = |name: &str| told.iter().filter(|line| line.as_str() == name).count();
     assert_eq!(count("agent_settled"), 61);
-    let stored = stage
+    let stored = harness
         .session
         .with_session(|session| session.projection().unwrap());
     assert_eq!(
         stored.messages().count(),
-        stage.session.messages().unwrap().len()
+        harness.session.messages().unwrap().len()
     );
 }

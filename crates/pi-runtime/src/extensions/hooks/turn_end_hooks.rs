@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ExtensionHooks, is_cancelled};
 use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
-use crate::extensions::sending::DraftData;
+use crate::extensions::send_message::DraftData;
 use crate::hooks::{
     ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
     SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
@@ -26,7 +26,7 @@ use crate::session::BoundaryView;
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
-enum Draft {
+enum EntryDraftData {
     Custom {
         custom_type: String,
         data: Option<Value>,
@@ -44,19 +44,19 @@ enum Draft {
     },
 }
 
-impl From<Draft> for EntryDraft {
-    fn from(draft: Draft) -> Self {
+impl From<EntryDraftData> for EntryDraft {
+    fn from(draft: EntryDraftData) -> Self {
         match draft {
-            Draft::Custom { custom_type, data } => Self::Custom { custom_type, data },
-            Draft::CustomMessage(draft) => Self::CustomMessage(draft.into()),
-            Draft::ContextEdit {
+            EntryDraftData::Custom { custom_type, data } => Self::Custom { custom_type, data },
+            EntryDraftData::CustomMessage(draft) => Self::CustomMessage(draft.into()),
+            EntryDraftData::ContextEdit {
                 target_id,
                 replacement,
             } => Self::ContextEdit {
                 target_id: EntryId::from(target_id),
                 replacement,
             },
-            Draft::Compaction {
+            EntryDraftData::Compaction {
                 summary,
                 first_kept_entry_id,
                 details,
@@ -149,7 +149,7 @@ impl ExtensionHooks {
             return BoundaryDecision::default();
         };
         let drafts = result.get("entries").cloned().unwrap_or(json!([]));
-        match serde_json::from_value::<Vec<Draft>>(drafts) {
+        match serde_json::from_value::<Vec<EntryDraftData>>(drafts) {
             Ok(drafts) => BoundaryDecision {
                 entries: drafts.into_iter().map(Into::into).collect(),
                 proceed: result.get("continue") == Some(&Value::Bool(true)),
@@ -161,7 +161,7 @@ impl ExtensionHooks {
                     error: format!("the entries have no sense: {error}"),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
                 BoundaryDecision::default()
             }
         }
@@ -274,10 +274,10 @@ impl ExtensionHooks {
             return Err(HookError::new(failure));
         }
         if let Some(number) = result.get("operations").and_then(Value::as_u64) {
-            let backer = self.shared.bridge.backer(None, number);
-            let backer = backer.map_err(|error| HookError::new(error.message))?;
+            let callback = self.shared.bridge.callback(None, number);
+            let callback = callback.map_err(|error| HookError::new(error.message))?;
             return Ok(UserBashVerdict::RunWith(Arc::new(JavaScriptShell::new(
-                backer,
+                callback,
             ))));
         }
         let Some(shell) = result.get("result") else {
