@@ -1,7 +1,7 @@
-//! Performs the machine's effects: asks hooks and the model, runs tools, tells listeners.
+//! Performs the machine's effects: calls hooks and the model, runs tools, notifies listeners.
 //!
-//! One driver task per run; it owns the run's cancellation token and the set of running tools, so
-//! that nothing of a run outlives it.
+//! There is one driver task per run. It owns the run's cancellation token and its running tools, so
+//! nothing of a run outlives it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,21 +16,20 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::AgentCore;
 use crate::error::HookError;
 use crate::event::{AgentEvent, SharedMessage};
-use crate::hooks::{ToolCallVerdict, FinishedToolCall, LoopUpdate, PendingToolCall};
+use crate::hooks::{FinishedToolCall, LoopUpdate, PendingToolCall, ToolCallVerdict};
 use crate::machine::{CallOutcome, Effect, MachineInput, PreflightOutcome};
 use crate::request_phase::PhaseRelay;
 use crate::tool::{Tool, ToolOutput, UpdateSink};
 
-/// What is said of a call that a hook stopped without words of its own.
+/// Result of a call that a hook blocked without giving a reason.
 const BLOCKED_CALL: &str = "Tool execution was blocked";
 
-/// A run in progress.
 pub(crate) struct RunDriver {
     core: Arc<AgentCore>,
     cancel: CancellationToken,
     effects: VecDeque<Effect>,
     running: JoinSet<CallOutcome>,
-    /// The calls of `running`, by task.
+    /// The calls in `running`, by task.
     calls: Vec<RunningCall>,
 }
 
@@ -51,7 +50,7 @@ impl RunDriver {
         }
     }
 
-    /// Runs to the end. Whoever runs the driver tells the machine that it has settled.
+    /// Runs to completion. The caller marks the run as settled afterwards.
     pub(crate) async fn run(mut self) {
         loop {
             match self.effects.pop_front() {
@@ -156,7 +155,7 @@ impl RunDriver {
                     continue;
                 }
             };
-            // A phase that began with this event is seen before it.
+            // Publish the new phase before the event that started it.
             phases.catch_up();
             let Some(event) = event else { break };
             for effect in self.core.step(MachineInput::Stream(event)) {
@@ -167,7 +166,8 @@ impl RunDriver {
                             break;
                         }
                     }
-                    // Told at once, so that a fast model cannot run ahead of its listeners.
+                    // Process effects immediately, so a fast model cannot get ahead of its
+                    // listeners.
                     Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
                     later => self.effects.push_back(later),
                 }
@@ -176,8 +176,8 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Lets the hook finish a message and tells of its end. Returns effects where they take the place
-    /// of those that would follow.
+    /// Lets the hook finish a message, then emits `message_end`. Returns the effects that replace
+    /// those that would have followed, if any.
     async fn end_message(&mut self, message: SharedMessage) -> Option<Vec<Effect>> {
         let given = Arc::clone(&message);
         let (message, instead) = match self.core.hooks.finish_message(given, &self.cancel).await {
@@ -185,8 +185,8 @@ impl RunDriver {
             Ok(finished) => {
                 self.replace_in_effects(&message, &finished);
                 let instead = self.core.step(MachineInput::MessageReplaced {
-                    was: message,
-                    is: Arc::clone(&finished),
+                    old: message,
+                    new: Arc::clone(&finished),
                 });
                 (finished, instead)
             }
@@ -198,7 +198,7 @@ impl RunDriver {
                 if !instead.is_empty() {
                     return Some(instead);
                 }
-                // The run is ending for this very reason: its last message is told all the same.
+                // The run is ending for this reason; its last message is still published.
                 (message, Vec::new())
             }
         };
@@ -207,15 +207,15 @@ impl RunDriver {
         (!instead.is_empty()).then_some(instead)
     }
 
-    fn replace_in_effects(&mut self, was: &SharedMessage, is: &SharedMessage) {
+    fn replace_in_effects(&mut self, old: &SharedMessage, new: &SharedMessage) {
         let replace = |message: &mut SharedMessage| {
-            if Arc::ptr_eq(message, was) {
-                *message = Arc::clone(is);
+            if Arc::ptr_eq(message, old) {
+                *message = Arc::clone(new);
             }
         };
         for effect in &mut self.effects {
             match effect {
-                Effect::FinishTurn(turn) => turn.replace(was, is),
+                Effect::FinishTurn(turn) => turn.replace(old, new),
                 Effect::Emit(AgentEvent::TurnEnd {
                     message,
                     tool_results,
@@ -238,7 +238,7 @@ impl RunDriver {
         };
         if let Some(error) = call.arguments_error() {
             return refuse(format!(
-                "This call was not run: {error}. Make the call again with all its arguments."
+                "This call was not run: {error}. Repeat the call with complete arguments."
             ));
         }
         let prepared = match tool.prepare(call.arguments.clone()).await {
@@ -295,7 +295,7 @@ impl RunDriver {
         });
     }
 
-    /// Waits until a running tool shows something or ends.
+    /// Waits until a running tool reports progress or finishes.
     async fn await_tools(&mut self) {
         let mut ended = None;
         let input = {
@@ -323,8 +323,8 @@ impl RunDriver {
         let (task, outcome) = match joined {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "a tool crashed");
-                let output = ToolOutput::failure("The tool crashed; this is a defect of the tool");
+                tracing::error!(%error, "tool panicked");
+                let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
                 (
                     error.id(),
                     CallOutcome {
@@ -338,7 +338,7 @@ impl RunDriver {
             return;
         };
         let call = self.calls.swap_remove(place);
-        // What the tool showed before it ended comes before its end.
+        // Partial results are published before the end of the call.
         while let Some(partial) = call.updates.take() {
             self.feed(MachineInput::ToolUpdated(call.index, partial));
         }
@@ -346,7 +346,7 @@ impl RunDriver {
     }
 }
 
-/// One call, from its start to the outcome the hooks have seen.
+/// One call, from its start to the outcome after the hooks.
 struct ToolExecution {
     core: Arc<AgentCore>,
     tool: Option<Arc<dyn Tool>>,
@@ -370,7 +370,7 @@ impl ToolExecution {
                 .await
             }
             None => Err(crate::tool::ToolError::new(
-                "the tool was removed before it could run",
+                "the tool was removed before the call started",
             )),
         };
         self.updates.close();

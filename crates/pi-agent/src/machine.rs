@@ -1,9 +1,9 @@
 //! The loop as a pure state machine: `(state, input) → effects`.
 //!
-//! It owns the transcript, the queues and the phase of the run; it performs nothing. The driver
-//! ([`crate::driver`]) performs the effects in order and feeds their outcomes back, and callers may
-//! feed steering, follow-ups and aborts at any moment. So every interleaving can be tested without
-//! time, tasks or a model.
+//! The machine owns the transcript, the queues and the phase of the run, and performs no I/O. The
+//! driver ([`crate::driver`]) performs the effects in order and feeds their outcomes back; callers
+//! may feed steering, follow-ups and aborts at any time. Every interleaving can therefore be tested
+//! without time, tasks or a model.
 
 mod batch;
 mod effect;
@@ -31,7 +31,7 @@ use crate::tool::ToolOutput;
 use crate::turn::{FinishedTurn, TurnDecision};
 
 impl Machine {
-    /// Begins a run with the given messages. The caller performs the returned effects.
+    /// Starts a run with the given messages. The caller performs the returned effects.
     pub(crate) fn prompt(
         &mut self,
         messages: Vec<AgentMessage>,
@@ -40,8 +40,8 @@ impl Machine {
         Ok(self.begin(messages, false))
     }
 
-    /// Begins a run from the transcript as it is, or from queued messages where the model has
-    /// already answered.
+    /// Starts a run from the current transcript, or from queued messages if the transcript ends
+    /// with a model response.
     pub(crate) fn resume(&mut self) -> Result<Vec<Effect>, AgentError> {
         self.require_idle()?;
         let has_conversation = self
@@ -84,7 +84,7 @@ impl Machine {
             Effect::Emit(AgentEvent::AgentStart),
             Effect::Emit(AgentEvent::TurnStart),
         ];
-        // A continuation adds nothing of its own; tool changes then wait for the first request.
+        // A continuation adds no messages, so tool changes wait for the first request.
         if !messages.is_empty() {
             let messages = self.with_tool_changes(messages);
             self.append_all(messages, &mut effects);
@@ -96,7 +96,7 @@ impl Machine {
         effects
     }
 
-    /// Takes an input and returns what to do next.
+    /// Processes an input and returns the effects to perform.
     pub(crate) fn step(&mut self, input: MachineInput) -> Vec<Effect> {
         match input {
             MachineInput::Steer(message) => {
@@ -112,8 +112,10 @@ impl Machine {
                 Vec::new()
             }
             MachineInput::Failed(error) => self.fail(error),
-            MachineInput::MessageReplaced { was, is } => self.message_replaced(&was, is),
-            MachineInput::MessageRefused { message, error } => self.message_rejected(&message, error),
+            MachineInput::MessageReplaced { old, new } => self.message_replaced(&old, new),
+            MachineInput::MessageRefused { message, error } => {
+                self.message_rejected(&message, error)
+            }
             MachineInput::Resumed => self.resumed(),
             MachineInput::NextTurnPrepared(update) => self.next_turn_prepared(update),
             MachineInput::RequestPrepared(update) => self.request_prepared(update),
@@ -168,8 +170,9 @@ impl Machine {
             return Vec::new();
         }
         let prepared = self.apply(update);
-        // Preparing may take long (a compaction, say); what was steered meanwhile belongs to this
-        // turn. A second poll after a successful first would deliver two in one-at-a-time mode.
+        // Preparing may take long (a compaction, for example); messages steered in the meantime
+        // belong to this turn. A second poll after a successful first would deliver two in
+        // one-at-a-time mode.
         if self.run.pending.is_empty() {
             self.run.pending = self.steering.drain();
         }
@@ -222,7 +225,11 @@ impl Machine {
         }
     }
 
-    fn response_finished(&mut self, response: &Arc<AssistantMessage>, started: bool) -> Vec<Effect> {
+    fn response_finished(
+        &mut self,
+        response: &Arc<AssistantMessage>,
+        started: bool,
+    ) -> Vec<Effect> {
         self.streaming = None;
         let mut effects = Vec::new();
         let message = Arc::new(AgentMessage::Assistant(Arc::clone(response)));
@@ -240,7 +247,7 @@ impl Machine {
         effects
     }
 
-    /// Does what an answer asks for, once it is in the transcript.
+    /// Acts on a response once it is in the transcript: runs its tool calls or finishes the turn.
     fn after_response(&mut self, message: SharedMessage) -> Vec<Effect> {
         let AgentMessage::Assistant(response) = &*message else {
             return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls);
@@ -265,21 +272,21 @@ impl Machine {
         self.after_batch_step(step)
     }
 
-    /// Puts a message in the place of another. Where that is the answer of the turn, what it asks
-    /// for takes the place of everything the old one had asked for.
-    fn message_replaced(&mut self, was: &SharedMessage, is: SharedMessage) -> Vec<Effect> {
-        replace_message(&mut self.transcript, was, &is);
-        replace_message(&mut self.run.new_messages, was, &is);
+    /// Replaces a message. If it is the response of the current turn, its tool calls replace those
+    /// of the old one.
+    fn message_replaced(&mut self, old: &SharedMessage, new: SharedMessage) -> Vec<Effect> {
+        replace_message(&mut self.transcript, old, &new);
+        replace_message(&mut self.run.new_messages, old, &new);
         let is_answer = match &mut self.phase {
-            Phase::RunningTools { response, .. } => Arc::ptr_eq(response, was),
+            Phase::RunningTools { response, .. } => Arc::ptr_eq(response, old),
             Phase::FinishingTurn { turn, .. } => {
-                turn.replace(was, &is);
-                Arc::ptr_eq(&turn.message, &is)
+                turn.replace(old, &new);
+                Arc::ptr_eq(&turn.message, &new)
             }
             _ => false,
         };
         if is_answer {
-            self.after_response(is)
+            self.after_response(new)
         } else {
             Vec::new()
         }
@@ -347,7 +354,8 @@ impl Machine {
         if !step.complete {
             return effects;
         }
-        let Phase::RunningTools { response, batch } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::RunningTools { response, batch } =
+            std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return effects;
         };
@@ -394,7 +402,8 @@ impl Machine {
     }
 
     fn turn_finished(&mut self, decision: TurnDecision) -> Vec<Effect> {
-        let Phase::FinishingTurn { turn, outcome } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::FinishingTurn { turn, outcome } =
+            std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return Vec::new();
         };
@@ -427,7 +436,7 @@ impl Machine {
         ]
     }
 
-    /// Ends the run with a message that tells why; hooks are the only source of such failures.
+    /// Ends the run with an error message. Only hooks cause such failures.
     fn fail(&mut self, error: String) -> Vec<Effect> {
         if matches!(self.phase, Phase::Idle | Phase::Ending) {
             return Vec::new();
@@ -493,9 +502,9 @@ impl Machine {
         self.run.new_messages.push(message);
     }
 
-    /// Announces the difference between the tools that can run and the tools the transcript
-    /// declares: on the last pending system message if there is one, else on a new one before the
-    /// first other message.
+    /// Announces the difference between the available tools and the tools the transcript declares:
+    /// on the last pending system message if there is one, otherwise on a new system message before
+    /// the first other message.
     fn with_tool_changes(&self, mut pending: Vec<AgentMessage>) -> Vec<AgentMessage> {
         let carrier = pending
             .iter()
@@ -539,30 +548,30 @@ impl Machine {
     }
 }
 
-fn replace_message(messages: &mut [SharedMessage], was: &SharedMessage, is: &SharedMessage) {
+fn replace_message(messages: &mut [SharedMessage], old: &SharedMessage, new: &SharedMessage) {
     for message in messages {
-        if Arc::ptr_eq(message, was) {
-            *message = Arc::clone(is);
+        if Arc::ptr_eq(message, old) {
+            *message = Arc::clone(new);
         }
     }
 }
 
-/// What is said of calls whose answer was cut off by the output limit.
-const TRUNCATED_CALL: &str = "This call was not run: the answer reached its output limit, so the \
-     arguments may be incomplete. Make the call again with all its arguments.";
+/// Result of calls in a response that was cut off by the output limit.
+const TRUNCATED_CALL: &str = "This call was not run: the response reached its output limit, so the \
+     arguments may be incomplete. Repeat the call with complete arguments.";
 
 fn set_tool_changes(system: &mut SystemMessage, changes: ToolChanges) {
     system.tools_added = (!changes.added.is_empty()).then_some(changes.added);
     system.tools_removed = (!changes.removed.is_empty()).then_some(changes.removed);
 }
 
-/// How a turn ended, as far as the loop's next step depends on it.
+/// Outcome of a turn, as far as the next step of the loop depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnOutcome {
-    /// The model stopped, or its tools asked to end the run.
+    /// The model stopped, or its tools requested the end of the run.
     NoCalls,
-    /// Tool results wait for the model.
+    /// Tool results are waiting to be sent to the model.
     CallsRemain,
-    /// The request failed or was cancelled.
+    /// The request failed or was canceled.
     Failed,
 }

@@ -1,9 +1,9 @@
-//! What the request under way is doing, passed on from its stream to whoever watches the agent.
+//! Forwards the phase of the current request from its stream to watchers of the agent.
 
 use pi_ai::{AssistantStream, StreamPhase};
 use tokio::sync::watch;
 
-/// Shows the phases of one request to whoever watches the agent; dropping it ends that.
+/// Publishes the phases of one request. Dropping it resets the published phase to `None`.
 pub(crate) struct PhaseRelay {
     shown: watch::Sender<Option<StreamPhase>>,
     phase: watch::Receiver<StreamPhase>,
@@ -22,14 +22,14 @@ impl PhaseRelay {
         relay
     }
 
-    /// Waits for another phase; never returns once there will be none.
+    /// Waits for the next phase; never returns once the last phase was seen.
     pub(crate) async fn changed(&mut self) {
         if self.phase.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Shows the phase of now, if it is a new one.
+    /// Publishes the current phase if it changed.
     pub(crate) fn catch_up(&mut self) {
         let phase = *self.phase.borrow_and_update();
         self.show(phase);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(*shown.borrow(), Some(StreamPhase::Preparing));
         tokio::select! {
             biased;
-            _ = response.next() => panic!("nothing has been said yet"),
+            _ = response.next() => panic!("nothing was streamed yet"),
             () = relay.changed() => relay.catch_up(),
         }
         assert_eq!(*shown.borrow(), Some(StreamPhase::Connecting));

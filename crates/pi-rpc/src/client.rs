@@ -1,8 +1,8 @@
-//! Starts a pi of its own in RPC mode and talks to it.
+//! Client: starts a pi process in RPC mode and sends commands to it.
 //!
-//! Commands are methods (`client/commands.rs`); an answer finds its command by the `id` it repeats. Everything else
-//! the process says is an event, heard by every listener in order, on the task that reads: a listener
-//! that blocks stops the reading, and with it the process.
+//! Commands are methods (`client/commands.rs`); responses are matched to commands by `id`. Every
+//! other line is an event and is passed to all listeners in order, on the reader task. A listener
+//! that blocks therefore stops reading, and with it the process.
 
 mod commands;
 
@@ -28,34 +28,30 @@ use crate::framing::{LineFrame, LineReader};
 use crate::line_sink::LineWriter;
 use crate::response::RpcResponse;
 
-/// The longest line of an answer: `get_entries` sends a whole session.
+/// Maximum length of a response line: `get_entries` sends a complete session.
 const RESPONSE_LINE_LIMIT: usize = 2 * 1024 * 1024 * 1024;
 
-/// How much of what the process writes to its standard error is kept.
+/// Bytes of the process's standard error that are kept.
 const STDERR_TAIL: usize = 64 * 1024;
 
-/// How long a process may take to end by itself.
+/// Time a process may take to exit after its input was closed.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// How to start the process.
 #[derive(Debug, Clone)]
 pub struct RpcClientOptions {
     pub program: PathBuf,
-    /// Arguments before `--mode rpc`, for a program that is run by another.
+    /// Arguments before `--mode rpc`, for programs started through another program.
     pub leading_arguments: Vec<OsString>,
     pub arguments: Vec<OsString>,
-    /// `--provider`.
     pub provider: Option<String>,
-    /// `--model`.
     pub model: Option<String>,
-    /// Where it works; here otherwise.
+    /// Working directory; the current one if absent.
     pub cwd: Option<PathBuf>,
-    /// Variables on top of this process's own.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl RpcClientOptions {
-    /// Starts this program without further arguments.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -92,30 +88,25 @@ impl RpcClientOptions {
     }
 }
 
-/// Why a command of a client came to nothing.
+/// Why a client's command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcClientError {
-    /// The process did not start.
     #[error("cannot start {}: {source}", program.display())]
     Start {
         program: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The process is gone.
-    #[error("the pi process has ended{}", quoted(stderr))]
+    #[error("the pi process has exited{}", quoted(stderr))]
     Exited {
-        /// The end of what it wrote to its standard error.
+        /// The last output of the process on standard error.
         stderr: String,
     },
-    /// The process refused the command.
     #[error("{command}: {error}")]
     Rejected { command: String, error: String },
-    /// The answer is not what it should be.
-    #[error("cannot read the answer: {0}")]
+    #[error("invalid response: {0}")]
     InvalidResponse(#[from] serde_json::Error),
-    /// It took too long.
     #[error("the agent did not settle within {} s", .0.as_secs_f64())]
     Timeout(Duration),
 }
@@ -123,11 +114,11 @@ pub enum RpcClientError {
 fn quoted(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),
-        said => format!("; it said: {said}"),
+        stderr => format!("; stderr: {stderr}"),
     }
 }
 
-/// Something the process tells by itself.
+/// An event sent by the process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcEvent(Value);
 
@@ -137,12 +128,10 @@ impl RpcEvent {
         self.0.get("type").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// Returns the whole event.
     pub fn json(&self) -> &Value {
         &self.0
     }
 
-    /// Takes the whole event.
     pub fn into_json(self) -> Value {
         self.0
     }
@@ -159,7 +148,7 @@ pub struct RpcClient {
 
 struct ServerProcess {
     child: Child,
-    /// Ends with the process's input.
+    /// Dropping it closes the input of the process.
     input: Option<LineWriter>,
 }
 
@@ -179,14 +168,15 @@ struct ClientState {
 }
 
 impl RpcClient {
-    /// Starts the process. It is ready at once: commands wait in its input until it reads them.
+    /// Starts the process. Commands can be sent immediately; they wait in its input until it reads
+    /// them.
     pub fn start(options: &RpcClientOptions) -> Result<Self, RpcClientError> {
         let failed = |source| RpcClientError::Start {
             program: options.program.clone(),
             source,
         };
         let mut child = options.command().spawn().map_err(failed)?;
-        let missing = || failed(io::Error::other("its streams are not connected"));
+        let missing = || failed(io::Error::other("its standard streams are not piped"));
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
@@ -210,7 +200,7 @@ impl RpcClient {
         })
     }
 
-    /// Ends the process: closes its input, and kills it if that does not help soon.
+    /// Stops the process: closes its input, and kills it if it does not exit in time.
     pub async fn stop(&self) -> io::Result<()> {
         let mut process = self.process.lock().await;
         process.input = None;
@@ -234,12 +224,12 @@ impl RpcClient {
         }
     }
 
-    /// Returns the end of what the process wrote to its standard error.
+    /// Returns the last output of the process on standard error.
     pub fn stderr(&self) -> String {
         self.shared.state().stderr.clone()
     }
 
-    /// Sends a command and waits for its answer's data.
+    /// Sends a command and waits for the data of its response.
     pub async fn request(&self, command: &RpcCommand) -> Result<Value, RpcClientError> {
         let mut object = serde_json::to_value(command)?;
         let id = format!("req_{}", self.shared.next_id());
@@ -273,8 +263,8 @@ impl RpcClient {
         sent.map_err(|_closed| self.shared.exited_error())
     }
 
-    /// Waits until the agent settles, from this call on: call it before the command that sets it to work,
-    /// and await it after that. [`RpcClient::prompt_and_wait`] does both.
+    /// Waits until the agent settles, counting from this call: call it before the command that
+    /// starts the run and await it afterwards. [`RpcClient::prompt_and_wait`] does both.
     pub fn wait_for_idle(
         &self,
         limit: Duration,
@@ -283,7 +273,7 @@ impl RpcClient {
         async { events.await.map(drop) }
     }
 
-    /// Gathers events, from this call on, until the agent settles.
+    /// Collects events, starting with this call, until the agent settles.
     pub fn collect_events(
         &self,
         limit: Duration,
@@ -291,7 +281,7 @@ impl RpcClient {
         self.start_collecting().finish(limit)
     }
 
-    /// Sends a message and gathers events until the agent settles.
+    /// Sends a message and collects events until the agent settles.
     pub async fn prompt_and_wait(
         &self,
         message: impl Into<String>,
@@ -323,7 +313,7 @@ impl RpcClient {
     }
 }
 
-/// Events that are being gathered.
+/// Collects events until the agent settles.
 struct EventCollector {
     events: Arc<Mutex<Vec<RpcEvent>>>,
     settled: Arc<Notify>,
@@ -353,7 +343,7 @@ impl EventCollector {
     }
 }
 
-/// Keeps a listener listening.
+/// Unsubscribes the listener when dropped.
 pub struct RpcSubscription {
     id: u64,
     shared: Arc<ClientInner>,
@@ -392,10 +382,10 @@ impl ClientInner {
         }
     }
 
-    /// Takes a line: an answer goes to its command, the rest to the listeners.
+    /// Dispatches a line: responses to their command, everything else to the listeners.
     fn handle_line(&self, line: &str) {
         let Ok(record) = serde_json::from_str::<Value>(line) else {
-            tracing::warn!("a line of the process is no JSON");
+            tracing::warn!("process sent a line that is not JSON");
             return;
         };
         let is_response = record.get("type").and_then(Value::as_str) == Some("response");
@@ -404,9 +394,9 @@ impl ClientInner {
             let waiting = self.state().pending.remove(id);
             if let Some(waiting) = waiting {
                 match serde_json::from_value(record) {
-                    // Whoever asked may have stopped waiting.
+                    // The caller may have stopped waiting.
                     Ok(response) => drop(waiting.send(response)),
-                    Err(error) => tracing::warn!(%error, "an answer makes no sense"),
+                    Err(error) => tracing::warn!(%error, "invalid response"),
                 }
                 return;
             }
@@ -436,10 +426,10 @@ async fn read_records(shared: Arc<ClientInner>, stdout: ChildStdout) {
     loop {
         match lines.next().await {
             Ok(Some(LineFrame::Line(line))) => shared.handle_line(&line),
-            Ok(Some(LineFrame::TooLong)) => tracing::warn!("a line of the process is too long"),
+            Ok(Some(LineFrame::TooLong)) => tracing::warn!("process sent a line that is too long"),
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(%error, "cannot read from the process");
+                tracing::warn!(%error, "cannot read from process");
                 break;
             }
         }
@@ -449,7 +439,7 @@ async fn read_records(shared: Arc<ClientInner>, stdout: ChildStdout) {
 
 async fn capture_stderr(shared: Arc<ClientInner>, stderr: ChildStderr) {
     if let Err(error) = append_tail(&shared, stderr).await {
-        tracing::warn!(%error, "cannot read the errors of the process");
+        tracing::warn!(%error, "cannot read standard error of process");
     }
 }
 

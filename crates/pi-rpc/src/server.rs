@@ -1,8 +1,9 @@
-//! Puts a live session behind the protocol.
+//! Serves a session through the protocol.
 //!
-//! Every line begins to be served in the order it came, as far as it gets without waiting; what waits goes on
-//! beside the lines after it. Answers therefore may come in another order than their commands, and
-//! carry their `id`. What a command does is in `server/execute.rs`.
+//! Lines are started in the order they arrive and run until they first have to wait; waiting
+//! commands continue concurrently with later lines. Responses may therefore arrive in a different
+//! order than their commands, and carry their `id`. The commands are implemented in
+//! `server/execute.rs`.
 
 mod execute;
 mod session_json;
@@ -18,40 +19,39 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::{ClientLine, RejectedLine, RpcRequest};
 use crate::events::JsonEventWriter;
-use crate::rpc_extension_ui::RpcExtensionUi;
 use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
 use crate::response::{failure_line, success_line};
+use crate::rpc_extension_ui::RpcExtensionUi;
 
-/// How many commands may wait at the same time before reading pauses: more than a client has use
-/// for, few enough to bound memory.
+/// Maximum number of commands in progress before reading pauses: more than a client needs, few
+/// enough to bound memory.
 const PENDING_COMMANDS: usize = 4096;
 
-/// How long a reader may take for the last lines when the server is told to stop.
+/// Time a reader may take for the last lines when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How to serve.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
     /// How much of a growing message its updates repeat.
     pub updates: UpdateFormat,
     pub stop: CancellationToken,
-    /// Carries what extensions show and ask; the one the runtime was started with.
+    /// Sends notices and dialogs of extensions; the instance the runtime was started with.
     pub extensions: RpcExtensionUi,
 }
 
-/// Why the serving ended.
+/// Why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServeOutcome {
-    /// The client closed its end.
+    /// The client closed its input.
     InputEnded,
-    /// The client reads no more.
+    /// The client stopped reading.
     OutputClosed,
-    /// [`ServeOptions::stop`] was cancelled.
+    /// [`ServeOptions::stop`] was canceled.
     Stopped,
 }
 
-/// Serves a client until it leaves; the runtime is shut down then.
+/// Serves a client until it disconnects, then shuts the runtime down.
 pub async fn serve(
     runtime: SessionRuntime,
     reader: impl AsyncRead + Unpin,
@@ -70,11 +70,11 @@ pub async fn serve(
     let end = server.run(reader, &options.stop).await;
     let flushed = server.sink.flush();
     match end {
-        // A client that reads no more misses nothing.
+        // If the client stopped reading, there is nothing to flush to it.
         ServeOutcome::InputEnded => flushed.await.unwrap_or_default(),
         ServeOutcome::Stopped => {
             if tokio::time::timeout(FLUSH_TIMEOUT, flushed).await.is_err() {
-                tracing::info!("the client did not take the last lines");
+                tracing::info!("client did not read the last lines in time");
             }
         }
         ServeOutcome::OutputClosed => {}
@@ -97,7 +97,7 @@ impl Server {
         let mut sessions = self.runtime.sessions();
         self.subscribe_to(&sessions.borrow_and_update().clone());
         let end = loop {
-            // Commands before lines: each begins before the next is read.
+            // Poll commands before lines: each command starts before the next line is read.
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break ServeOutcome::Stopped,
@@ -122,7 +122,7 @@ impl Server {
         };
         self.events.mute();
         self.unsubscribe();
-        // Commands that wait for what is being shut down may still be answered.
+        // Commands waiting for something that is being shut down may still get a response.
         let mut shutdown = std::pin::pin!(self.runtime.shutdown());
         loop {
             tokio::select! {
@@ -135,13 +135,13 @@ impl Server {
         end
     }
 
-    /// Waits until an extension wants the program to end and what is under way is over.
+    /// Waits until an extension has requested shutdown and the session is idle.
     async fn shutdown_requested(&self) {
         self.extensions.shutdown_requested().await;
         self.runtime.session().wait_for_idle().await;
     }
 
-    /// Hears the events of a session instead of those of the last one.
+    /// Subscribes to a session instead of the previous one.
     fn subscribe_to(&self, session: &AgentSession) {
         self.unsubscribe();
         let subscription = session.subscribe(Arc::clone(&self.events) as _);
@@ -187,7 +187,7 @@ impl Server {
 
     async fn send(&self, line: String) {
         if let Err(error) = self.sink.send(line).await {
-            tracing::debug!(%error, "an answer has no reader");
+            tracing::debug!(%error, "response dropped: output is closed");
         }
     }
 }

@@ -1,9 +1,8 @@
-//! One live session, whatever the front end.
+//! Runs sessions independently of the front end.
 //!
-//! A [`SessionRuntime`] goes from what a program was told ([`RuntimeOptions`]) to an
-//! [`AgentSession`] that can be prompted, and lets another take its place. Everything a session is
-//! made of can be replaced: settings, credentials, models, tools, and whoever takes part in it
-//! ([`SessionHooks`]).
+//! A [`SessionRuntime`] turns [`RuntimeOptions`] into an [`AgentSession`] that accepts prompts, and
+//! can replace that session with another. Every component of a session can be substituted:
+//! settings, credentials, models, tools, and hooks ([`SessionHooks`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -57,51 +56,52 @@ pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
 pub use export::{
-    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, ExportScheme, export_html,
+    ExportColor, ExportError, ExportScheme, ExportTheme, HtmlOptions, JsonlOptions, export_html,
     export_html_file, export_jsonl,
 };
 pub use extensions::{
-    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
-    DialogResponse, DialogPrompt, ExtensionRenderError, RenderedComponent, RenderedToolCall, EditorInfo, ExtensionDialog,
-    ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice, ExtensionOptions,
-    ExtensionScreen, ExtensionShortcut, ExtensionUi, OverlayExtent, ExtensionFlag, NoExtensionUi,
-    OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ComponentPlacement, ThemeData, ThemeInfo,
-    ToolRenderer,
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
+    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
+    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
+    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
+    NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent,
+    RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer,
 };
 pub use hooks::{
-    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
-    CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft, HookFailure,
-    InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks, SessionShutdown,
-    SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
-    TurnBoundary, UserBashVerdict, UserCommand, UserInput,
+    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision,
+    CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
+    CustomMessageDraft, EntryDraft, HookFailure, InputVerdict, ModelSelected, ModelSource,
+    NoSessionHooks, SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
+    StartReason, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
+    UserInput,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
 pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
 pub use runtime::{
-    SessionHooksFactory, ReplaceError, ReplaceOutcome, RuntimeOptions, SessionRuntime, StartNotification,
-    StartError, no_model_hints,
+    ReplaceError, ReplaceOutcome, RuntimeOptions, SessionHooksFactory, SessionRuntime, StartError,
+    StartNotification, no_model_hints,
 };
 pub use services::{
-    MissingPackageInstaller, RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustDecisions,
-    TrustPrompt, TrustResolution, TrustResolver,
+    MissingPackageInstaller, RuntimeKeys, ServiceOptions, Services, SharedConnections,
+    TrustDecisions, TrustPrompt, TrustResolution, TrustResolver,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
-    CustomMessageOptions, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
-    NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist, Prompt, PromptExpansion,
-    PromptError, QueuedTexts, RETRY_CANCELLED, PromptOutcome, SessionListener, SessionParts, SessionStatus,
-    SessionStats, SessionSubscription, SetModelError, ToolInfo,
+    CustomMessageOptions, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource,
+    ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist, Prompt,
+    PromptError, PromptExpansion, PromptOutcome, QueuedTexts, RETRY_CANCELLED, SessionListener,
+    SessionParts, SessionStats, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use share::{Gist, GhCli, ShareError, SharePage};
+pub use share::{GhCli, Gist, ShareError, SharePage};
 pub use system_prompt::{DocsPaths, ProjectInstructions, SystemPromptParts};
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };
 
-/// The examples of the manual, compiled as doctests.
+/// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sdk.md")]
 mod manual {}

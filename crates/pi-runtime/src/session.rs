@@ -1,32 +1,32 @@
-//! One live session: a conversation, its file, and everything that happens to it.
+//! A session: a conversation, its file, and the operations on it.
 //!
-//! [`AgentSession`] joins the agent loop with the session file, the settings, the tools and whoever
-//! takes part through [`SessionHooks`]. This file owns its parts and its state; each verb has a file of
-//! its own below. What is bound to more than one session (start-up, replacement, trust) is not here.
+//! [`AgentSession`] connects the agent loop with the session file, the settings, the tools and the
+//! [`SessionHooks`]. This file owns the components and the state; each operation has its own file
+//! below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
-mod loop_hooks;
 mod bash;
-mod turn_end_hooks;
 mod compaction;
 mod custom_message;
 mod expansion;
-mod replace;
 mod images;
-mod state;
-mod tools_and_prompt;
+mod loop_hooks;
 mod model;
 mod navigation;
 mod preferences;
 mod prompt;
 mod publish;
 mod queue;
+mod replace;
 mod retry;
 mod run;
+mod state;
 mod status;
 mod summarize;
 #[cfg(test)]
 mod tests;
+mod tools_and_prompt;
 mod transcript;
+mod turn_end_hooks;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -43,13 +43,11 @@ use crate::hooks::SessionHooks;
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::Toolset;
 
-use loop_hooks::LoopHooks;
 pub use bash::{BashError, BashRequest};
-pub use turn_end_hooks::BoundaryView;
 pub use compaction::CompactError;
 pub use custom_message::{CustomDelivery, CustomMessageOptions};
 pub use expansion::{NoExpansion, PromptExpansion};
-use state::SessionState;
+use loop_hooks::LoopHooks;
 pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::{InputSource, Prompt, PromptError, PromptOutcome};
@@ -57,65 +55,64 @@ use publish::EventPublisher;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::{Delivery, QueuedTexts};
 pub use retry::RETRY_CANCELLED;
-pub use status::{EntriesSince, ForkMessage, SessionStatus, SessionStats, ToolInfo};
+use state::SessionState;
+pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
 use transcript::Transcript;
+pub use turn_end_hooks::BoundaryView;
 
-/// What a session is made of.
+/// Components of a session.
 pub struct SessionParts {
-    /// The conversation and its file.
     pub session: Session,
     pub settings: SettingsStore,
-    /// The models and their credentials.
     pub models: Models,
-    /// The model to ask; none until one is chosen.
+    /// `None` until a model is selected.
     pub model: Option<Arc<Model>>,
-    /// How much it shall think.
+    /// Reasoning effort for requests.
     pub thinking_level: ThinkingLevel,
-    /// The models to cycle through; all that are available where there are none.
+    /// The models to cycle through; if empty, all available ones.
     pub scoped_models: Vec<ScopedModel>,
-    /// What the model may call.
     pub tools: Toolset,
-    /// What the system prompt is made of.
+    /// Inputs of the system prompt.
     pub prompt: SystemPromptParts,
     /// Skills and prompt templates.
     pub resources: Arc<dyn PromptExpansion>,
-    /// The directory the session works in.
     pub cwd: PathBuf,
     pub env: Env,
     pub hooks: Arc<dyn SessionHooks>,
 }
 
-/// A live session. Handles are cheap to clone and are all the same session.
+/// A session. Handles are cheap to clone and refer to the same session.
 #[derive(Clone)]
 pub struct AgentSession(Arc<SessionCore>);
 
-/// What prompts are made of and expanded with.
+/// Inputs of the system prompt, and the resources prompts are expanded with.
 struct PromptInputs {
     prompt: SystemPromptParts,
     resources: Arc<dyn PromptExpansion>,
 }
 
-/// What all handles share.
+/// State shared by all handles.
 struct SessionCore {
     agent: Agent,
     models: Models,
     settings: SettingsStore,
-    /// What prompts are made of and expanded with; extensions may bring more of it.
+    /// Extensions may add to them.
     prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
     hooks: Arc<dyn SessionHooks>,
     transcript: Mutex<Transcript>,
     state: Mutex<SessionState>,
-    broadcast: EventPublisher,
-    /// Whether anything is under way; [`AgentSession::wait_for_idle`] watches it.
+    publisher: EventPublisher,
+    /// Whether anything is in progress; watched by [`AgentSession::wait_for_idle`].
     busy: watch::Sender<bool>,
     runs: TaskTracker,
     _subscription: Subscription,
 }
 
 impl AgentSession {
-    /// Takes the parts into use. A new session's file begins with its model and thinking level.
+    /// Creates a session from its components. The file of a new session starts with its model and
+    /// thinking level.
     pub fn new(parts: SessionParts) -> Result<Self, SessionError> {
         let mut session = parts.session;
         let thinking_level = parts.model.as_ref().map_or(parts.thinking_level, |model| {
@@ -157,7 +154,7 @@ impl AgentSession {
                     parts.tools,
                     active,
                 )),
-                broadcast: EventPublisher::default(),
+                publisher: EventPublisher::default(),
                 busy: watch::Sender::new(false),
                 runs: TaskTracker::new(),
                 _subscription: subscription,
@@ -176,7 +173,7 @@ impl AgentSession {
         lock(&self.0.transcript)
     }
 
-    /// Gives the agent the conversation, once somebody needs it.
+    /// Loads the conversation into the agent on first use.
     fn load_context(&self) -> Result<(), SessionError> {
         if self.state().context_loaded {
             return Ok(());
@@ -184,7 +181,7 @@ impl AgentSession {
         self.refresh_context()
     }
 
-    /// Reads the conversation anew from the session.
+    /// Reloads the conversation from the session.
     pub fn refresh_context(&self) -> Result<(), SessionError> {
         let messages = self.transcript().messages()?;
         self.0.agent.set_messages(messages);
@@ -192,14 +189,14 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Reads the conversation anew; where that fails, the agent keeps what it has.
+    /// Reloads the conversation; on failure, the agent keeps its current one.
     fn refresh_context_or_report(&self, event: &'static str) {
         if let Err(error) = self.refresh_context() {
             self.report(event, None, &error);
         }
     }
 
-    /// Adds to the conversation what was appended to the session.
+    /// Adds a message that was appended to the session to the agent's transcript.
     fn extend_context(&self, message: SharedMessage) {
         if self.state().context_loaded {
             self.0.agent.append_message(message);
@@ -214,10 +211,11 @@ impl AgentSession {
         });
     }
 
-    /// Brings [`AgentSession::wait_for_idle`] up to date with the state.
-    fn settle_busy(&self) {
+    /// Updates the `busy` flag from the state.
+    fn update_busy(&self) {
         self.0.busy.send_if_modified(|busy| {
-            // Looked at within, so that two who settle at once cannot leave an old answer behind.
+            // Evaluated while the flag is locked, so two concurrent updates cannot leave a stale
+            // value.
             let is_busy = self.state().is_busy();
             let changes = *busy != is_busy;
             *busy = is_busy;
@@ -225,16 +223,16 @@ impl AgentSession {
         });
     }
 
-    /// Waits until nothing is under way: the listeners of `agent_settled` have heard it, and no
-    /// compaction or move in the tree is left. Not to be awaited by a listener or a hook.
+    /// Waits until nothing is in progress: the listeners of `agent_settled` have returned, and no
+    /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
         let mut busy = self.0.busy.subscribe();
         if busy.wait_for(|busy| !busy).await.is_err() {
-            tracing::debug!("the session is gone while waited for");
+            tracing::debug!("session dropped while waiting for idle");
         }
     }
 
-    /// Cancels whatever is under way and waits until it is over; queued messages stay.
+    /// Cancels everything in progress and waits until it has ended; queued messages stay.
     pub async fn abort(&self) {
         {
             let mut state = self.state();
@@ -245,9 +243,9 @@ impl AgentSession {
         self.wait_for_idle().await;
     }
 
-    /// Cancels everything, commands of the user included, waits for their ends and writes what is
-    /// left; later prompts are refused. A second call does nothing. Not to be awaited by a listener
-    /// or a hook.
+    /// Cancels everything, including shell commands of the user, waits for it to end and writes
+    /// what is left; later prompts are rejected. A second call does nothing. Must not be awaited by
+    /// a listener or a hook.
     pub async fn dispose(&self) {
         {
             let mut state = self.state();
@@ -259,36 +257,33 @@ impl AgentSession {
         self.0.runs.close();
         self.0.runs.wait().await;
         self.wait_for_bash().await;
-        self.0.broadcast.clear();
+        self.0.publisher.clear();
         let transcript = self.transcript();
         if transcript.session().is_saved()
             && let Err(error) = transcript.session().sync()
         {
-            tracing::warn!(%error, "the disk may not have the end of the session yet");
+            tracing::warn!(%error, "cannot sync the end of the session to disk");
         }
     }
 
-    /// Returns the models and their credentials.
     pub fn models(&self) -> &Models {
         &self.0.models
     }
 
-    /// Returns the settings.
     pub fn settings(&self) -> &SettingsStore {
         &self.0.settings
     }
 
-    /// Returns the skills and prompt templates.
     pub fn resources(&self) -> Arc<dyn PromptExpansion> {
         Arc::clone(&lock(&self.0.prompt_inputs).resources)
     }
 
-    /// Returns what the system prompt is made of.
+    /// Returns the inputs of the system prompt.
     pub(crate) fn prompt_parts(&self) -> SystemPromptParts {
         lock(&self.0.prompt_inputs).prompt.clone()
     }
 
-    /// Lets prompts be made of and expanded with something else from here on.
+    /// Replaces the inputs and resources of future prompts.
     pub(crate) fn set_resources(
         &self,
         prompt: SystemPromptParts,
@@ -297,17 +292,16 @@ impl AgentSession {
         *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
     }
 
-    /// Returns whoever takes part.
+    /// Hooks: extensions first, then the embedding program.
     pub fn hooks(&self) -> &Arc<dyn SessionHooks> {
         &self.0.hooks
     }
 
-    /// Returns the directory the session works in.
     pub fn cwd(&self) -> &Path {
         &self.0.cwd
     }
 
-    /// Looks at the session; nobody else can append meanwhile.
+    /// Reads the session; nothing can be appended in the meantime.
     pub fn with_session<R>(&self, read: impl FnOnce(&Session) -> R) -> R {
         read(self.transcript().session())
     }
@@ -322,19 +316,20 @@ impl std::fmt::Debug for AgentSession {
     }
 }
 
-/// Stores what a session starts with: model and thinking level of a new one, the level of one whose
-/// file does not say. What it says already, as after a reload, is not said again.
+/// Stores the initial model and thinking level of a new session, or the level of a session whose
+/// file has none. Values that are already stored, as after a reload, are not written again.
 fn record_choices(
     session: &mut Session,
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
     let is_new = session.context_outline()?.messages == 0;
-    let said = session.path_settings()?;
+    let stored = session.path_settings()?;
     let is_said = |model: &Model| {
-        let same =
-            |said: &ContextModel| said.provider == model.provider && said.model_id == model.id;
-        said.model.as_ref().is_some_and(same)
+        let same = |stored: &ContextModel| {
+            stored.provider == model.provider && stored.model_id == model.id
+        };
+        stored.model.as_ref().is_some_and(same)
     };
     if is_new && let Some(model) = model.filter(|model| !is_said(model)) {
         session.append(ModelChangeEntry {
@@ -343,7 +338,7 @@ fn record_choices(
         })?;
     }
     let is_level_said =
-        said.has_thinking_level && (!is_new || said.thinking_level == thinking_level.as_str());
+        stored.has_thinking_level && (!is_new || stored.thinking_level == thinking_level.as_str());
     if !is_level_said {
         session.append(ThinkingLevelChangeEntry {
             thinking_level: thinking_level.as_str().to_owned(),
@@ -353,6 +348,6 @@ fn record_choices(
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No lock is held over anything that can panic half-way through a change.
+    // Nothing that can panic halfway through a change runs under a lock.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! The tool calls of one answer: checked in call order, run side by side or one after the other,
-//! ended in completion order, answered in call order.
+//! The tool calls of one response. Calls are validated in call order, run in parallel or
+//! sequentially, end in completion order, and enter the transcript in call order.
 
 use pi_ai::json::JsonObject;
 use pi_ai::{ToolCall, ToolResultMessage};
@@ -10,14 +10,13 @@ use super::input::PreflightOutcome;
 use crate::event::AgentEvent;
 use crate::tool::{ExecutionMode, ToolOutput};
 
-/// How a call ended.
 #[derive(Debug, Clone)]
 pub(crate) struct CallOutcome {
     pub output: ToolOutput,
     pub is_error: bool,
 }
 
-/// A call with its outcome, ready to become a message.
+/// A call and its outcome, ready to become a message.
 #[derive(Debug, Clone)]
 pub(super) struct ToolCallResult {
     call: ToolCall,
@@ -39,20 +38,17 @@ impl ToolCallResult {
     }
 }
 
-/// What one input did to a batch.
+/// Effect of one input on a batch.
 #[derive(Debug, Default)]
 pub(super) struct BatchStep {
-    /// What to do, in order.
     pub actions: Vec<BatchAction>,
-    /// Whether the batch is over.
     pub complete: bool,
 }
 
-/// Something a batch wants done.
 #[derive(Debug)]
 pub(super) enum BatchAction {
     Do(Effect),
-    /// By the machine: this result enters the transcript.
+    /// Performed by the machine: this result enters the transcript.
     AddResult(ToolCallResult),
 }
 
@@ -73,15 +69,14 @@ impl BatchStep {
 #[derive(Debug)]
 enum CallState {
     Waiting,
-    /// `Preflight` is under way.
+    /// `Preflight` is in progress.
     Checking,
     Ready(JsonObject),
-    /// `Execute` is under way.
+    /// `Execute` is in progress.
     Running,
     Finished(CallOutcome),
 }
 
-/// The tool calls of one answer.
 #[derive(Debug)]
 pub(super) struct Batch {
     calls: Vec<(ToolCall, CallState)>,
@@ -99,14 +94,13 @@ impl Batch {
         }
     }
 
-    /// Begins with the first call.
     pub(super) fn start(&mut self) -> BatchStep {
         let mut step = BatchStep::default();
         self.check_next(&mut step);
         step
     }
 
-    /// Ends every call unrun, with the same words.
+    /// Fails every call with the same message, without running any.
     pub(super) fn fail_all(&mut self, words: &str) -> BatchStep {
         let mut step = BatchStep::default();
         for (call, state) in &mut self.calls {
@@ -123,7 +117,7 @@ impl Batch {
         step
     }
 
-    /// Takes the outcome of the check that is under way.
+    /// Processes the outcome of the current preflight check.
     pub(super) fn preflighted(&mut self, outcome: PreflightOutcome, aborted: bool) -> BatchStep {
         let mut step = BatchStep::default();
         let checking = self
@@ -151,7 +145,7 @@ impl Batch {
         step
     }
 
-    /// Takes the outcome of a running call.
+    /// Processes the outcome of a running call.
     pub(super) fn finished(
         &mut self,
         index: usize,
@@ -170,7 +164,7 @@ impl Batch {
         step
     }
 
-    /// Returns the event of a partial result; none once the call is over.
+    /// Returns the event for a partial result; `None` if the call is over.
     pub(super) fn update_event(&self, index: usize, partial: ToolOutput) -> Option<AgentEvent> {
         let (call, CallState::Running) = self.calls.get(index)? else {
             return None;
@@ -183,20 +177,27 @@ impl Batch {
         })
     }
 
-    /// Returns the ids of calls that have begun and not ended.
+    /// Returns the IDs of calls that have started and not finished.
     pub(super) fn open_call_ids(&self) -> Vec<String> {
         self.calls
             .iter()
-            .filter(|(_, state)| matches!(state, CallState::Checking | CallState::Ready(_) | CallState::Running))
+            .filter(|(_, state)| {
+                matches!(
+                    state,
+                    CallState::Checking | CallState::Ready(_) | CallState::Running
+                )
+            })
             .map(|(call, _)| call.id.clone())
             .collect()
     }
 
-    /// Returns whether every result asks to end the run.
+    /// Returns whether every result requests the end of the run.
     pub(super) fn requests_termination(&self) -> bool {
         let mut ended = self.calls.iter().filter_map(|(_, state)| match state {
             CallState::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
-            CallState::Waiting | CallState::Checking | CallState::Ready(_) | CallState::Running => None,
+            CallState::Waiting | CallState::Checking | CallState::Ready(_) | CallState::Running => {
+                None
+            }
         });
         ended
             .next()
@@ -245,8 +246,8 @@ impl Batch {
         }
     }
 
-    /// One call at a time: its result enters the transcript before the next begins. After an abort
-    /// the remaining calls are left unanswered.
+    /// One call at a time: its result enters the transcript before the next call starts. After an
+    /// abort, the remaining calls get no result.
     fn advance_sequential(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
         match self.calls.get(index) {
             Some((_, CallState::Ready(_))) => self.run(index, step),
@@ -258,8 +259,8 @@ impl Batch {
         }
     }
 
-    /// All checks first, then all calls at once. After an abort the remaining calls are not begun
-    /// and those that may run are ended instead.
+    /// Validates all calls first, then runs all of them. After an abort, no further calls start,
+    /// and those ready to run are ended instead.
     fn advance_parallel(&mut self, aborted: bool, step: &mut BatchStep) {
         if !aborted && self.check_next(step) {
             return;
@@ -286,7 +287,12 @@ impl Batch {
     }
 
     fn report_results_when_all_ended(&self, step: &mut BatchStep) {
-        let open = |state: &CallState| matches!(state, CallState::Checking | CallState::Ready(_) | CallState::Running);
+        let open = |state: &CallState| {
+            matches!(
+                state,
+                CallState::Checking | CallState::Ready(_) | CallState::Running
+            )
+        };
         if self.calls.iter().any(|(_, state)| open(state)) {
             return;
         }

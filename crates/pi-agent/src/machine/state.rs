@@ -1,4 +1,4 @@
-//! What the machine knows.
+//! State of the machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::queue::MessageQueue;
 use crate::tool::ExecutionMode;
 use crate::turn::FinishedTurn;
 
-/// The loop's state: transcript, queues, and the phase of the run.
+/// State of the loop: transcript, queues, and the phase of the run.
 pub(crate) struct Machine {
     pub transcript: Vec<SharedMessage>,
     pub tools: Vec<ToolSpec>,
@@ -40,7 +40,6 @@ impl fmt::Debug for Machine {
 }
 
 impl Machine {
-    /// Creates an idle machine.
     pub(crate) fn new(model: Arc<Model>, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             transcript: Vec::new(),
@@ -58,12 +57,11 @@ impl Machine {
         }
     }
 
-    /// Returns whether a run is under way.
     pub(crate) fn is_running(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
     }
 
-    /// Returns the ids of calls that have begun and not ended.
+    /// Returns the IDs of calls that have started and not finished.
     pub(crate) fn pending_calls(&self) -> Vec<String> {
         match &self.phase {
             Phase::RunningTools { batch, .. } => batch.open_call_ids(),
@@ -71,12 +69,12 @@ impl Machine {
         }
     }
 
-    /// Returns the turn that ended last in this run.
+    /// Returns the last finished turn of this run.
     pub(crate) fn last_turn(&self) -> Option<&FinishedTurn> {
         self.run.last_turn.as_ref()
     }
 
-    /// Returns the answer whose tools are running.
+    /// Returns the response whose tool calls are running.
     pub(crate) fn running_assistant_message(&self) -> Option<SharedMessage> {
         match &self.phase {
             Phase::RunningTools { response, .. } => Some(Arc::clone(response)),
@@ -84,7 +82,7 @@ impl Machine {
         }
     }
 
-    /// Keeps what the system messages add up to and drops everything else.
+    /// Keeps the combined effect of the system messages and drops everything else.
     pub(crate) fn clear_conversation(&mut self) {
         let system: Vec<Message> = self
             .transcript
@@ -109,16 +107,14 @@ impl Machine {
     }
 }
 
-/// What the machine knows of a tool.
+/// A tool, as far as the machine needs to know it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolSpec {
-    /// What the model sees.
     pub declaration: ToolDeclaration,
-    /// Whether it runs alone.
+    /// Whether it must run alone.
     pub mode: ExecutionMode,
 }
 
-/// Where a run is.
 #[derive(Debug)]
 pub(super) enum Phase {
     Idle,
@@ -139,7 +135,7 @@ pub(super) enum Phase {
     Ending,
 }
 
-/// A point where queues are looked at.
+/// A point where the queues are polled.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PollPoint {
     RunStart {
@@ -151,7 +147,6 @@ pub(super) enum PollPoint {
     },
 }
 
-/// What belongs to one run.
 #[derive(Debug, Default)]
 pub(super) struct RunData {
     pub new_messages: Vec<SharedMessage>,

@@ -1,4 +1,4 @@
-//! The loop's event order, situation by situation, and a property over random runs.
+//! Event order of the loop in specific situations, and a property over random runs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +50,6 @@ fn user(text: &str) -> AgentMessage {
     })
 }
 
-/// What the scripted model answers.
 #[derive(Debug, Clone)]
 struct ScriptedResponse {
     calls: Vec<&'static str>,
@@ -110,11 +109,11 @@ impl ScriptedResponse {
     }
 }
 
-type Meddle = dyn FnMut(&mut Machine, &Effect, usize);
-/// Picks which of the running calls ends next.
+type Disturb = dyn FnMut(&mut Machine, &Effect, usize);
+/// Picks which running call ends next.
 type NextStep<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
 
-/// Performs effects from scripts and writes down the events.
+/// Performs effects from scripts and logs the events.
 struct MachineHarness {
     machine: Machine,
     effects: VecDeque<Effect>,
@@ -124,7 +123,7 @@ struct MachineHarness {
     log: Vec<String>,
     finished: bool,
     /// Called before each effect; may feed inputs.
-    meddle: Box<Meddle>,
+    disturb: Box<Disturb>,
     steps: usize,
 }
 
@@ -138,13 +137,13 @@ impl MachineHarness {
             decisions: VecDeque::new(),
             log: Vec::new(),
             finished: false,
-            meddle: Box::new(|_, _, _| {}),
+            disturb: Box::new(|_, _, _| {}),
             steps: 0,
         }
     }
 
-    fn meddling(mut self, meddle: impl FnMut(&mut Machine, &Effect, usize) + 'static) -> Self {
-        self.meddle = Box::new(meddle);
+    fn disturbed_by(mut self, disturb: impl FnMut(&mut Machine, &Effect, usize) + 'static) -> Self {
+        self.disturb = Box::new(disturb);
         self
     }
 
@@ -179,8 +178,8 @@ impl MachineHarness {
                 continue;
             };
             self.steps += 1;
-            assert!(self.steps < 10_000, "the loop does not end");
-            (self.meddle)(&mut self.machine, &effect, self.steps);
+            assert!(self.steps < 10_000, "the loop does not terminate");
+            (self.disturb)(&mut self.machine, &effect, self.steps);
             self.perform(effect);
         }
     }
@@ -190,13 +189,19 @@ impl MachineHarness {
         match effect {
             Effect::Emit(event) => self.log.push(line(&event)),
             Effect::Resume => self.feed(MachineInput::Resumed),
-            Effect::PrepareNextTurn => self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default())),
-            Effect::PrepareRequest => self.feed(MachineInput::RequestPrepared(ContextUpdate::default())),
+            Effect::PrepareNextTurn => {
+                self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default()))
+            }
+            Effect::PrepareRequest => {
+                self.feed(MachineInput::RequestPrepared(ContextUpdate::default()))
+            }
             Effect::Stream => {
                 let response = if self.machine.run.aborted {
                     ScriptedResponse::text().stop(StopReason::Aborted)
                 } else {
-                    self.responses.pop_front().unwrap_or_else(ScriptedResponse::text)
+                    self.responses
+                        .pop_front()
+                        .unwrap_or_else(ScriptedResponse::text)
                 };
                 self.feed(MachineInput::Stream(response.event()));
             }
@@ -257,8 +262,8 @@ fn line(event: &AgentEvent) -> String {
     }
 }
 
-/// The log without what every run has: message pairs are folded into one line.
-fn story(harness: &MachineHarness) -> Vec<String> {
+/// The log with message pairs folded into one line.
+fn summary(harness: &MachineHarness) -> Vec<String> {
     harness
         .log
         .iter()
@@ -271,7 +276,7 @@ const PARALLEL: ExecutionMode = ExecutionMode::Parallel;
 const SEQUENTIAL: ExecutionMode = ExecutionMode::Sequential;
 
 #[test]
-fn a_prompt_is_answered_in_one_turn() {
+fn a_prompt_gets_a_response_in_one_turn() {
     let harness = MachineHarness::new(machine(&[]), vec![ScriptedResponse::text()]).prompt("hi");
     assert_eq!(
         harness.log,
@@ -290,29 +295,32 @@ fn a_prompt_is_answered_in_one_turn() {
 }
 
 #[test]
-fn tools_are_declared_before_the_first_message_that_is_not_a_system_one() {
+fn tools_are_declared_before_the_first_non_system_message() {
     let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), vec![]).prompt("hi");
-    assert_eq!(story(&harness)[2..4], ["system", "user hi"]);
+    assert_eq!(summary(&harness)[2..4], ["system", "user hi"]);
     let AgentMessage::System(system) = &*harness.machine.transcript[0] else {
         panic!("system")
     };
     assert_eq!(system.tools_added.as_ref().unwrap().len(), 1);
     let again = MachineHarness::new(harness.machine, vec![]).prompt("again");
     assert!(
-        !story(&again).contains(&"system".to_owned()),
+        !summary(&again).contains(&"system".to_owned()),
         "nothing changed, nothing declared"
     );
 }
 
 #[test]
-fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
+fn parallel_calls_end_as_they_complete_and_report_results_in_call_order() {
     let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("b", PARALLEL)]),
-        vec![ScriptedResponse::calls(&["a", "unknown", "b"]), ScriptedResponse::text()],
+        vec![
+            ScriptedResponse::calls(&["a", "unknown", "b"]),
+            ScriptedResponse::text(),
+        ],
     )
     .prompt("go");
     assert_eq!(
-        story(&harness)[4..],
+        summary(&harness)[4..],
         [
             "assistant ToolUse",
             "tool a-0",
@@ -337,11 +345,14 @@ fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
 fn one_sequential_tool_makes_its_batch_sequential() {
     let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("s", SEQUENTIAL)]),
-        vec![ScriptedResponse::calls(&["a", "s"]), ScriptedResponse::text()],
+        vec![
+            ScriptedResponse::calls(&["a", "s"]),
+            ScriptedResponse::text(),
+        ],
     )
     .prompt("go");
     assert_eq!(
-        story(&harness)[5..11],
+        summary(&harness)[5..11],
         [
             "tool a-0",
             "ends a-0",
@@ -354,30 +365,33 @@ fn one_sequential_tool_makes_its_batch_sequential() {
 }
 
 #[test]
-fn calls_of_a_truncated_answer_are_refused() {
+fn calls_of_a_truncated_response_are_not_run() {
     let responses = vec![
         ScriptedResponse::calls(&["a"]).stop(StopReason::Length),
         ScriptedResponse::text(),
     ];
     let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), responses).prompt("go");
     assert_eq!(
-        story(&harness)[5..9],
+        summary(&harness)[5..9],
         ["tool a-0", "fails a-0", "result a-0", "turn_end 1"]
     );
-    assert_eq!(harness.responses.len(), 0, "the model is asked again");
+    assert_eq!(harness.responses.len(), 0, "the model is called again");
 }
 
 #[test]
-fn a_batch_ends_the_run_only_when_every_result_asks_for_it() {
+fn a_batch_ends_the_run_only_if_every_result_requests_it() {
     let tools = [("last", PARALLEL), ("a", PARALLEL)];
-    for (calls, asked_again) in [
+    for (calls, called_again) in [
         (vec!["last", "blocked-last"], false),
         (vec!["last", "a"], true),
         (vec!["last", "unknown"], true),
     ] {
-        let harness =
-            MachineHarness::new(machine(&tools), vec![ScriptedResponse::calls(&calls), ScriptedResponse::text()]).prompt("go");
-        assert_eq!(harness.responses.is_empty(), asked_again, "{calls:?}");
+        let harness = MachineHarness::new(
+            machine(&tools),
+            vec![ScriptedResponse::calls(&calls), ScriptedResponse::text()],
+        )
+        .prompt("go");
+        assert_eq!(harness.responses.is_empty(), called_again, "{calls:?}");
     }
 }
 
@@ -385,9 +399,13 @@ fn a_batch_ends_the_run_only_when_every_result_asks_for_it() {
 fn a_failed_request_ends_the_run_and_keeps_the_queues() {
     let mut machine = machine(&[]);
     machine.step(MachineInput::FollowUp(user("later")));
-    let harness = MachineHarness::new(machine, vec![ScriptedResponse::text().stop(StopReason::Error)]).prompt("hi");
+    let harness = MachineHarness::new(
+        machine,
+        vec![ScriptedResponse::text().stop(StopReason::Error)],
+    )
+    .prompt("hi");
     assert_eq!(
-        story(&harness)[3..],
+        summary(&harness)[3..],
         ["assistant Error", "turn_end 0", "agent_end 2"]
     );
     assert_eq!(harness.machine.follow_ups.iter().count(), 1);
@@ -400,7 +418,7 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
         let mut machine = machine(&[("a", PARALLEL)]);
         machine.steering.set_mode(mode);
         let harness = MachineHarness::new(machine, vec![ScriptedResponse::calls(&["a"])])
-            .meddling(|machine, effect, _| {
+            .disturbed_by(|machine, effect, _| {
                 if matches!(effect, Effect::Execute { .. }) {
                     machine.step(MachineInput::Steer(user("s1")));
                     machine.step(MachineInput::Steer(user("s2")));
@@ -408,13 +426,13 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
                 }
             })
             .prompt("go");
-        let texts: Vec<_> = story(&harness)
+        let texts: Vec<_> = summary(&harness)
             .into_iter()
             .filter(|line| line.starts_with("user"))
             .skip(1)
             .collect();
         assert_eq!(texts, ["user s1", "user s2", "user f"]);
-        let turns = story(&harness)
+        let turns = summary(&harness)
             .iter()
             .filter(|line| *line == "turn_start")
             .count();
@@ -423,10 +441,10 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
 }
 
 #[test]
-fn what_a_listener_steers_at_the_start_joins_the_first_turn() {
+fn messages_steered_at_the_start_join_the_first_turn() {
     let mut steered = false;
     let harness = MachineHarness::new(machine(&[]), vec![])
-        .meddling(move |machine, effect, _| {
+        .disturbed_by(move |machine, effect, _| {
             if matches!(effect, Effect::Emit(AgentEvent::MessageEnd { .. })) && !steered {
                 steered = true;
                 machine.step(MachineInput::Steer(user("and this")));
@@ -434,21 +452,24 @@ fn what_a_listener_steers_at_the_start_joins_the_first_turn() {
         })
         .prompt("hi");
     assert_eq!(
-        story(&harness)[2..5],
+        summary(&harness)[2..5],
         ["user hi", "user and this", "assistant Stop"]
     );
 }
 
 #[test]
-fn a_turn_hook_can_end_or_prolong_the_run() {
-    let mut harness = MachineHarness::new(machine(&[("a", PARALLEL)]), vec![ScriptedResponse::calls(&["a"])]);
+fn a_turn_hook_can_end_or_extend_the_run() {
+    let mut harness = MachineHarness::new(
+        machine(&[("a", PARALLEL)]),
+        vec![ScriptedResponse::calls(&["a"])],
+    );
     harness.decisions = [TurnDecision::End].into();
     let harness = harness.prompt("go");
-    assert_eq!(story(&harness).last().unwrap(), "agent_end 4");
+    assert_eq!(summary(&harness).last().unwrap(), "agent_end 4");
     let mut harness = MachineHarness::new(machine(&[]), vec![]);
     harness.decisions = [TurnDecision::Continue].into();
     let harness = harness.prompt("go");
-    let turns = story(&harness)
+    let turns = summary(&harness)
         .iter()
         .filter(|line| *line == "turn_start")
         .count();
@@ -461,14 +482,14 @@ fn abort_in_a_parallel_check_starts_no_further_call() {
         machine(&[("a", PARALLEL), ("b", PARALLEL), ("c", PARALLEL)]),
         vec![ScriptedResponse::calls(&["a", "b", "c"])],
     )
-    .meddling(|machine, effect, _| {
+    .disturbed_by(|machine, effect, _| {
         if matches!(effect, Effect::Preflight(call) if call.name == "b") {
             machine.step(MachineInput::Abort);
         }
     })
     .prompt("go");
     assert_eq!(
-        story(&harness)[5..],
+        summary(&harness)[5..],
         [
             "tool a-0",
             "tool b-1",
@@ -486,7 +507,7 @@ fn abort_in_a_parallel_check_starts_no_further_call() {
 }
 
 #[test]
-fn a_failing_hook_ends_the_run_with_a_message_that_says_why() {
+fn a_failing_hook_ends_the_run_with_an_error_message() {
     let mut machine = machine(&[]);
     machine.prompt(vec![user("hi")]).unwrap();
     let effects = machine.step(MachineInput::Failed("no key".into()));
@@ -510,7 +531,7 @@ fn a_failing_hook_ends_the_run_with_a_message_that_says_why() {
 }
 
 #[test]
-fn a_second_run_is_refused_and_a_resume_needs_something_to_say() {
+fn a_second_run_is_rejected_and_resume_needs_a_message() {
     let mut machine = machine(&[]);
     assert_eq!(machine.resume().unwrap_err(), AgentError::NothingToContinue);
     machine.prompt(vec![user("hi")]).unwrap();
@@ -553,20 +574,20 @@ fn responses() -> impl Strategy<Value = Vec<ScriptedResponse>> {
     proptest::collection::vec(response, 0..8)
 }
 
-fn meddlings() -> impl Strategy<Value = Vec<(usize, Disturbance)>> {
-    let meddling = prop_oneof![
+fn disturbances() -> impl Strategy<Value = Vec<(usize, Disturbance)>> {
+    let disturbed_by = prop_oneof![
         3 => Just(Disturbance::Steer),
         3 => Just(Disturbance::FollowUp),
         1 => Just(Disturbance::Abort),
     ];
-    proptest::collection::vec((1..120usize, meddling), 0..10)
+    proptest::collection::vec((1..120usize, disturbed_by), 0..10)
 }
 
 proptest! {
     #[test]
     fn every_run_ends_idle_with_a_valid_transcript(
         responses in responses(),
-        meddlings in meddlings(),
+        disturbances in disturbances(),
         all_at_once in any::<bool>(),
         order in proptest::collection::vec(0..8usize, 64),
     ) {
@@ -575,11 +596,11 @@ proptest! {
         machine.steering.set_mode(mode);
         machine.follow_ups.set_mode(mode);
         let mut harness = MachineHarness::new(machine, responses);
-        let script = meddlings.clone();
-        harness.meddle = Box::new(move |machine, _, step| {
-            for (number, (_, meddling)) in script.iter().enumerate().filter(|(_, (at, _))| *at == step) {
+        let script = disturbances.clone();
+        harness.disturb = Box::new(move |machine, _, step| {
+            for (number, (_, disturbed_by)) in script.iter().enumerate().filter(|(_, (at, _))| *at == step) {
                 let message = user(&format!("queued {number}"));
-                machine.step(match meddling {
+                machine.step(match disturbed_by {
                     Disturbance::Steer => MachineInput::Steer(message),
                     Disturbance::FollowUp => MachineInput::FollowUp(message),
                     Disturbance::Abort => MachineInput::Abort,
@@ -595,7 +616,7 @@ proptest! {
         prop_assert!(harness.log.last().is_some_and(|line| line.starts_with("agent_end")));
         prop_assert_eq!(harness.log.iter().filter(|line| line.starts_with("agent_end")).count(), 1);
         check_tools_are_paired(&harness)?;
-        check_nothing_queued_is_lost(&harness, &meddlings)?;
+        check_nothing_queued_is_lost(&harness, &disturbances)?;
     }
 }
 
@@ -616,7 +637,7 @@ fn check_tools_are_paired(harness: &MachineHarness) -> Result<(), TestCaseError>
         .iter()
         .filter(|line| line.starts_with("start result"))
         .count();
-    prop_assert_eq!(results, ended, "every call that ended is answered");
+    prop_assert_eq!(results, ended, "every call that ended has a result");
     let transcript = &harness.machine.transcript;
     for (place, message) in transcript.iter().enumerate() {
         let AgentMessage::Assistant(response) = &**message else {
@@ -641,7 +662,7 @@ fn check_tools_are_paired(harness: &MachineHarness) -> Result<(), TestCaseError>
 
 fn check_nothing_queued_is_lost(
     harness: &MachineHarness,
-    meddlings: &[(usize, Disturbance)],
+    disturbances: &[(usize, Disturbance)],
 ) -> Result<(), TestCaseError> {
     let delivered = harness
         .machine
@@ -665,10 +686,12 @@ fn check_nothing_queued_is_lost(
         .filter(|text| text != "go")
         .collect();
     known.sort();
-    let mut queued: Vec<_> = meddlings
+    let mut queued: Vec<_> = disturbances
         .iter()
         .enumerate()
-        .filter(|(_, (at, meddling))| *at <= harness.steps && !matches!(meddling, Disturbance::Abort))
+        .filter(|(_, (at, disturbed_by))| {
+            *at <= harness.steps && !matches!(disturbed_by, Disturbance::Abort)
+        })
         .map(|(number, _)| format!("queued {number}"))
         .collect();
     queued.sort();

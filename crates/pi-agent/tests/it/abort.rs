@@ -1,4 +1,4 @@
-//! Aborting: in every phase the run ends, in order, with a valid transcript.
+//! Aborts: in every phase the run ends in order, with a valid transcript.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use pi_agent::ToolOutput;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 
-use crate::script::{ScriptedResponse, ScriptedModel, TestTool, texts};
+use crate::script::{ScriptedModel, ScriptedResponse, TestTool, texts};
 
 #[tokio::test]
-async fn a_running_tool_is_told_and_its_result_kept() {
+async fn a_running_tool_is_canceled_and_its_result_kept() {
     let begun = Arc::new(Notify::new());
     let tool = TestTool::of("waits", {
         let begun = Arc::clone(&begun);
@@ -22,7 +22,8 @@ async fn a_running_tool_is_told_and_its_result_kept() {
             }
         }
     });
-    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "waits")])]).agent(vec![tool]);
+    let agent =
+        ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "waits")])]).agent(vec![tool]);
     let running = tokio::spawn({
         let agent = agent.clone();
         async move { agent.prompt_text("go", Vec::new()).await }

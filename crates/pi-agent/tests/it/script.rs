@@ -1,11 +1,11 @@
-//! A scripted model, a tool that does as told, and a listener that writes down what it hears.
+//! A scripted model, a closure-based tool, and a listener that logs events.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    Agent, AgentEvent, AgentOptions, ExecutionMode, AgentListener, Tool, ToolError, ToolOutput,
+    Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
     UpdateSink,
 };
 use pi_ai::json::JsonObject;
@@ -17,18 +17,17 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// One scripted answer.
 pub(crate) enum ScriptedResponse {
     Text(&'static str),
     Calls(Vec<(&'static str, &'static str)>),
-    /// A call of a tool with this text as its arguments.
+    /// A tool call with this text as its arguments.
     Written(&'static str, &'static str),
-    /// Some text, then silence until the request is cancelled.
+    /// Some text, then a stall until the request is canceled.
     Stall(&'static str),
     Fail(&'static str),
 }
 
-/// The requests the model got, and the answers it still has.
+/// A model that records its requests and replays scripted responses.
 #[derive(Default)]
 pub(crate) struct ScriptedModel {
     responses: Mutex<VecDeque<ScriptedResponse>>,
@@ -85,7 +84,12 @@ impl ScriptedModel {
         })
     }
 
-    async fn write(&self, response: ScriptedResponse, mut writer: StreamWriter, cancel: &CancellationToken) {
+    async fn write(
+        &self,
+        response: ScriptedResponse,
+        mut writer: StreamWriter,
+        cancel: &CancellationToken,
+    ) {
         writer.message().start();
         match response {
             ScriptedResponse::Text(text) => write_text(&mut writer, text),
@@ -142,7 +146,7 @@ pub(crate) fn model() -> Model {
     .unwrap()
 }
 
-type Body = dyn Fn(
+type ToolBody = dyn Fn(
         JsonObject,
         UpdateSink,
         CancellationToken,
@@ -150,11 +154,11 @@ type Body = dyn Fn(
     + Send
     + Sync;
 
-/// A tool made of a closure.
+/// A tool implemented by a closure.
 pub(crate) struct TestTool {
     declaration: ToolDeclaration,
     mode: ExecutionMode,
-    body: Box<Body>,
+    body: Box<ToolBody>,
 }
 
 impl TestTool {
@@ -213,7 +217,7 @@ impl Tool for TestTool {
     }
 }
 
-/// Writes down one line an event.
+/// Logs one line per event.
 #[derive(Default)]
 pub(crate) struct EventLogger(Mutex<Vec<String>>);
 
@@ -222,7 +226,7 @@ impl EventLogger {
         self.0.lock().unwrap().clone()
     }
 
-    /// What it heard of tools.
+    /// The logged lines of tool events.
     pub(crate) fn tool_lines(&self) -> Vec<String> {
         let mut lines = self.lines();
         lines.retain(|line| line.starts_with("tool_"));

@@ -1,4 +1,4 @@
-//! The commands as methods, one each.
+//! One method per command.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use serde_json::Value;
 use super::{RpcClient, RpcClientError};
 use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{
-    BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, RpcForkMessage, ForkResponse, MessagesResponse,
-    QueuedMessages, ReplaceResponse, RpcSessionState, RpcSessionStats,
+    BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
+    MessagesResponse, QueuedMessages, ReplaceResponse, RpcForkMessage, RpcSessionState,
+    RpcSessionStats,
 };
 
 impl RpcClient {
-    /// Sends a message; returns when the agent has taken it.
+    /// Sends a message; returns once the agent has accepted it.
     pub async fn prompt(
         &self,
         message: impl Into<String>,
@@ -30,7 +31,7 @@ impl RpcClient {
         .await
     }
 
-    /// Sends a message that is queued if the agent works.
+    /// Sends a message that is queued if the agent is busy.
     pub async fn prompt_or_queue(
         &self,
         message: impl Into<String>,
@@ -45,56 +46,55 @@ impl RpcClient {
         .await
     }
 
-    /// Queues a message for after the tools that run now.
+    /// Queues a message to be delivered after the current tool calls.
     pub async fn steer(
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.send_command(RpcCommand::Steer { message, images }).await
+        self.send_command(RpcCommand::Steer { message, images })
+            .await
     }
 
-    /// Queues a message for when the agent would stop.
+    /// Queues a message for the point where the agent would stop.
     pub async fn follow_up(
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.send_command(RpcCommand::FollowUp { message, images }).await
+        self.send_command(RpcCommand::FollowUp { message, images })
+            .await
     }
 
-    /// Stops what is under way; returns when the agent is idle.
+    /// Aborts the current activity; returns when the agent is idle.
     pub async fn abort(&self) -> Result<(), RpcClientError> {
         self.send_command(RpcCommand::Abort).await
     }
 
-    /// Empties the queues.
     pub async fn clear_queue(&self) -> Result<QueuedMessages, RpcClientError> {
         self.request_as(RpcCommand::ClearQueue).await
     }
 
-    /// Begins a new session.
     pub async fn new_session(
         &self,
         parent_session: Option<String>,
     ) -> Result<ReplaceResponse, RpcClientError> {
-        self.request_as(RpcCommand::NewSession { parent_session }).await
+        self.request_as(RpcCommand::NewSession { parent_session })
+            .await
     }
 
-    /// Returns how things stand.
     pub async fn state(&self) -> Result<RpcSessionState, RpcClientError> {
         self.request_as(RpcCommand::GetState).await
     }
 
-    /// Returns the messages the model sees.
+    /// Returns the messages in the model's context.
     pub async fn messages(&self) -> Result<Vec<AgentMessage>, RpcClientError> {
         let list: MessagesResponse = self.request_as(RpcCommand::GetMessages).await?;
         Ok(list.messages)
     }
 
-    /// Chooses a model.
     pub async fn set_model(
         &self,
         provider: impl Into<String>,
@@ -107,12 +107,11 @@ impl RpcClient {
         .await
     }
 
-    /// Chooses the next model; none if there is only one.
+    /// Selects the next model; `None` if there is only one.
     pub async fn cycle_model(&self) -> Result<Option<CycleModelResponse>, RpcClientError> {
         self.request_as(RpcCommand::CycleModel).await
     }
 
-    /// Returns the models that can be used.
     pub async fn available_models(&self) -> Result<Vec<Arc<Model>>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
@@ -122,13 +121,13 @@ impl RpcClient {
         Ok(data.models)
     }
 
-    /// Chooses a thinking level.
     pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), RpcClientError> {
         let level = level.as_str().to_owned();
-        self.send_command(RpcCommand::SetThinkingLevel { level }).await
+        self.send_command(RpcCommand::SetThinkingLevel { level })
+            .await
     }
 
-    /// Chooses the next thinking level; none if the model does not think.
+    /// Selects the next thinking level; `None` if the model has no thinking levels.
     pub async fn cycle_thinking_level(&self) -> Result<Option<ThinkingLevel>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
@@ -138,27 +137,27 @@ impl RpcClient {
         Ok(data.map(|data| data.level))
     }
 
-    /// Returns the thinking levels the model offers.
     pub async fn available_thinking_levels(&self) -> Result<Vec<ThinkingLevel>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
             levels: Vec<ThinkingLevel>,
         }
-        let data: Data = self.request_as(RpcCommand::GetAvailableThinkingLevels).await?;
+        let data: Data = self
+            .request_as(RpcCommand::GetAvailableThinkingLevels)
+            .await?;
         Ok(data.levels)
     }
 
-    /// Says how steering messages are delivered.
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetSteeringMode { mode }).await
+        self.send_command(RpcCommand::SetSteeringMode { mode })
+            .await
     }
 
-    /// Says how follow-up messages are delivered.
     pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetFollowUpMode { mode }).await
+        self.send_command(RpcCommand::SetFollowUpMode { mode })
+            .await
     }
 
-    /// Summarizes the conversation so far.
     pub async fn compact(
         &self,
         custom_instructions: Option<String>,
@@ -169,22 +168,22 @@ impl RpcClient {
         .await
     }
 
-    /// Turns automatic compaction on or off.
     pub async fn set_auto_compaction(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetAutoCompaction { enabled }).await
+        self.send_command(RpcCommand::SetAutoCompaction { enabled })
+            .await
     }
 
-    /// Turns automatic retries on or off.
     pub async fn set_auto_retry(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetAutoRetry { enabled }).await
+        self.send_command(RpcCommand::SetAutoRetry { enabled })
+            .await
     }
 
-    /// Gives up a retry that is waiting.
+    /// Cancels a pending retry.
     pub async fn abort_retry(&self) -> Result<(), RpcClientError> {
         self.send_command(RpcCommand::AbortRetry).await
     }
 
-    /// Runs a command of the user.
+    /// Runs a shell command for the user.
     pub async fn bash(&self, command: impl Into<String>) -> Result<BashResponse, RpcClientError> {
         self.request_as(RpcCommand::Bash {
             command: command.into(),
@@ -193,47 +192,47 @@ impl RpcClient {
         .await
     }
 
-    /// Stops the user's commands.
     pub async fn abort_bash(&self) -> Result<(), RpcClientError> {
         self.send_command(RpcCommand::AbortBash).await
     }
 
-    /// Returns counts and costs.
     pub async fn session_stats(&self) -> Result<RpcSessionStats, RpcClientError> {
         self.request_as(RpcCommand::GetSessionStats).await
     }
 
-    /// Writes the session as a web page and returns where it is.
+    /// Exports the session as HTML and returns the path.
     pub async fn export_html(&self, output_path: Option<String>) -> Result<String, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
             path: String,
         }
-        let data: Data = self.request_as(RpcCommand::ExportHtml { output_path }).await?;
+        let data: Data = self
+            .request_as(RpcCommand::ExportHtml { output_path })
+            .await?;
         Ok(data.path)
     }
 
-    /// Opens another session file.
     pub async fn switch_session(
         &self,
         session_path: impl Into<String>,
     ) -> Result<ReplaceResponse, RpcClientError> {
         let session_path = session_path.into();
-        self.request_as(RpcCommand::SwitchSession { session_path }).await
+        self.request_as(RpcCommand::SwitchSession { session_path })
+            .await
     }
 
-    /// Begins a session from before a message of the user.
+    /// Starts a session that branches off before a user message.
     pub async fn fork(&self, entry_id: impl Into<String>) -> Result<ForkResponse, RpcClientError> {
         let entry_id = entry_id.into();
         self.request_as(RpcCommand::Fork { entry_id }).await
     }
 
-    /// Begins a session that is a copy of this branch.
+    /// Starts a session that is a copy of the current branch.
     pub async fn clone_session(&self) -> Result<ReplaceResponse, RpcClientError> {
         self.request_as(RpcCommand::Clone).await
     }
 
-    /// Returns the messages a fork can begin at.
+    /// Returns the user messages at which the session can be forked.
     pub async fn fork_messages(&self) -> Result<Vec<RpcForkMessage>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
@@ -243,17 +242,16 @@ impl RpcClient {
         Ok(data.messages)
     }
 
-    /// Returns the entries of the session file, or only those after one of them.
+    /// Returns the entries of the session file, or only those after `since`.
     pub async fn entries(&self, since: Option<String>) -> Result<EntriesResponse, RpcClientError> {
         self.request_as(RpcCommand::GetEntries { since }).await
     }
 
-    /// Returns the entries as a tree.
     pub async fn tree(&self) -> Result<Value, RpcClientError> {
         self.request(&RpcCommand::GetTree).await
     }
 
-    /// Returns the text of the last answer.
+    /// Returns the text of the last model response.
     pub async fn last_assistant_text(&self) -> Result<Option<String>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
@@ -264,13 +262,12 @@ impl RpcClient {
         Ok(data.text)
     }
 
-    /// Names the session.
     pub async fn set_session_name(&self, name: impl Into<String>) -> Result<(), RpcClientError> {
         let name = name.into();
         self.send_command(RpcCommand::SetSessionName { name }).await
     }
 
-    /// Returns what a message may begin with after `/`.
+    /// Returns the available slash commands.
     pub async fn commands(&self) -> Result<Vec<Value>, RpcClientError> {
         #[derive(Deserialize)]
         struct Data {
@@ -284,7 +281,10 @@ impl RpcClient {
         self.request(&command).await.map(drop)
     }
 
-    async fn request_as<T: DeserializeOwned>(&self, command: RpcCommand) -> Result<T, RpcClientError> {
+    async fn request_as<T: DeserializeOwned>(
+        &self,
+        command: RpcCommand,
+    ) -> Result<T, RpcClientError> {
         let data = self.request(&command).await?;
         Ok(serde_json::from_value(data)?)
     }

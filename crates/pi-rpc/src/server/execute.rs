@@ -1,4 +1,4 @@
-//! What each command does with the session.
+//! Executes commands on the session.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use super::{Server, session_json};
 use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{ForkResponse, ReplaceResponse, success_line};
 
-/// How a command is answered.
+/// How to respond to a command.
 pub(super) enum CommandReply {
     Done,
-    /// It was done, and this JSON comes of it.
+    /// Success with JSON data.
     Data(String),
-    /// It was answered already.
+    /// The response was already sent.
     AlreadySent,
 }
 
 type CommandResult = Result<CommandReply, String>;
 
 impl Server {
-    /// Carries a command out. An error is what the client is told.
+    /// Executes a command. An error is returned to the client as is.
     pub(super) async fn execute(
         &self,
         command: RpcCommand,
@@ -49,10 +49,12 @@ impl Server {
                     expand: true,
                     source: InputSource::Rpc,
                 };
-                // The client learns that the prompt was taken before it hears of the run.
+                // Respond before the first event of the run.
                 let announce = |_| self.send(success_line(id, kind, None));
-                let taken = session.prompt_announced(prompt, announce).await;
-                taken.map(|_| CommandReply::AlreadySent).map_err(describe)
+                let accepted = session.prompt_announced(prompt, announce).await;
+                accepted
+                    .map(|_| CommandReply::AlreadySent)
+                    .map_err(describe)
             }
             RpcCommand::Steer { message, images } => {
                 let queued = session.steer(&message, images, InputSource::Rpc).await;
@@ -73,7 +75,12 @@ impl Server {
             }
             RpcCommand::Compact {
                 custom_instructions,
-            } => data(&session.compact(custom_instructions).await.map_err(describe)?),
+            } => data(
+                &session
+                    .compact(custom_instructions)
+                    .await
+                    .map_err(describe)?,
+            ),
             RpcCommand::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
             RpcCommand::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
             RpcCommand::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
@@ -105,7 +112,7 @@ impl Server {
             | RpcCommand::Clone => self.replace(command).await,
             RpcCommand::ExportHtml { output_path } => self.export(output_path).await,
             RpcCommand::SetSessionName { name } => match name.trim() {
-                "" => Err("A session's name has more than spaces".to_owned()),
+                "" => Err("Session name must not be blank".to_owned()),
                 name => done(session.set_session_name(name).await),
             },
             RpcCommand::GetState
@@ -119,7 +126,7 @@ impl Server {
         }
     }
 
-    /// Answers what changes nothing.
+    /// Executes the read-only commands.
     fn query(&self, command: RpcCommand) -> CommandResult {
         let session = self.runtime.session();
         match command {
@@ -145,7 +152,7 @@ impl Server {
                 tree.map(CommandReply::Data).map_err(describe)
             }
             RpcCommand::GetLastAssistantText => {
-                // Clients know an absent text by an absent field.
+                // An absent text is an absent field on the wire.
                 match session.last_assistant_text().map_err(describe)? {
                     Some(text) => data(&json!({ "text": text })),
                     None => data(&json!({})),
@@ -156,7 +163,7 @@ impl Server {
         }
     }
 
-    /// Chooses models and thinking levels.
+    /// Executes the commands for models and thinking levels.
     async fn choose(&self, command: RpcCommand) -> CommandResult {
         let session = self.runtime.session();
         match command {
@@ -164,9 +171,8 @@ impl Server {
                 let mut available = session.models().available().into_iter();
                 let found =
                     available.find(|model| model.provider == provider && model.id == model_id);
-                let model = found.ok_or_else(|| {
-                    format!("{provider}/{model_id} is not among the models that can be used")
-                })?;
+                let model =
+                    found.ok_or_else(|| format!("Model not available: {provider}/{model_id}"))?;
                 let chosen = session.set_model(model.clone(), Persist::Session).await;
                 chosen.map_err(describe)?;
                 data(&model)
@@ -196,7 +202,7 @@ impl Server {
         }
     }
 
-    /// Puts another session in the place of this one.
+    /// Executes the commands that replace the session.
     async fn replace(&self, command: RpcCommand) -> CommandResult {
         let runtime = &self.runtime;
         let replaced = match command {
@@ -222,7 +228,7 @@ impl Server {
             }
             _ => return Ok(CommandReply::Done),
         };
-        // Before the answer, so that no event of the new session is missed.
+        // Subscribe before responding, so no event of the new session is missed.
         self.subscribe_to(&runtime.session());
         data(&ReplaceResponse {
             cancelled: replaced.cancelled,
@@ -261,7 +267,7 @@ fn data<T: Serialize + ?Sized>(data: &T) -> CommandResult {
     Ok(CommandReply::Data(text))
 }
 
-/// Puts an error and its causes into one line.
+/// Formats an error and its causes on one line.
 fn describe(error: impl Error) -> String {
     describe_error(&error)
 }

@@ -1,7 +1,7 @@
-//! JSON inside a `script` element of a page.
+//! JSON inside a `script` element.
 //!
-//! In JSON the characters that could end the element, or a line of script, occur in strings alone,
-//! where an escape means the same.
+//! In JSON, the characters that could end the element or a line of script occur only in strings,
+//! where they can be escaped.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::redaction::Redactor;
 
-/// Writes values as JSON that no parser of HTML can mistake for markup.
+/// Writes values as JSON that an HTML parser cannot mistake for markup.
 pub(super) struct ScriptJson<'a> {
     redaction: &'a Redactor,
-    /// The last value's text; kept for the next.
+    /// Buffer for serialized values, reused between calls.
     buffer: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> ScriptJson<'a> {
         }
     }
 
-    /// Writes one value on one line. Returns how many bytes it took before escaping.
+    /// Writes one value on one line. Returns its size in bytes before escaping.
     pub(super) fn write<T: Serialize + ?Sized>(
         &mut self,
         out: &mut dyn Write,
@@ -51,7 +51,7 @@ fn write_escaped(out: &mut dyn Write, json: &[u8]) -> io::Result<()> {
     out.write_all(rest)
 }
 
-/// Finds the next character to escape: where it begins, how long it is, how it is spelled instead.
+/// Finds the next character to escape: its position, length and replacement.
 fn next_unsafe(json: &[u8]) -> Option<(usize, usize, &'static [u8])> {
     let mut from = 0;
     loop {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_end_the_element() {
+    fn values_cannot_end_the_element() {
         let cases = [
             ("</script>", r#""\u003c/script\u003e""#),
             ("<!--<script", r#""\u003c!--\u003cscript""#),

@@ -1,7 +1,7 @@
-//! Sessions that extensions run by themselves: agents beside the live session.
+//! Sessions that extensions run on their own, in addition to the main session.
 //!
-//! `createAgentSession` of JavaScript makes a runtime of its own here, with the models of the
-//! program and without extensions. JavaScript hears of its events and runs the tools it brought.
+//! `createAgentSession` in JavaScript creates a separate runtime here, with the models of the
+//! program and without extensions. JavaScript receives its events and runs the tools it supplied.
 
 mod options;
 mod tool;
@@ -14,10 +14,10 @@ use pi_ai::ThinkingLevel;
 use pi_ext::{HostError, HostFuture};
 use serde_json::{Value, json};
 
-use super::bridge::{ExtensionBridge, field, lock, read, result_to_json, host_error, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
+use super::jobs::JobCallback;
 use super::send_message::{SendMessage, SendUserMessage};
 use super::session_json;
-use super::jobs::JobCallback;
 use crate::event::{SessionEvent, UpdateFormat};
 use crate::runtime::SessionRuntime;
 use crate::session::{
@@ -25,7 +25,7 @@ use crate::session::{
 };
 use options::{ExtensionAgentOptions, PromptOptions};
 
-/// The agents of extensions, by their numbers.
+/// The agents of extensions, by number.
 #[derive(Default)]
 pub(super) struct ExtensionAgents(HashMap<u64, ExtensionAgent>);
 
@@ -34,7 +34,7 @@ struct ExtensionAgent {
     _subscription: SessionSubscription,
 }
 
-/// Tells JavaScript of events.
+/// Forwards events to JavaScript.
 struct AgentEventForwarder(JobCallback);
 
 impl SessionListener for AgentEventForwarder {
@@ -46,14 +46,14 @@ impl SessionListener for AgentEventForwarder {
                 return;
             };
             if let Err(error) = self.0.call("event", event, None).await {
-                tracing::debug!(%error, "an extension does not hear of its agent");
+                tracing::debug!(%error, "cannot forward agent event to extension");
             }
         })
     }
 }
 
 impl ExtensionBridge {
-    /// Starts an agent and returns what it starts with.
+    /// Starts an agent and returns its initial state.
     pub(super) fn create_agent(
         &self,
         extension: Option<&str>,
@@ -65,7 +65,9 @@ impl ExtensionBridge {
         let runtime_options = options.runtime(self, &callback);
         let shared = self.shared()?;
         Ok(self.spawn_on_runtime(async move {
-            let runtime = SessionRuntime::start(runtime_options).await.map_err(host_error)?;
+            let runtime = SessionRuntime::start(runtime_options)
+                .await
+                .map_err(host_error)?;
             let session = runtime.session();
             let fallback = runtime.model_fallback();
             let agent = ExtensionAgent {
@@ -74,7 +76,7 @@ impl ExtensionBridge {
             };
             let Some(shared) = shared.upgrade() else {
                 agent.runtime.shutdown().await;
-                return Err(HostError::new("the extension is gone"));
+                return Err(HostError::new("the extension was unloaded"));
             };
             lock(&shared.bridge.agents).0.insert(number, agent);
             Ok(json!({ "modelFallbackMessage": fallback }))
@@ -85,11 +87,11 @@ impl ExtensionBridge {
         let number: u64 = field(arguments, "agent")?;
         let agents = lock(&self.agents);
         let agent = agents.0.get(&number);
-        let agent = agent.ok_or_else(|| HostError::new("this session was disposed of"))?;
+        let agent = agent.ok_or_else(|| HostError::new("this session was disposed"))?;
         Ok(agent.runtime.session())
     }
 
-    /// Ends all agents, when the live session does.
+    /// Shuts down all agents together with the main session.
     pub(super) async fn shutdown_agents(&self) {
         let agents = std::mem::take(&mut lock(&self.agents).0);
         for agent in agents.into_values() {
@@ -97,7 +99,7 @@ impl ExtensionBridge {
         }
     }
 
-    /// Answers what is asked about an agent.
+    /// Handles synchronous calls on an agent.
     pub(super) fn call_agent(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let session = self.agent(arguments)?;
         match method {
@@ -129,7 +131,7 @@ impl ExtensionBridge {
         }
     }
 
-    /// Does what an agent is asked for.
+    /// Handles asynchronous calls on an agent.
     pub(super) fn request_agent(
         &self,
         method: &str,
@@ -173,7 +175,7 @@ impl ExtensionBridge {
                     let provider: String = field(&arguments, "provider")?;
                     let id: String = field(&arguments, "id")?;
                     let model = models.model(&provider, &id).ok_or_else(|| {
-                        HostError::new(format!("there is no model {provider}/{id}"))
+                        HostError::new(format!("model not found: {provider}/{id}"))
                     })?;
                     let set = session.set_model(model, Persist::Session).await;
                     set.map_err(host_error)?;
@@ -207,7 +209,7 @@ impl ExtensionBridge {
     }
 }
 
-/// Says something to an agent and waits for the end of what it does about it.
+/// Sends a prompt to an agent and waits until the run has finished.
 async fn prompt(session: &AgentSession, options: PromptOptions) -> Result<(), HostError> {
     let prompt: Prompt = options.into();
     session.prompt(prompt).await.map_err(host_error)?;

@@ -1,7 +1,7 @@
-//! The program's side of our JavaScript: which session there is, and how its work is begun.
+//! Host side of the JavaScript API: tracks the session and starts work for extensions.
 //!
-//! `calls` answers what extensions get at once, `requests` what they wait for. Work goes on with the
-//! program's own runtime, never on the JavaScript thread.
+//! `calls` handles synchronous calls, `requests` asynchronous ones. Work runs on the program's own
+//! async runtime, never on the JavaScript thread.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -24,31 +24,31 @@ use tokio_util::sync::CancellationToken;
 use super::agents::ExtensionAgents;
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use super::open_dialogs::OpenDialogs;
+use super::open_sessions::OpenSessions;
 use super::registration::ExtensionRegistry;
 use super::screen::ScreenChange;
-use super::open_sessions::OpenSessions;
 use super::sign_in::SignInStep;
-use super::{SessionExtensions, ExtensionsInner, session_json};
+use super::{ExtensionsInner, SessionExtensions, session_json};
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::services::Services;
 use crate::session::AgentSession;
 
-/// Says that an extension holds on to something of a session that is gone.
-const STALE_CONTEXT: &str = "this extension's session is gone: another has taken its place or extensions were \
-                     reloaded; use what the newest event or command was given";
+/// Error for objects of a session that was replaced.
+const STALE_CONTEXT: &str = "stale extension context: the session was replaced or extensions were \
+                     reloaded; use the context of the latest event or command";
 
-/// Says that an extension acts before there is a session.
-const STILL_LOADING: &str = "nothing but registering is possible while extensions load; act from an event \
-                       or a command";
+/// Error for calls before there is a session.
+const STILL_LOADING: &str = "only registration is possible while extensions load; do this in an event \
+                       or command handler";
 
-/// Where the session is.
+/// Binding to the session.
 enum BridgeState {
     Loading,
     Bound(AgentSession),
     Stale,
 }
 
-/// The program as extensions see it.
+/// The program, as extensions see it.
 pub(super) struct ExtensionBridge {
     state: Mutex<BridgeState>,
     shared: OnceLock<Weak<ExtensionsInner>>,
@@ -100,7 +100,7 @@ impl ExtensionBridge {
         lock(&self.registry)
     }
 
-    /// Tells where the engine is; said once, before the first extension loads.
+    /// Sets the engine; called once, before the first extension loads.
     pub(super) fn connect(&self, shared: Weak<ExtensionsInner>) {
         self.shared.set(shared).ok();
     }
@@ -118,7 +118,7 @@ impl ExtensionBridge {
         self.runtime.set(runtime).ok();
     }
 
-    /// Lets the code that put another session in the place of its own work with that one.
+    /// Binds to the new session, for code that has replaced its own session.
     pub(super) fn adopt(&self) -> Result<(), HostError> {
         let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
         let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
@@ -126,7 +126,7 @@ impl ExtensionBridge {
         Ok(())
     }
 
-    /// Ends the extensions' part: whatever they kept refuses to work.
+    /// Marks the context as stale: objects the extensions kept throw from now on.
     pub(super) fn mark_stale(&self) {
         *lock(&self.state) = BridgeState::Stale;
     }
@@ -148,10 +148,13 @@ impl ExtensionBridge {
     pub(super) fn extensions(&self) -> Result<SessionExtensions, HostError> {
         self.session()?;
         let shared = self.shared.get().and_then(Weak::upgrade);
-        shared.map(SessionExtensions).ok_or_else(|| HostError::new(STALE_CONTEXT))
+        shared
+            .map(SessionExtensions)
+            .ok_or_else(|| HostError::new(STALE_CONTEXT))
     }
 
-    /// Refuses once the session is gone; before there is one, some things can be known.
+    /// Fails once the session was replaced. Calls that need no session also work before there is
+    /// one.
     pub(super) fn check_not_stale(&self) -> Result<(), HostError> {
         match &*lock(&self.state) {
             BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
@@ -159,12 +162,12 @@ impl ExtensionBridge {
         }
     }
 
-    /// Returns whether anybody hears of an event.
+    /// Returns whether any extension handles an event.
     pub(super) fn has_handler(&self, event: &str) -> bool {
         self.registry().events.contains(event)
     }
 
-    /// Returns a number for something that can be cancelled.
+    /// Returns an ID for something that can be canceled.
     pub(super) fn new_signal(&self) -> u64 {
         self.next_signal.fetch_add(1, Ordering::Relaxed)
     }
@@ -178,7 +181,7 @@ impl ExtensionBridge {
     }
 
     pub(super) fn open_stream(&self, signal: u64) -> mpsc::UnboundedReceiver<Value> {
-        // Unbounded, since JavaScript cannot be made to wait; it ends with the answer.
+        // Unbounded, since JavaScript cannot be made to wait; it ends with the response.
         let (sender, receiver) = mpsc::unbounded_channel();
         lock(&self.streams).insert(signal, sender);
         receiver
@@ -188,8 +191,8 @@ impl ExtensionBridge {
         lock(&self.streams).remove(&signal);
     }
 
-    /// Begins something on the program's own runtime: it runs at once as far as it gets, as an
-    /// asynchronous function of JavaScript does, and goes on there.
+    /// Starts work on the program's runtime. Like an asynchronous JavaScript function, it runs
+    /// immediately up to its first await and continues there.
     pub(super) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
         let _program = self.runtime_handle.enter();
@@ -199,17 +202,17 @@ impl ExtensionBridge {
         }
     }
 
-    /// Lets the program's own runtime do what an extension waits for.
+    /// Runs work that an extension awaits on the program's runtime.
     pub(super) fn spawn_on_runtime(
         &self,
         work: impl Future<Output = Result<Value, HostError>> + Send + 'static,
     ) -> HostFuture {
-        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
+        // Boxed, so that the task machinery is compiled once and not for every kind of work.
         let work: HostFuture = Box::pin(work);
         let work = self.runtime_handle.spawn(work);
         Box::pin(async move {
             match work.await {
-                Ok(answer) => answer,
+                Ok(response) => response,
                 Err(error) => Err(HostError::new(error.to_string())),
             }
         })
@@ -222,7 +225,8 @@ impl ExtensionBridge {
 
 impl Host for ExtensionBridge {
     fn console(&self, line: ConsoleLine) {
-        // What is written for the terminal itself, such as a notification, goes there.
+        // Output for the terminal itself, such as an escape sequence for a notification, goes there
+        // directly.
         if line.text.contains("\u{1b}]")
             && let Some(screen) = self.ui.screen()
         {
@@ -278,23 +282,21 @@ impl Host for ExtensionBridge {
     }
 }
 
-/// Reads what JavaScript gave.
+/// Deserializes a value from JavaScript.
 pub(super) fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
     serde_json::from_value(value).map_err(host_error)
 }
 
-/// Reads one member of what JavaScript gave; what is absent counts as null.
+/// Deserializes one member of a value from JavaScript; absent means null.
 pub(super) fn field<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
     let member = value.get(name).cloned().unwrap_or(Value::Null);
     serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
 }
 
-/// Spells something for JavaScript.
 pub(super) fn to_json(value: impl serde::Serialize) -> Result<Value, HostError> {
     serde_json::to_value(value).map_err(host_error)
 }
 
-/// Spells what came of something, or tells why nothing did.
 pub(super) fn result_to_json<Data: serde::Serialize, Failure: std::fmt::Display>(
     outcome: Result<Data, Failure>,
 ) -> Result<Value, HostError> {
@@ -306,7 +308,7 @@ pub(super) fn host_error(error: impl std::fmt::Display) -> HostError {
 }
 
 pub(super) fn unknown(method: &str) -> HostError {
-    HostError::new(format!("{method} is not offered by this program"))
+    HostError::new(format!("{method} is not supported by this version of pi"))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! The program's own tools, run for extensions: as they are, or over operations of an extension's.
+//! Runs built-in tools for extensions, with their default operations or those of an extension.
 
 mod operations;
 
@@ -20,17 +20,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::bridge::{ExtensionBridge, field, read, result_to_json, host_error, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, read, result_to_json, unknown};
 use super::jobs::JobCallback;
 use crate::toolset::{Toolset, ToolsetOptions};
 
 use operations::JavaScriptFiles;
 pub(super) use operations::JavaScriptShell;
 
-/// Pieces of output that wait for JavaScript to take them.
+/// Output chunks waiting to be read by JavaScript.
 const OUTPUT_QUEUE: usize = 64;
 
-/// A call of a tool.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolRun {
@@ -41,10 +40,10 @@ struct ToolRun {
     call_id: String,
     #[serde(default)]
     arguments: JsonObject,
-    /// The operations on files that the extension brings.
+    /// The file operations the extension supplies.
     #[serde(default)]
     operations: Vec<String>,
-    /// Whether the extension runs commands itself.
+    /// Whether the extension runs shell commands itself.
     #[serde(default)]
     has_processes: bool,
     shell_path: Option<PathBuf>,
@@ -52,7 +51,6 @@ struct ToolRun {
     resize_images: Option<bool>,
 }
 
-/// A command for a shell of this machine.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShellRun {
@@ -71,7 +69,7 @@ impl ExtensionBridge {
         let tools = Toolset::new(ToolsetOptions::new(&self.cwd));
         let known = tools
             .get(&name)
-            .ok_or_else(|| HostError::new(format!("there is no tool {name} on this system")))?;
+            .ok_or_else(|| HostError::new(format!("tool not available on this system: {name}")))?;
         let declaration = known.tool.declaration();
         match method {
             "builtin.describe" => Ok(json!({
@@ -91,7 +89,6 @@ impl ExtensionBridge {
         }
     }
 
-    /// Runs a tool to its end.
     pub(super) fn run_builtin(
         &self,
         extension: Option<&str>,
@@ -115,7 +112,7 @@ impl ExtensionBridge {
         }))
     }
 
-    /// Runs a command in a shell of this machine; its output goes to JavaScript as it comes.
+    /// Runs a command in a local shell and streams its output to JavaScript.
     pub(super) fn run_shell(
         &self,
         extension: Option<&str>,
@@ -143,7 +140,7 @@ impl ExtensionBridge {
                 while let Some(bytes) = output.recv().await {
                     let data = BASE64_STANDARD.encode(bytes);
                     if let Err(error) = callback.call("output", data.into(), None).await {
-                        tracing::debug!(%error, "an extension does not hear of a command's output");
+                        tracing::debug!(%error, "cannot forward command output to extension");
                     }
                 }
             };
@@ -151,7 +148,7 @@ impl ExtensionBridge {
             let (outcome, ()) = tokio::join!(running, telling);
             match outcome {
                 Ok(code) => Ok(json!({ "exitCode": code.0 })),
-                // Extensions know these two by their words.
+                // Extensions identify these two errors by their text.
                 Err(ProcessError::Aborted) => Err(HostError::new("aborted")),
                 Err(ProcessError::TimedOut(after)) => {
                     Err(HostError::new(format!("timeout:{}", after.as_secs_f64())))
@@ -166,16 +163,15 @@ async fn show(callback: &JobCallback, partial: ToolOutput) {
     let partial = match serde_json::to_value(partial) {
         Ok(partial) => partial,
         Err(error) => {
-            tracing::warn!(%error, "a partial result cannot be told");
+            tracing::warn!(%error, "cannot serialize partial result");
             return;
         }
     };
     if let Err(error) = callback.call("update", partial, None).await {
-        tracing::debug!(%error, "an extension does not hear of a partial result");
+        tracing::debug!(%error, "cannot forward partial result to extension");
     }
 }
 
-/// Makes the tool of a call.
 fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostError> {
     if run.name == "bash" {
         return Ok(Box::new(ShellTool::bash(shell_options(run, callback))));
@@ -200,12 +196,12 @@ fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostErr
         "read" => Box::new(ReadTool::new(context)),
         "write" => Box::new(WriteTool::new(context)),
         "edit" => Box::new(EditTool::new(context)),
-        // A search walks this machine's files, whatever else an extension reads by itself.
+        // Searches always use local files, even if the extension supplies other file operations.
         "grep" => Box::new(GrepTool::new(ToolContext::local(&run.cwd))),
         "find" => Box::new(FindTool::new(context)),
         "ls" => Box::new(LsTool::new(context)),
         name => {
-            let message = format!("there is no tool {name} on this system");
+            let message = format!("tool not available on this system: {name}");
             return Err(HostError::new(message));
         }
     })

@@ -1,7 +1,7 @@
-//! What extensions ask and get at once, question by question.
+//! Synchronous calls of extensions.
 //!
-//! Everything here runs on the JavaScript thread and must not block; what takes time is begun and
-//! goes on with the program.
+//! Everything here runs on the JavaScript thread and must not block; long work is started and
+//! continues on the program's runtime.
 
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{ExtensionBridge, field, lock, read, to_json, result_to_json, host_error, unknown};
+use super::bridge::{
+    ExtensionBridge, field, host_error, lock, read, result_to_json, to_json, unknown,
+};
 use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
 use super::registration::{CommandData, ProviderData, ShortcutData, ToolData};
 use super::screen::{ChosenCompletion, ExtensionCompletionRequest, ExtensionScreen, ScreenChange};
@@ -143,7 +145,7 @@ impl ExtensionBridge {
                 let name: String = field(arguments, "name")?;
                 self.begin(async move {
                     if let Err(error) = session.set_session_name(&name).await {
-                        tracing::warn!(%error, "an extension cannot name the session");
+                        tracing::warn!(%error, "cannot set session name for extension");
                     }
                 });
                 Ok(Value::Null)
@@ -154,7 +156,7 @@ impl ExtensionBridge {
                 self.begin(async move {
                     let appended = session.append_custom_entry(&custom_type, data).await;
                     if let Err(error) = appended {
-                        tracing::warn!(%error, "an extension cannot append its entry");
+                        tracing::warn!(%error, "cannot append entry for extension");
                     }
                 });
                 Ok(Value::Null)
@@ -162,7 +164,9 @@ impl ExtensionBridge {
             "entry.label" => {
                 let id = EntryId::from(field::<String>(arguments, "entryId")?);
                 let label: Option<String> = field(arguments, "label")?;
-                session.set_label(&id, label.as_deref()).map_err(host_error)?;
+                session
+                    .set_label(&id, label.as_deref())
+                    .map_err(host_error)?;
                 Ok(Value::Null)
             }
             _ => session_json::session(&session, method, arguments),
@@ -176,7 +180,7 @@ impl ExtensionBridge {
         arguments: Value,
     ) -> Result<Value, HostError> {
         match method {
-            // Components may outlive their session for a moment; what they want is past.
+            // Components may briefly outlive their session; their changes no longer matter.
             "ui.change" if self.check_not_stale().is_err() => Ok(Value::Null),
             "ui.tell" => {
                 let notice: ExtensionNotice = read(arguments)?;
@@ -191,7 +195,7 @@ impl ExtensionBridge {
         }
     }
 
-    /// Answers what is asked of a terminal where there is none.
+    /// Handles terminal calls without a terminal.
     fn call_no_screen(&self, method: &str) -> Result<Value, HostError> {
         match method {
             "ui.themes" => Ok(json!([])),
@@ -219,7 +223,7 @@ impl ExtensionBridge {
                 self.begin(async move {
                     let set = session.set_thinking_level(level, Persist::Session).await;
                     if let Err(error) = set {
-                        tracing::warn!(%error, "an extension cannot set the thinking level");
+                        tracing::warn!(%error, "cannot set thinking level for extension");
                     }
                 });
                 Ok(Value::Null)
@@ -252,7 +256,7 @@ impl ExtensionBridge {
             "work.output" => {
                 let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
-                    // Whoever read the output may have stopped.
+                    // The reader may have been dropped.
                     stream.send(data).ok();
                 }
             }
@@ -277,12 +281,13 @@ impl ExtensionBridge {
             "provider.event" => {
                 let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
-                    // Whoever read the answer may have stopped.
+                    // The reader may have been dropped.
                     stream.send(data).ok();
                 }
             }
             "tool.register" => {
-                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ToolData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ToolData>>(arguments)?;
                 let (session, extensions) = (self.session()?, self.extensions()?);
                 session.register_tool(extensions.tool(&extension, &data));
                 let tools = &mut self.registry().tools;
@@ -290,14 +295,16 @@ impl ExtensionBridge {
                 tools.push((extension, data));
             }
             "command.register" => {
-                let ExtensionScoped { extension, data } = read::<ExtensionScoped<CommandData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<CommandData>>(arguments)?;
                 let mut registry = self.registry();
                 if let Some(source_info) = registry.sources.get(&extension).cloned() {
                     registry.add_command(&extension, &source_info, data);
                 }
             }
             "provider.register" => {
-                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ProviderData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ProviderData>>(arguments)?;
                 let extensions = self.extensions()?;
                 let refresh = RefreshOptions {
                     providers: Some(vec![data.name.clone()]),
@@ -310,7 +317,8 @@ impl ExtensionBridge {
                 self.begin(async move { drop(models.refresh(refresh).await) });
             }
             "shortcut.register" => {
-                let ExtensionScoped { extension, data } = read::<ExtensionScoped<ShortcutData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ShortcutData>>(arguments)?;
                 self.registry().add_shortcut(&extension, data);
             }
             "renderer.register" => {
@@ -336,7 +344,7 @@ impl ExtensionBridge {
     }
 }
 
-/// Answers what is asked of a terminal.
+/// Handles terminal calls.
 fn call_screen(
     screen: &dyn ExtensionScreen,
     extension: Option<&str>,
@@ -384,7 +392,7 @@ fn call_screen(
     }
 }
 
-/// Names the variables that hold the key of a built-in provider.
+/// Returns the environment variables for the API key of a built-in provider.
 fn env_keys(provider: &str) -> Value {
     let known = pi_ai::builtin_provider(provider).and_then(|info| info.key.as_ref());
     match known.map(|key| key.source) {

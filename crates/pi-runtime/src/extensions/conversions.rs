@@ -1,5 +1,4 @@
-//! Small things of the program that extensions use as functions: differences, sizes, pictures,
-//! resources of a folder.
+//! Utility functions for extensions: diffs, size formatting, images, and resources of a directory.
 
 use std::path::PathBuf;
 
@@ -16,10 +15,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{ExtensionBridge, field, read, host_error, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, read, unknown};
 use super::prompt_options::skills_to_json;
 
-/// Which resources are looked for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResourceLookup {
@@ -40,7 +38,7 @@ struct ResourceLookup {
     append_system_prompt: Vec<String>,
 }
 
-/// A picture and how large it may be.
+/// An image and its maximum size.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ImageInput {
@@ -100,7 +98,7 @@ impl ExtensionBridge {
         }
     }
 
-    /// Adds the resources that extensions named to those of the session.
+    /// Adds resource paths named by extensions to the resources of the session.
     pub(super) fn add_resources(&self, found: &Value) {
         let paths = |kind: &str| -> Vec<String> {
             let found = found.get(kind).and_then(Value::as_array);
@@ -147,7 +145,7 @@ impl ExtensionBridge {
     fn settings(&self, cwd: Option<PathBuf>, agent_dir: Option<PathBuf>) -> SettingsStore {
         let agent_dir = agent_dir.map_or_else(|| self.agent_dir.clone(), AgentDir::at);
         let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
-        // What was decided about the project of the session says nothing of another.
+        // The trust decision about the session's project does not apply to other projects.
         let project = if cwd == self.cwd {
             self.project()
         } else {
@@ -204,20 +202,19 @@ impl ExtensionBridge {
     }
 }
 
-/// Makes a picture fit.
 pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
-    let picture: ImageInput = read(arguments)?;
+    let image: ImageInput = read(arguments)?;
     let work = tokio::task::spawn_blocking(move || {
-        let bytes = BASE64_STANDARD.decode(&picture.data).map_err(host_error)?;
-        let usual = ImageLimits::default();
+        let bytes = BASE64_STANDARD.decode(&image.data).map_err(host_error)?;
+        let defaults = ImageLimits::default();
         let limits = ImageLimits {
-            max_width: picture.max_width.unwrap_or(usual.max_width),
-            max_height: picture.max_height.unwrap_or(usual.max_height),
-            max_bytes: picture.max_bytes.unwrap_or(usual.max_bytes),
-            jpeg_quality: picture.jpeg_quality.unwrap_or(usual.jpeg_quality),
+            max_width: image.max_width.unwrap_or(defaults.max_width),
+            max_height: image.max_height.unwrap_or(defaults.max_height),
+            max_bytes: image.max_bytes.unwrap_or(defaults.max_bytes),
+            jpeg_quality: image.jpeg_quality.unwrap_or(defaults.jpeg_quality),
         };
         let cancel = CancellationToken::new();
-        let fitted = fit_image(&bytes, &picture.mime_type, Some(limits), &cancel);
+        let fitted = fit_image(&bytes, &image.mime_type, Some(limits), &cancel);
         Ok(match fitted {
             Ok(fitted) => json!({
                 "data": fitted.data,
@@ -229,12 +226,12 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
     Ok(Box::pin(async move { work.await.map_err(host_error)? }))
 }
 
-/// Makes a PNG of a picture, in base64; nothing where it cannot be read.
+/// Converts an image to PNG, in base64; null if it cannot be decoded.
 pub(super) fn convert_to_png(arguments: &Value) -> Result<HostFuture, HostError> {
     let data: String = field(arguments, "data")?;
     let work = tokio::task::spawn_blocking(move || {
         let bytes = BASE64_STANDARD.decode(&data).map_err(host_error)?;
-        // A kind that no model takes becomes PNG.
+        // A format that models do not accept is converted to PNG.
         let converted = fit_image(&bytes, "", None, &CancellationToken::new());
         Ok(converted.map_or(Value::Null, |converted| converted.data.into()))
     });

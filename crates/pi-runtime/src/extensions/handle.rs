@@ -1,7 +1,7 @@
-//! The way from a screen to the extensions on it: their components, shortcuts and completions.
+//! Front-end access to extensions: their components, shortcuts and completions.
 //!
-//! A link keeps nothing alive. Once the extensions are gone, everything answers that there is
-//! nothing.
+//! A handle keeps nothing alive. Once the extensions are unloaded, every call returns an empty
+//! result.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,57 +14,54 @@ use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
 use super::screen::{
-    ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId, ExtensionShortcut,
+    CompletionItem, ComponentId, ExtensionCompletionRequest, ExtensionCompletions,
+    ExtensionShortcut,
 };
 
-/// How long a component may draw, or handle a key, before it is stopped.
+/// Time a component may take to render or to handle a key before it is stopped.
 const RENDER_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Lines of a component.
+/// Rendered lines of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RenderedComponent {
     pub lines: Vec<String>,
-    /// Whether it hears of released keys.
+    /// Whether it receives key releases.
     pub key_release: bool,
-    /// Whether it hears of the mouse.
+    /// Whether it receives mouse events.
     pub mouse: bool,
-    /// Whether it did something with the last turn of the wheel.
+    /// Whether it handled the last wheel event.
     pub wheel: bool,
 }
 
-/// Lines of a call of a tool; a part that the extension does not draw is absent.
+/// Rendered lines of a tool call; a part that the extension does not render is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RenderedToolCall {
     pub call: Option<Vec<String>>,
     pub result: Option<Vec<String>>,
 }
 
-/// Which part of the transcript extensions draw.
+/// Which parts of a tool call an extension renders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRenderer {
     pub extension: String,
-    /// Whether it draws calls.
     pub renders_call: bool,
-    /// Whether it draws results.
     pub renders_result: bool,
-    /// Whether it draws the frame, too.
     pub renders_frame: bool,
 }
 
-/// Why a component has no lines.
+/// Why a component was not rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExtensionRenderError {
-    /// It is not there any more, or its extension is not.
-    #[error("the component is gone")]
+    /// The component or its extension no longer exists.
+    #[error("component no longer exists")]
     Gone,
-    /// It took too long and was stopped.
-    #[error("it takes longer than {} ms to draw", RENDER_TIMEOUT.as_millis())]
+    #[error("rendering took longer than {} ms", RENDER_TIMEOUT.as_millis())]
     TooSlow,
     #[error("{0}")]
     Failed(String),
 }
 
-/// The extensions of a session, as a screen reaches them. Clones reach the same.
+/// A handle to the extensions of a session. Clones refer to the same extensions.
 #[derive(Clone)]
 pub struct ExtensionHandle(Weak<ExtensionsInner>);
 
@@ -90,8 +87,11 @@ impl ExtensionHandle {
         Self(Arc::downgrade(shared))
     }
 
-    /// Returns the lines of a component.
-    pub async fn render(&self, id: ComponentId, width: usize) -> Result<RenderedComponent, ExtensionRenderError> {
+    pub async fn render(
+        &self,
+        id: ComponentId,
+        width: usize,
+    ) -> Result<RenderedComponent, ExtensionRenderError> {
         let drawn = self
             .call("mount", "render", vec![json!(id), json!(width)])
             .await?;
@@ -108,7 +108,7 @@ impl ExtensionHandle {
         })
     }
 
-    /// Returns the lines of a call of a tool; `data` tells what is known of it.
+    /// Renders a tool call; `data` describes it.
     pub async fn render_tool_call(
         &self,
         id: ComponentId,
@@ -126,7 +126,7 @@ impl ExtensionHandle {
         })
     }
 
-    /// Returns the lines of a message or an entry of an extension.
+    /// Renders a custom message or entry of an extension.
     pub async fn render_custom(
         &self,
         id: ComponentId,
@@ -143,7 +143,7 @@ impl ExtensionHandle {
             .map(split_lines))
     }
 
-    /// Returns texts as extensions want them shown; `parts` and `shared` tell what they are.
+    /// Transforms Markdown through the extensions; `parts` and `shared` describe it.
     pub async fn transform_markdown(
         &self,
         parts: Value,
@@ -155,35 +155,35 @@ impl ExtensionHandle {
         read(texts)
     }
 
-    /// Returns whether extensions have a say in how Markdown is shown.
+    /// Returns whether any extension transforms Markdown.
     pub fn transforms_markdown(&self) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| shared.bridge.registry().transforms_markdown)
     }
 
-    /// Forgets rows that are gone from the screen.
+    /// Drops the state of rows that left the screen.
     pub async fn forget_rows(&self, ids: &[ComponentId]) {
         self.notify("rows", "forgetRows", vec![json!(ids)]).await;
     }
 
-    /// Hands a component what was typed.
+    /// Sends typed input to a component.
     pub async fn input(&self, id: ComponentId, data: &str) {
         self.notify("mount", "input", vec![json!(id), json!(data)])
             .await;
     }
 
-    /// Hands a component what the mouse did inside of it, as extensions know such events.
+    /// Sends a mouse event inside a component, in the format of the extension API.
     pub async fn mouse(&self, id: ComponentId, event: Value) {
         self.notify("mount", "mouse", vec![json!(id), event]).await;
     }
 
-    /// Tells a component that it has the keyboard, or has it no more.
+    /// Notifies a component that it gained or lost focus.
     pub async fn focus(&self, id: ComponentId, focused: bool) {
         let values = vec![json!(id), json!(focused)];
         self.notify("mount", "focusChanged", values).await;
     }
 
-    /// Asks the extensions what shall become of something typed; nothing where it goes no further.
+    /// Passes raw input to the extensions; `None` if one of them consumed it.
     pub async fn raw_input(&self, data: &str) -> Option<String> {
         match self.call("screen", "rawInput", vec![json!(data)]).await {
             Ok(Value::String(data)) => Some(data),
@@ -192,42 +192,44 @@ impl ExtensionHandle {
         }
     }
 
-    /// Tells that the screen has another size.
+    /// Notifies extensions of a new screen size.
     pub async fn resized(&self) {
         self.notify("screen", "resized", Vec::new()).await;
     }
 
-    /// Tells that other colors are in use.
+    /// Notifies extensions of a theme change.
     pub async fn theme_changed(&self, scheme: &str) {
         self.notify("screen", "themeChanged", vec![json!(scheme)])
             .await;
     }
 
-    /// Tells that another branch is checked out.
+    /// Notifies extensions of a Git branch change.
     pub async fn branch_changed(&self) {
         self.notify("screen", "branchChanged", Vec::new()).await;
     }
 
-    /// Replaces the text of an extension's editor.
     pub async fn set_editor_text(&self, text: &str) {
         self.notify("prompt_editor", "setText", vec![json!(text)])
             .await;
     }
 
-    /// Puts text at the cursor of an extension's editor.
+    /// Inserts text at the cursor of an extension's editor.
     pub async fn insert_editor_text(&self, text: &str) {
         self.notify("prompt_editor", "insertText", vec![json!(text)])
             .await;
     }
 
-    /// Gives an extension's editor a text for its history.
+    /// Adds a text to the history of an extension's editor.
     pub async fn add_editor_history(&self, text: &str) {
         self.notify("prompt_editor", "remember", vec![json!(text)])
             .await;
     }
 
-    /// Returns what the extensions' completion offers.
-    pub async fn suggest(&self, question: &ExtensionCompletionRequest) -> Option<ExtensionCompletions> {
+    /// Returns completions of the extensions' providers.
+    pub async fn suggest(
+        &self,
+        question: &ExtensionCompletionRequest,
+    ) -> Option<ExtensionCompletions> {
         let values = vec![
             json!(question.lines),
             json!(question.line),
@@ -235,7 +237,7 @@ impl ExtensionHandle {
             json!(question.force),
         ];
         let shared = self.0.upgrade()?;
-        // Not within the time of a component: a provider may look things up.
+        // Without the render timeout: a provider may perform lookups.
         let found = shared.engine.screen("completion", "suggest", values, None);
         match found.await {
             Ok(found) => serde_json::from_value(found).ok().flatten(),
@@ -246,7 +248,7 @@ impl ExtensionHandle {
         }
     }
 
-    /// Lists the shortcuts of the extensions, in the order in which they were registered.
+    /// Lists the shortcuts of the extensions, in registration order.
     pub fn shortcuts(&self) -> Vec<ExtensionShortcut> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| {
@@ -262,7 +264,7 @@ impl ExtensionHandle {
         })
     }
 
-    /// Runs a shortcut; a failure is returned in words.
+    /// Runs a shortcut; returns the error message on failure.
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), String> {
         let Some(shared) = self.0.upgrade() else {
             return Ok(());
@@ -271,7 +273,7 @@ impl ExtensionHandle {
         run.map_err(super::tool::error_message)
     }
 
-    /// Returns how extensions draw the calls of a tool, if one does.
+    /// Returns how extensions render calls of a tool, if one does.
     pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
         let shared = self.0.upgrade()?;
         let registry = shared.bridge.registry();
@@ -286,7 +288,6 @@ impl ExtensionHandle {
         })
     }
 
-    /// Returns whether an extension draws messages of a type.
     pub fn renders_message(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
@@ -295,7 +296,6 @@ impl ExtensionHandle {
         })
     }
 
-    /// Returns whether an extension draws entries of a type.
     pub fn renders_entry(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
@@ -314,7 +314,7 @@ impl ExtensionHandle {
         })
     }
 
-    /// Returns what may follow a command.
+    /// Returns completions for the arguments of a command.
     pub async fn complete_command(&self, command: &str, prefix: &str) -> Vec<CompletionItem> {
         let Some(shared) = self.0.upgrade() else {
             return Vec::new();
@@ -341,7 +341,7 @@ impl ExtensionHandle {
         }
     }
 
-    /// Tells the user of something that went wrong with what an extension shows.
+    /// Reports a failure of an extension's UI to the user.
     pub fn report_failure(&self, extension: Option<String>, event: &str, error: String) {
         if let Some(shared) = self.0.upgrade() {
             shared.bridge.report_failure(ExtensionFailure {
@@ -355,8 +355,10 @@ impl ExtensionHandle {
 
     async fn notify(&self, part: &str, function: &str, values: Vec<Value>) {
         if let Some(shared) = self.0.upgrade() {
-            let host_error = shared.engine.screen(part, function, values, Some(RENDER_TIMEOUT));
-            if let Err(error) = host_error.await {
+            let call = shared
+                .engine
+                .screen(part, function, values, Some(RENDER_TIMEOUT));
+            if let Err(error) = call.await {
                 self.report(function, &error);
             }
         }
@@ -369,8 +371,10 @@ impl ExtensionHandle {
         values: Vec<Value>,
     ) -> Result<Value, ExtensionRenderError> {
         let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
-        let asked = shared.engine.screen(part, function, values, Some(RENDER_TIMEOUT));
-        asked.await.map_err(|error| match error {
+        let call = shared
+            .engine
+            .screen(part, function, values, Some(RENDER_TIMEOUT));
+        call.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 ExtensionRenderError::TooSlow
             }
@@ -390,7 +394,7 @@ fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, Extensi
     serde_json::from_value(value).map_err(|error| ExtensionRenderError::Failed(error.to_string()))
 }
 
-/// Splits what was joined; no text is no line.
+/// Splits joined lines; empty text has no lines.
 fn split_lines(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();

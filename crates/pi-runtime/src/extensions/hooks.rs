@@ -1,15 +1,15 @@
-//! The extensions' part in a session: every hook becomes an event, every result a verdict.
+//! Session hooks of the extensions: every hook becomes an event, and results become verdicts.
 //!
-//! An event nobody hears costs a look into a set. What an extension returns that has no sense is
-//! passed over; the rules of how several results become one are JavaScript's (`js/pi/dispatch.js`).
+//! An event without handlers costs a set lookup. Invalid results are ignored; how several results
+//! are merged is defined in JavaScript (`js/pi/dispatch.js`).
 
-mod turn_end_hooks;
 mod calls;
 mod lifetime;
 mod prompting;
 mod request;
 mod results;
 mod steps;
+mod turn_end_hooks;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
@@ -35,16 +37,16 @@ use crate::hooks::{
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 
-/// How long an extension has to end work that was cancelled; a promise that never settles would hold the session
-/// for ever.
+/// Time an extension has to finish canceled work; a promise that never settles would block the
+/// session forever.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Events whose handlers decide whether something runs. One that fails decides against it (`js/pi/dispatch.js`), and
-/// one that the engine had to stop has failed.
+/// Events whose handlers decide whether something runs. A handler that fails, or that the engine
+/// had to stop, blocks it (`js/pi/dispatch.js`).
 const FAIL_CLOSED_EVENTS: [&str; 2] = ["tool_call", "user_bash"];
 
 impl ExtensionsInner {
-    /// Waits for something that an extension does, and tells it when the work is cancelled.
+    /// Awaits work of an extension and signals cancellation to it.
     pub(super) async fn until_cancelled(
         &self,
         running: impl Future<Output = Result<Value, EngineError>>,
@@ -58,7 +60,7 @@ impl ExtensionsInner {
             () = cancel.cancelled() => {}
         }
         if let Err(error) = self.engine.abort(signal).await {
-            tracing::debug!(%error, "an extension cannot be told that its work is cancelled");
+            tracing::debug!(%error, "cannot signal cancellation to extension");
         }
         let late = |_elapsed| EngineError::TimedOut(CANCEL_TIMEOUT);
         tokio::time::timeout(CANCEL_TIMEOUT, running)
@@ -66,8 +68,8 @@ impl ExtensionsInner {
             .map_err(late)?
     }
 
-    /// Tells of an event that somebody hears; returns what the extensions make of it. Where the
-    /// engine stops one of them, the others still hear of it.
+    /// Dispatches an event and returns the merged result. If the engine stops one extension, the
+    /// others still receive the event.
     pub(super) async fn emit(
         &self,
         event: Value,
@@ -88,7 +90,7 @@ impl ExtensionsInner {
                 Ok(value) => return Some(value),
                 Err(error) => error,
             };
-            let others_can_hear = matches!(
+            let can_continue = matches!(
                 error,
                 EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_)
             );
@@ -102,14 +104,13 @@ impl ExtensionsInner {
             if FAIL_CLOSED_EVENTS.contains(&name.as_str()) {
                 return Some(json!({ "failure": error.to_string() }));
             }
-            if !others_can_hear {
+            if !can_continue {
                 return None;
             }
         }
     }
 }
 
-/// The extensions' part in a session.
 pub(super) struct ExtensionHooks {
     shared: Arc<ExtensionsInner>,
     turn: AtomicU64,
@@ -123,7 +124,7 @@ impl ExtensionHooks {
         }
     }
 
-    /// Tells of an event, made only if somebody hears of it.
+    /// Emits an event; `event` is only built if there are handlers.
     async fn emit(&self, name: &str, event: impl FnOnce() -> Value) -> Option<Value> {
         self.emit_cancellable(name, None, event).await
     }
@@ -140,19 +141,19 @@ impl ExtensionHooks {
         self.shared.emit(typed(name, event()), cancel).await
     }
 
-    /// Returns the extension and own name of a command.
+    /// Returns the extension and the registered name of a command.
     fn command(&self, name: &str) -> Option<(String, String)> {
         let registry = self.shared.bridge.registry();
         registry.command(name).map(OwnedCommand::owner_and_name)
     }
 }
 
-/// Puts the name of an event first.
+/// Inserts the event type as the first member.
 pub(super) fn typed(name: &str, event: Value) -> Value {
     let mut object = Map::new();
     object.insert("type".to_owned(), name.into());
     if let Value::Object(members) = event {
-        // What is absent is undefined in JavaScript, not null.
+        // Absent values are undefined in JavaScript, not null.
         object.extend(members.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
@@ -370,7 +371,7 @@ impl SessionHooks for ExtensionHooks {
     }
 }
 
-/// Returns whether a handler refused.
+/// Returns whether a handler canceled the operation.
 fn is_cancelled(result: Option<&Value>) -> bool {
     result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
 }

@@ -1,7 +1,7 @@
-//! Work for extensions that goes on for a while: it can be cancelled, and asks JavaScript back.
+//! Long-running jobs for extensions: they can be canceled and call back into JavaScript.
 //!
-//! JavaScript gives every such work a number (`js/pi/work.js`). Under it the work is cancelled, and
-//! under it the program asks for what the extension brought along: operations, a listener.
+//! JavaScript assigns a number to every job (`js/pi/work.js`). The number is used to cancel the job
+//! and to call the functions the extension supplied with it: operations, a listener.
 
 use std::sync::Weak;
 
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 use super::ExtensionsInner;
 use super::bridge::{ExtensionBridge, lock};
 
-/// The JavaScript behind one work.
+/// Calls functions an extension supplied with a job.
 #[derive(Clone)]
 pub(super) struct JobCallback {
-    /// Weak, since the engine may go while work is under way.
+    /// Weak, since the engine may shut down during the job.
     pub(super) shared: Weak<ExtensionsInner>,
     extension: Option<String>,
     number: u64,
 }
 
 impl JobCallback {
-    /// Asks a function the extension brought along.
+    /// Calls a function the extension supplied.
     pub(super) async fn call(
         &self,
         function: &str,
@@ -30,7 +30,7 @@ impl JobCallback {
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
         let Some(shared) = self.shared.upgrade() else {
-            return Err(EngineError::Value("the extension is gone".to_owned()));
+            return Err(EngineError::Value("the extension was unloaded".to_owned()));
         };
         let extension = self.extension.as_deref();
         shared
@@ -41,8 +41,11 @@ impl JobCallback {
 }
 
 impl ExtensionBridge {
-    /// Returns the JavaScript behind a work.
-    pub(super) fn callback(&self, extension: Option<&str>, number: u64) -> Result<JobCallback, HostError> {
+    pub(super) fn callback(
+        &self,
+        extension: Option<&str>,
+        number: u64,
+    ) -> Result<JobCallback, HostError> {
         Ok(JobCallback {
             shared: self.shared()?,
             extension: extension.map(str::to_owned),
@@ -50,7 +53,7 @@ impl ExtensionBridge {
         })
     }
 
-    /// Begins work that JavaScript may cancel.
+    /// Starts a job that JavaScript may cancel.
     pub(super) fn start_job(&self, number: u64) -> Result<JobGuard, HostError> {
         let work = JobGuard {
             shared: self.shared()?,
@@ -61,7 +64,7 @@ impl ExtensionBridge {
         Ok(work)
     }
 
-    /// Cancels work; what is over already has nothing to cancel.
+    /// Cancels a job; does nothing if it has finished.
     pub(super) fn cancel_job(&self, number: u64) {
         if let Some(cancel) = lock(&self.jobs).get(&number) {
             cancel.cancel();
@@ -69,7 +72,7 @@ impl ExtensionBridge {
     }
 }
 
-/// Work that is under way, until it is dropped.
+/// A running job, until dropped.
 pub(super) struct JobGuard {
     shared: Weak<ExtensionsInner>,
     number: u64,
@@ -77,7 +80,6 @@ pub(super) struct JobGuard {
 }
 
 impl JobGuard {
-    /// Returns what tells that it is cancelled.
     pub(super) fn cancel(&self) -> CancellationToken {
         self.cancel.clone()
     }

@@ -1,4 +1,4 @@
-//! Models for extensions: their answers, and what a request to them authenticates with.
+//! Model calls of extensions, and the credentials they use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{ExtensionBridge, field, read, host_error};
+use super::bridge::{ExtensionBridge, field, host_error, read};
 
-/// Events that reach JavaScript in one go, where they come quicker than it takes them.
+/// Events sent to JavaScript in one batch if they arrive faster than it reads them.
 const EVENT_BATCH: usize = 64;
 
-/// A question to a model.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelCall {
@@ -29,7 +28,7 @@ struct ModelCall {
     context: ModelCallContext,
     #[serde(default)]
     options: ModelCallOptions,
-    /// Whether the wire protocol is asked, and not whoever answers for the provider.
+    /// Whether to use the built-in wire protocol instead of an extension's provider.
     #[serde(default)]
     on_wire: bool,
 }
@@ -43,7 +42,7 @@ struct ModelCallContext {
 }
 
 impl ModelCallContext {
-    /// Returns the conversation, prompt and tools in its first message.
+    /// Returns the messages, with system prompt and tools in the first one.
     fn into_messages(self) -> Vec<Message> {
         let prompt = self.system_prompt.unwrap_or_default();
         let head = initial_system_message(&prompt, self.tools.unwrap_or_default());
@@ -52,7 +51,6 @@ impl ModelCallContext {
     }
 }
 
-/// How a model is asked.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct ModelCallOptions {
@@ -64,30 +62,31 @@ struct ModelCallOptions {
     temperature: Option<f64>,
     session_id: Option<String>,
     metadata: Option<JsonObject>,
-    /// Options of a single API, by its own names.
+    /// Options of a specific API, by its own names.
     #[serde(flatten)]
     others: JsonObject,
 }
 
 impl From<ModelCallOptions> for StreamOptions {
-    fn from(asking: ModelCallOptions) -> Self {
+    fn from(options: ModelCallOptions) -> Self {
         Self {
-            api_key: asking.api_key.map(SecretString::from),
-            headers: asking.headers.unwrap_or_default(),
-            env: asking.env,
-            reasoning: asking.reasoning.unwrap_or(ThinkingLevel::Off),
-            max_tokens: asking.max_tokens,
-            temperature: asking.temperature,
-            session_id: asking.session_id,
-            metadata: asking.metadata,
-            provider_options: asking.others,
+            api_key: options.api_key.map(SecretString::from),
+            headers: options.headers.unwrap_or_default(),
+            env: options.env,
+            reasoning: options.reasoning.unwrap_or(ThinkingLevel::Off),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            session_id: options.session_id,
+            metadata: options.metadata,
+            provider_options: options.others,
             ..Self::default()
         }
     }
 }
 
 impl ExtensionBridge {
-    /// Asks a model; its events go to JavaScript as they come, and the whole answer at the end.
+    /// Calls a model; streams its events to JavaScript and returns the complete response at the
+    /// end.
     pub(super) fn call_model(
         &self,
         extension: Option<&str>,
@@ -103,7 +102,7 @@ impl ExtensionBridge {
         let messages = question.context.into_messages();
         let models = self.models.clone();
         Ok(self.spawn_on_runtime(async move {
-            // Open for as long as the answer comes.
+            // Kept open while the response streams.
             let _work = work;
             let model = Arc::new(question.model);
             let stream = if question.on_wire {
@@ -116,14 +115,14 @@ impl ExtensionBridge {
             while let Some(batch) = events.next().await {
                 let batch = serde_json::to_value(batch).map_err(host_error)?;
                 if let Err(error) = callback.call("events", batch, None).await {
-                    tracing::debug!(%error, "an extension does not hear of a model's answer");
+                    tracing::debug!(%error, "cannot forward model events to extension");
                 }
             }
             serde_json::to_value(Message::from(live.snapshot())).map_err(host_error)
         }))
     }
 
-    /// Tells what a request to a model authenticates with.
+    /// Returns the credentials of a request to a model.
     pub(super) fn model_auth(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let provider: String = field(arguments, "provider")?;
         let id: Option<String> = field(arguments, "id")?;
@@ -165,7 +164,7 @@ impl ExtensionBridge {
         }))
     }
 
-    /// Tells what is known about a provider's credential without using it.
+    /// Returns the status of a provider's credential without using it.
     pub(super) fn auth_status(&self, provider: &str) -> Value {
         match self.models.auth_status(provider) {
             Some(status) => json!({

@@ -1,7 +1,7 @@
-//! Sessions that extensions open by themselves, beside the live one.
+//! Session files that extensions open on their own.
 //!
-//! `SessionManager` of JavaScript holds a number; the session is kept here until nobody holds that
-//! any more. What is asked is small and answered at once, on the JavaScript thread.
+//! `SessionManager` in JavaScript holds a number; the session is kept here until JavaScript
+//! releases it. Calls are short and handled synchronously on the JavaScript thread.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{ExtensionBridge, field, lock, read, result_to_json, host_error, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
 use super::session_json;
 
-/// The sessions that are open, by their numbers.
+/// The open sessions, by number.
 #[derive(Default)]
 pub(super) struct OpenSessions {
     sessions: HashMap<u64, Session>,
@@ -39,7 +39,7 @@ impl OpenSessions {
     }
 }
 
-/// Which session is wanted.
+/// Which session to open.
 #[derive(Deserialize)]
 #[serde(
     tag = "kind",
@@ -140,7 +140,11 @@ impl ExtensionBridge {
         session.map_err(host_error)
     }
 
-    pub(super) fn call_open_sessions(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_open_sessions(
+        &self,
+        method: &str,
+        arguments: Value,
+    ) -> Result<Value, HostError> {
         match method {
             "shelf.open" => {
                 let session = self.open_spec(read(arguments)?)?;
@@ -169,7 +173,7 @@ impl ExtensionBridge {
         }
     }
 
-    /// Lists sessions, of a directory or of all.
+    /// Lists the sessions of a directory, or all of them.
     pub(super) fn list_sessions(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let cwd: Option<PathBuf> = field(arguments, "cwd")?;
         let chosen: Option<PathBuf> = field(arguments, "sessionDir")?;
@@ -208,7 +212,7 @@ impl ExtensionBridge {
     }
 }
 
-/// What the model would see of entries kept elsewhere.
+/// Returns the model's context for entries held by the extension.
 fn context_of(entries: &[Value]) -> Result<Value, HostError> {
     let entries = entries.iter().cloned().map(read::<pi_session::Entry>);
     let entries: Result<Vec<_>, _> = entries
@@ -287,11 +291,11 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
     }
 }
 
-/// Reads an entry without what its place in the session decides.
+/// Parses an entry, filling in the members that the session assigns.
 fn read_body(arguments: &Value) -> Result<EntryBody, HostError> {
     let body = arguments.get("entry").cloned().unwrap_or_default();
     let Value::Object(mut fields) = body else {
-        return Err(unknown("an entry that is no object"));
+        return Err(unknown("a non-object entry"));
     };
     fields.insert("id".to_owned(), "draft".into());
     fields.insert("parentId".to_owned(), Value::Null);

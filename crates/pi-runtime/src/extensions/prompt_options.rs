@@ -1,4 +1,4 @@
-//! What the system prompt is made of, as extensions see it and may change it for a run.
+//! Inputs of the system prompt, as extensions see and change them for a run.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::bridge::ExtensionBridge;
 use crate::session::AgentSession;
 use crate::system_prompt::{ProjectInstructions, SystemPromptParts};
 
-/// What an extension made of the options.
+/// The prompt options as changed by an extension.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ChangedOptions {
@@ -29,7 +29,7 @@ struct ContextText {
 }
 
 impl ExtensionBridge {
-    /// Spells what the prompt of the live session is made of.
+    /// Returns the prompt inputs of the current session as JSON.
     pub(super) fn prompt_options(&self, session: &AgentSession) -> Value {
         let parts = session.prompt_parts();
         let tools = session.toolset();
@@ -66,7 +66,7 @@ impl ExtensionBridge {
     }
 }
 
-/// Spells skills as extensions know them.
+/// Serializes skills in the format of the extension API.
 pub(super) fn skills_to_json(skills: &[Skill]) -> Vec<Value> {
     let request_to_json = skills.iter().map(|skill| {
         json!({
@@ -82,24 +82,24 @@ pub(super) fn skills_to_json(skills: &[Skill]) -> Vec<Value> {
 }
 
 impl ChangedOptions {
-    /// Returns the sections of the prompt with what was changed; `usual` where nothing was.
+    /// Returns the changed sections of the prompt; `default` if nothing changed.
     pub(super) fn sections(
         &self,
         session: &AgentSession,
         active: &[String],
-        usual: &PromptSections,
+        default: &PromptSections,
     ) -> PromptSections {
         let parts = session.prompt_parts();
         let changed = self.applied(&parts);
         let mut sections = if changed == parts {
-            usual.clone()
+            default.clone()
         } else {
             changed.sections(&session.toolset(), active)
         };
         for (name, text) in &self.sections {
             let text = text.as_str().unwrap_or_default();
             if let Err(error) = sections.set_extension(name, text) {
-                tracing::warn!(%error, "an extension's section is left out");
+                tracing::warn!(%error, "ignoring invalid prompt section of extension");
             }
         }
         sections

@@ -1,4 +1,4 @@
-//! A provider of an extension that streams by itself, or looks up its own models.
+//! A provider of an extension that streams responses or lists models itself.
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +18,6 @@ use super::registration::ProviderData;
 use super::sign_in::credential_to_json;
 use super::tool::error_message;
 
-/// The code behind a provider.
 pub(super) struct ExtensionProvider {
     /// Weak, since models outlive sessions.
     shared: Weak<ExtensionsInner>,
@@ -30,7 +29,11 @@ pub(super) struct ExtensionProvider {
 }
 
 impl ExtensionProvider {
-    pub(super) fn new(shared: &Arc<ExtensionsInner>, extension: String, provider: &ProviderData) -> Self {
+    pub(super) fn new(
+        shared: &Arc<ExtensionsInner>,
+        extension: String,
+        provider: &ProviderData,
+    ) -> Self {
         Self {
             shared: Arc::downgrade(shared),
             extension,
@@ -56,9 +59,11 @@ impl ProviderDriver for ExtensionProvider {
         let now = request.env.now_ms();
         Some(AssistantStream::produce(&model, now, |writer| async move {
             match shared.upgrade() {
-                Some(shared) => answer(&shared, &extension, &provider, request, writer).await,
+                Some(shared) => {
+                    stream_response(&shared, &extension, &provider, request, writer).await
+                }
                 None => {
-                    let gone = "the extension behind this provider is gone";
+                    let gone = "the extension of this provider was unloaded";
                     writer.fail(ProviderError::invalid(gone)).await;
                 }
             }
@@ -71,20 +76,20 @@ impl ProviderDriver for ExtensionProvider {
     ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
         async move {
             let credential = context.credential.as_ref().and_then(Credential::as_oauth);
-            // Without a sign-in there is nothing to change the models by.
+            // Models can only depend on the credential if there is one.
             let changes = self.changes_models && credential.is_some();
             let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes || changes) else {
                 return Ok(None);
             };
             let key = context.api_key.as_ref().map(ExposeSecret::expose_secret);
-            let seen = json!({
+            let refresh = json!({
                 "credential": credential.map(credential_to_json),
                 "apiKey": key,
                 "allowNetwork": context.network.is_some(),
                 "force": context.force,
             });
             let engine = &shared.engine;
-            let models = engine.refresh_models(&self.extension, &self.provider, seen);
+            let models = engine.refresh_models(&self.extension, &self.provider, refresh);
             let models = models.await.map_err(|error| failed(error_message(error)))?;
             serde_json::from_value(models).map_err(|error| failed(error.to_string()))
         }
@@ -96,7 +101,7 @@ fn failed(message: String) -> ProviderError {
     ProviderError::new(ErrorClass::Protocol, message)
 }
 
-async fn answer(
+async fn stream_response(
     shared: &ExtensionsInner,
     extension: &str,
     provider: &str,
@@ -134,7 +139,7 @@ async fn answer(
     }
 }
 
-/// Spells model, context and options for JavaScript.
+/// Serializes model, context and options for JavaScript.
 fn request_to_json(request: &ModelRequest) -> [Value; 3] {
     let options = &request.options;
     let key = options.api_key.as_ref().map(ExposeSecret::expose_secret);
@@ -153,7 +158,7 @@ fn request_to_json(request: &ModelRequest) -> [Value; 3] {
     ]
 }
 
-/// What JavaScript tells while an answer grows.
+/// A stream event from JavaScript.
 #[derive(Deserialize)]
 #[serde(
     tag = "type",
@@ -197,7 +202,7 @@ enum StreamEventData {
     Unknown,
 }
 
-/// Adds to the answer what JavaScript told; what has no sense is passed over.
+/// Applies a stream event to the response; invalid events are ignored.
 fn apply(message: &mut MessageBuilder, event: Value) {
     match serde_json::from_value(event).unwrap_or(StreamEventData::Unknown) {
         StreamEventData::Start => message.start(),
@@ -235,19 +240,21 @@ fn apply(message: &mut MessageBuilder, event: Value) {
             Some(call) => message.close_tool_call_with(content_index, call.arguments),
             None => message.close_tool_call(content_index),
         },
-        StreamEventData::Unknown => tracing::debug!("an extension's provider told of an unknown event"),
+        StreamEventData::Unknown => {
+            tracing::debug!("ignoring unknown stream event of extension provider")
+        }
     }
 }
 
-/// Ends the answer the way the extension's last message says.
+/// Finishes the response with the extension's final message.
 async fn finish(mut writer: StreamWriter, last: AssistantMessage) {
     let message = writer.message();
     message.start();
     if matches!(last.stop_reason, StopReason::Error | StopReason::Aborted) {
-        let host_error = last.error_message.clone().unwrap_or_default();
+        let error = last.error_message.clone().unwrap_or_default();
         let cause = match last.stop_reason {
             StopReason::Aborted => ProviderError::aborted(),
-            _ => failed(host_error),
+            _ => failed(error),
         };
         message.update(|message| message.usage = last.usage);
         writer.fail(cause).await;

@@ -1,4 +1,4 @@
-//! What extensions ask and wait for: dialogs, session control, compaction, credentials.
+//! Asynchronous calls of extensions: dialogs, session control, compaction, credentials.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use pi_session::{EntryId, ForkPosition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{ExtensionBridge, field, read, to_json, result_to_json, host_error, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, read, result_to_json, to_json, unknown};
 use super::conversions::{convert_to_png, resize_image};
-use super::front_end::{DialogResponse, DialogPrompt, ExtensionDialog};
+use super::front_end::{DialogPrompt, DialogResponse, ExtensionDialog};
 use super::open_dialogs::DialogGuard;
 use super::screen::ExtensionCompletionRequest;
 use super::send_message::{SendMessage, SendUserMessage};
@@ -38,14 +38,13 @@ struct Navigation {
 }
 
 impl ExtensionBridge {
-    /// Answers a request.
     pub(super) fn handle_request(
         &self,
         extension: Option<&str>,
         method: &str,
         arguments: Value,
     ) -> HostFuture {
-        let handle_request = match method {
+        let future = match method {
             "builtin.run" => self.run_builtin(extension, arguments),
             "builtin.shell" => self.run_shell(extension, arguments),
             "models.stream" => self.call_model(extension, arguments),
@@ -69,7 +68,7 @@ impl ExtensionBridge {
             "session.navigate" => self.navigate(arguments),
             _ => self.replace_session(method, &arguments),
         };
-        handle_request.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
+        future.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
     }
 
     fn show_dialog(&self, arguments: Value) -> Result<HostFuture, HostError> {
@@ -78,12 +77,15 @@ impl ExtensionBridge {
             .filter(|milliseconds| *milliseconds > 0.0)
             .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
         let (kind, title) = named(&question);
-        let waiting = DialogGuard::begin(self, kind, title);
-        let asking = self.ui.show_dialog(ExtensionDialog { prompt: question, timeout });
-        // Not on the program's runtime: who withdraws the question drops this future.
+        let guard = DialogGuard::begin(self, kind, title);
+        let response = self.ui.show_dialog(ExtensionDialog {
+            prompt: question,
+            timeout,
+        });
+        // Not spawned on the runtime: dropping this future closes the dialog.
         Ok(Box::pin(async move {
-            let _waiting = waiting;
-            Ok(match asking.await {
+            let _guard = guard;
+            Ok(match response.await {
                 DialogResponse::Text(text) => text.into(),
                 DialogResponse::Confirmed(confirmed) => confirmed.into(),
                 DialogResponse::Cancelled => Value::Null,
@@ -91,21 +93,22 @@ impl ExtensionBridge {
         }))
     }
 
-    /// Counts as a dialog for as long as a component of an extension has the keyboard: until the request is withdrawn.
+    /// Counts as an open dialog while a component of an extension has focus, until the request is
+    /// dropped.
     fn hold_dialog(&self) -> HostFuture {
-        let waiting = DialogGuard::begin(self, "custom", "");
+        let guard = DialogGuard::begin(self, "custom", "");
         Box::pin(async move {
-            let _waiting = waiting;
+            let _guard = guard;
             std::future::pending().await
         })
     }
 
     fn complete(&self, arguments: Value) -> Result<HostFuture, HostError> {
-        let question: ExtensionCompletionRequest = read(arguments)?;
+        let request: ExtensionCompletionRequest = read(arguments)?;
         let Some(screen) = self.ui.screen() else {
             return Ok(Box::pin(std::future::ready(Ok(Value::Null))));
         };
-        let completing = screen.complete(question);
+        let completing = screen.complete(request);
         Ok(self.spawn_on_runtime(async move { to_json(completing.await) }))
     }
 
@@ -120,7 +123,8 @@ impl ExtensionBridge {
     fn compact(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
         let instructions = field(arguments, "customInstructions")?;
-        Ok(self.spawn_on_runtime(async move { result_to_json(session.compact(instructions).await) }))
+        Ok(self
+            .spawn_on_runtime(async move { result_to_json(session.compact(instructions).await) }))
     }
 
     fn set_model(&self, arguments: &Value) -> Result<HostFuture, HostError> {
@@ -185,11 +189,13 @@ impl ExtensionBridge {
         match method {
             "session.new" => {
                 let parent: Option<PathBuf> = field(arguments, "parentSession")?;
-                Ok(self.spawn_on_runtime(async move { replaced(runtime.new_session(parent).await) }))
+                Ok(self
+                    .spawn_on_runtime(async move { replaced(runtime.new_session(parent).await) }))
             }
             "session.switch" => {
                 let path: PathBuf = field(arguments, "path")?;
-                Ok(self.spawn_on_runtime(async move { replaced(runtime.switch_session(&path).await) }))
+                Ok(self
+                    .spawn_on_runtime(async move { replaced(runtime.switch_session(&path).await) }))
             }
             "session.fork" => {
                 let entry = EntryId::from(field::<String>(arguments, "entryId")?);
@@ -197,7 +203,9 @@ impl ExtensionBridge {
                     Some("at") => ForkPosition::At,
                     _ => ForkPosition::Before,
                 };
-                Ok(self.spawn_on_runtime(async move { replaced(runtime.fork(&entry, position).await) }))
+                Ok(self.spawn_on_runtime(
+                    async move { replaced(runtime.fork(&entry, position).await) },
+                ))
             }
             "session.reload" => Ok(self.spawn_on_runtime(async move {
                 runtime.reload().await.map_err(host_error)?;

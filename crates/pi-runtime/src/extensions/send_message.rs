@@ -1,4 +1,4 @@
-//! Messages that extensions put in, and how they are delivered, as JavaScript gives them.
+//! Messages sent by extensions and their delivery options, as received from JavaScript.
 
 use pi_ai::Content;
 use serde::Deserialize;
@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::hooks::CustomMessageDraft;
 use crate::session::{CustomDelivery, CustomMessageOptions, Delivery};
 
-/// A message of an extension's own kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DraftData {
@@ -76,7 +75,7 @@ impl SendUserMessage {
     }
 }
 
-/// Reads how a message reaches a run that is under way.
+/// Parses how a message is delivered to the current run.
 pub(super) fn parse_delivery(name: Option<&str>) -> Option<Delivery> {
     match name {
         Some("steer") => Some(Delivery::Steer),

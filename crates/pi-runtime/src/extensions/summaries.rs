@@ -1,4 +1,4 @@
-//! Summaries that extensions ask for: of messages they chose, with the program's own prompts.
+//! Summaries requested by extensions, of messages they choose, with the built-in prompts.
 
 use std::sync::Arc;
 
@@ -13,9 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{ExtensionBridge, read, host_error};
+use super::bridge::{ExtensionBridge, host_error, read};
 
-/// What is summarized, by whom.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SummaryJob {
@@ -77,7 +76,7 @@ impl SummaryJob {
 }
 
 impl ExtensionBridge {
-    /// Writes a summary: of a compaction that was prepared, or of a branch.
+    /// Writes the summary of a prepared compaction or of a branch.
     pub(super) fn summarize(
         &self,
         method: &str,
@@ -105,8 +104,8 @@ async fn call(
 ) -> Result<Summary, HostError> {
     let options = request.options(job.options(cancel));
     let model = Arc::new(job.model.clone());
-    let answer = models.stream(&model, request.messages.clone(), options);
-    request.read(&*answer.result().await).map_err(host_error)
+    let response = models.stream(&model, request.messages.clone(), options);
+    request.read(&*response.result().await).map_err(host_error)
 }
 
 async fn compaction(

@@ -1,7 +1,7 @@
-//! The user's own extensions decide about a project before anything of it is read.
+//! Lets the user's extensions decide about a project's trust before anything of it is read.
 //!
-//! Those of the user and of the command line are loaded with the project refused, asked, and dropped:
-//! the session loads its extensions anew once it is known which there are.
+//! Extensions of the user and of the command line are loaded with the project untrusted, called,
+//! and dropped. The session loads its extensions again once the complete list is known.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,6 @@ use super::front_end::{
 use super::screen::ExtensionScreen;
 use crate::services::{ServiceOptions, Services, TrustResolution, TrustResolver};
 
-/// The extensions' say in trust.
 pub(crate) struct ExtensionTrustResolver(pub(crate) ExtensionOptions);
 
 impl ExtensionTrustResolver {
@@ -42,24 +41,25 @@ impl ExtensionTrustResolver {
             flags: Vec::new(),
             ..self.0.clone()
         };
-        // What is wrong with an extension is told when the session loads it.
-        let mut deferred_start = Vec::new();
-        let extensions = SessionExtensions::load(&services, &front_end, &mut deferred_start).await?;
+        // Problems are reported when the session loads the extension.
+        let mut load_diagnostics = Vec::new();
+        let extensions =
+            SessionExtensions::load(&services, &front_end, &mut load_diagnostics).await?;
         if !extensions.0.bridge.has_handler("project_trust") {
             return None;
         }
         let event = json!({ "type": "project_trust", "cwd": cwd });
-        let resolve = extensions.0.emit(event, None).await;
+        let decision = extensions.0.emit(event, None).await;
         diagnostics.append(&mut lock(&ui.diagnostics));
-        let resolve = resolve?;
-        let access = match resolve.get("trusted").and_then(Value::as_str) {
+        let decision = decision?;
+        let access = match decision.get("trusted").and_then(Value::as_str) {
             Some("yes") => ProjectAccess::Trusted,
             Some("no") => ProjectAccess::Refused,
             _ => return None,
         };
         Some(TrustResolution {
             access,
-            remember: resolve.get("remember") == Some(&Value::Bool(true)),
+            remember: decision.get("remember") == Some(&Value::Bool(true)),
         })
     }
 }
@@ -75,7 +75,8 @@ impl TrustResolver for ExtensionTrustResolver {
     }
 }
 
-/// A front end before its session: a terminal asks and shows, elsewhere what is said is kept for the error output.
+/// Extension UI before the session exists: a terminal shows notices and dialogs; other front ends
+/// collect notices as diagnostics for standard error.
 struct StartupUi {
     front_end: Arc<dyn ExtensionUi>,
     diagnostics: Mutex<Vec<ConfigDiagnostic>>,
@@ -113,14 +114,14 @@ impl ExtensionUi for StartupUi {
                     notify_type,
                 },
             ) => {
-                // Only what keeps the program from starting is an error there.
+                // Only problems that prevent startup are errors.
                 let level = match notify_type.as_deref() {
                     Some("warning" | "error") => DiagnosticLevel::Warning,
                     _ => DiagnosticLevel::Info,
                 };
                 self.buffer(level, message, None);
             }
-            // Nothing else is there to be changed yet.
+            // There is no other UI to change yet.
             _ => {}
         }
         Box::pin(std::future::ready(()))

@@ -1,12 +1,14 @@
-//! Two parties in one session: first the extensions, then the program that embeds it.
+//! Chains two sets of hooks: first the extensions, then the embedding program.
 //!
-//! What the first makes of a step is what the second sees, and the second has the last word. Where
-//! only one can act (a command, a cancellation), the first that does ends it.
+//! The second hook sees the result of the first and has the final say. Where only one can act
+//! (running a command, canceling), the first that acts ends the chain.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
 use pi_session::{EntryId, ForkPosition};
 use serde_json::Value;
@@ -20,7 +22,7 @@ use super::{
 };
 use crate::event::SessionEvent;
 
-/// The hooks of two parties.
+/// Calls two sets of hooks in order.
 pub(crate) struct HookChain {
     first: Arc<dyn SessionHooks>,
     second: Arc<dyn SessionHooks>,
@@ -32,7 +34,7 @@ impl HookChain {
     }
 }
 
-fn both(first: BoundaryDecision, second: BoundaryDecision) -> BoundaryDecision {
+fn merge_decisions(first: BoundaryDecision, second: BoundaryDecision) -> BoundaryDecision {
     let mut entries = first.entries;
     entries.extend(second.entries);
     BoundaryDecision {
@@ -166,14 +168,14 @@ impl SessionHooks for HookChain {
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         Box::pin(async move {
             let first = self.first.turn_end(turn.clone()).await;
-            both(first, self.second.turn_end(turn).await)
+            merge_decisions(first, self.second.turn_end(turn).await)
         })
     }
 
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         Box::pin(async move {
             let first = self.first.before_settle(settle.clone()).await;
-            both(first, self.second.before_settle(settle).await)
+            merge_decisions(first, self.second.before_settle(settle).await)
         })
     }
 
@@ -298,7 +300,7 @@ impl SessionHooks for HookChain {
     }
 }
 
-/// Two who look at requests, one after the other.
+/// Calls two sets of request hooks in order.
 struct RequestHookChain(Arc<dyn RequestHooks>, Arc<dyn RequestHooks>);
 
 impl RequestHooks for RequestHookChain {
@@ -337,10 +339,10 @@ mod tests {
     use super::*;
     use crate::session::InputSource;
 
-    /// Adds a letter to what is typed, and refuses to switch.
-    struct Letter(&'static str, bool);
+    /// Appends a letter to the input and allows or vetoes switches.
+    struct AppendLetter(&'static str, bool);
 
-    impl SessionHooks for Letter {
+    impl SessionHooks for AppendLetter {
         fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
             let text = format!("{}{}", input.text, self.0);
             Box::pin(std::future::ready(InputVerdict::Replace {
@@ -355,8 +357,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_second_sees_what_the_first_made_and_either_may_refuse() {
-        let chain = HookChain::new(Arc::new(Letter("a", true)), Arc::new(Letter("b", false)));
+    async fn the_second_hook_sees_the_result_of_the_first_and_either_may_veto() {
+        let chain = HookChain::new(
+            Arc::new(AppendLetter("a", true)),
+            Arc::new(AppendLetter("b", false)),
+        );
         let typed = UserInput {
             text: "x".to_owned(),
             images: Vec::new(),

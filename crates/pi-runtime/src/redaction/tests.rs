@@ -1,4 +1,4 @@
-//! Known secrets, and a corpus: a key of every provider in every place where one may stand.
+//! Known secrets, and a corpus: a key of every provider in every typical position.
 
 use pi_ai::{Credential, Env, InMemoryCredentials, KeySource, Models, ModelsOptions};
 use pretty_assertions::assert_eq;
@@ -20,12 +20,15 @@ fn secrets_are_replaced_in_text_and_in_json() {
     let line = serde_json::json!({ "text": text, text: [1] }).to_string() + "\n";
     let redacted_text = redaction.redact_lines(line.repeat(2).into_bytes());
     let expected = serde_json::json!({ "text": expected, expected: [1] }).to_string() + "\n";
-    assert_eq!(String::from_utf8(redacted_text).unwrap(), expected.repeat(2));
+    assert_eq!(
+        String::from_utf8(redacted_text).unwrap(),
+        expected.repeat(2)
+    );
     assert_eq!(redaction.replaced(), 15);
 }
 
 #[test]
-fn what_only_looks_like_a_secret_in_json_stays() {
+fn escapes_that_resemble_a_secret_are_unchanged() {
     let redaction = redaction(&["12345678", "nobody-knows"]);
     let line = r#"{"time":12345678,"text":"\nobody-knows"}"#;
     let mut json = line.as_bytes().to_vec();
@@ -34,24 +37,25 @@ fn what_only_looks_like_a_secret_in_json_stays() {
 }
 
 #[test]
-fn two_of_them_make_one() {
-    let both = redaction(&["one-secret"]).merge(redaction(&["other-secret"]).with_pattern_detection());
+fn merged_redactors_replace_both_sets() {
+    let both =
+        redaction(&["one-secret"]).merge(redaction(&["other-secret"]).with_pattern_detection());
     let text = "one-secret other-secret Bearer abcdef1234567890";
     assert_eq!(both.redact(text), "[redacted] [redacted] Bearer [redacted]");
 }
 
 #[test]
-fn pictures_stay_whole() {
+fn image_data_is_unchanged() {
     let redaction = Redactor::default().with_pattern_detection();
     let key = "AIzaSyZq3vT8mW1kR5xB7nY2cL9pD4uF6hJ0gSe";
-    let picture = format!("{}+{key}+{}", "A".repeat(20_000), "B".repeat(20_000));
-    assert_eq!(redaction.redact(&picture), picture);
+    let image = format!("{}+{key}+{}", "A".repeat(20_000), "B".repeat(20_000));
+    assert_eq!(redaction.redact(&image), image);
     let text = format!("{} {key} ", "A".repeat(20_000));
     assert!(!redaction.redact(&text).contains(key));
 }
 
 #[tokio::test]
-async fn stored_keys_and_tokens_are_found() {
+async fn stored_keys_and_tokens_are_redacted() {
     let oauth = serde_json::json!({
         "type": "oauth", "access": "access-token", "refresh": "refresh-token", "expires": 1,
         "idToken": "identity-token"
@@ -74,7 +78,7 @@ async fn stored_keys_and_tokens_are_found() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_environment_are_found_by_name() {
+async fn environment_secrets_are_redacted_by_name() {
     let env = Env::fixed([
         ("GITHUB_TOKEN", "no-shape-at-all"),
         ("AWS_SECRET_ACCESS_KEY", "another one"),
@@ -92,7 +96,7 @@ async fn secrets_of_the_environment_are_found_by_name() {
     );
 }
 
-/// A key as the provider's own look, made up; those of other providers look like nothing.
+/// Returns a made-up key in the provider's format; providers without a format get a plain one.
 fn specimen(provider: &str) -> String {
     let random = "Zq3vT8mW1kR5xB7nY2cL9pD4";
     let (prefix, rest) = match provider {
@@ -146,7 +150,7 @@ fn variable(source: Option<KeySource>) -> String {
 }
 
 #[test]
-fn a_key_of_every_provider_is_found_in_every_place() {
+fn keys_of_all_providers_are_found_in_all_positions() {
     let redaction = Redactor::default().with_pattern_detection();
     for provider in pi_ai::builtin_providers() {
         let key = specimen(provider.id);
@@ -195,7 +199,7 @@ fn a_key_of_every_provider_is_found_in_every_place() {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_found_without_any_look() {
+async fn stored_keys_are_found_without_patterns() {
     let store = InMemoryCredentials::new(pi_ai::builtin_providers().iter().map(|provider| {
         (
             provider.id.to_owned(),
@@ -211,6 +215,10 @@ async fn what_is_stored_is_found_without_any_look() {
     for provider in pi_ai::builtin_providers() {
         let key = specimen(provider.id);
         let redacted_text = redaction.redact(&format!("x{key}y")).into_owned();
-        assert!(!redacted_text.contains(&key), "{}: {redacted_text}", provider.id);
+        assert!(
+            !redacted_text.contains(&key),
+            "{}: {redacted_text}",
+            provider.id
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! Making room in the context: when asked, when it gets tight, and when the model refused it.
+//! Compaction: on request, when the context is nearly full, and when the model rejected it as too
+//! large.
 //!
-//! What to summarize and when is planned by `pi-session`; here it is carried out and told.
+//! `pi-session` plans what to summarize and when; this file runs the plan and publishes the events.
 
 use std::sync::Arc;
 
@@ -24,23 +25,20 @@ use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, Co
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// No model is chosen.
-    #[error("no model is selected to write the summary: choose one with /model")]
+    #[error("no model selected to write the summary: choose one with /model")]
     NoModel,
-    /// There is nothing to do.
+    /// There is nothing to compact.
     #[error(transparent)]
     Nothing(#[from] NothingToCompact),
-    #[error("the compaction was cancelled")]
+    #[error("compaction canceled")]
     Cancelled,
-    /// No summary came of it.
     #[error(transparent)]
     Summary(#[from] SummaryFailure),
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// A compaction in progress; it is over when this is dropped.
+/// A compaction in progress; ends when dropped.
 struct CompactionGuard {
     session: AgentSession,
     cancel: CancellationToken,
@@ -56,7 +54,7 @@ impl CompactionGuard {
         }
     }
 
-    /// Begins; none where one is under way.
+    /// Starts a compaction; `None` if one is in progress.
     fn begin(session: &AgentSession, is_manual: bool) -> Option<Self> {
         let cancel = CancellationToken::new();
         {
@@ -70,7 +68,7 @@ impl CompactionGuard {
             }
             *slot = Some(cancel.clone());
         }
-        session.settle_busy();
+        session.update_busy();
         Some(Self {
             session: session.clone(),
             cancel,
@@ -82,11 +80,11 @@ impl CompactionGuard {
 impl Drop for CompactionGuard {
     fn drop(&mut self) {
         *Self::slot(&mut self.session.state(), self.is_manual) = None;
-        self.session.settle_busy();
+        self.session.update_busy();
     }
 }
 
-/// Why a compaction is made, and what is asked of it.
+/// Reason and options of a compaction.
 #[derive(Clone, Copy)]
 struct CompactionJob<'job> {
     reason: CompactionReason,
@@ -95,7 +93,7 @@ struct CompactionJob<'job> {
 }
 
 impl AgentSession {
-    /// Compacts the session, after cancelling whatever is under way.
+    /// Compacts the session, after canceling everything in progress.
     pub async fn compact(
         &self,
         instructions: Option<String>,
@@ -125,7 +123,7 @@ impl AgentSession {
             }
             Err(error) => Err(error),
         };
-        // Whoever hears of the end may prompt at once.
+        // Listeners of the end event may send a prompt immediately.
         drop(compacting);
         let was_cancelled = cancel.is_cancelled();
         self.publish_compaction_end(job, &result, was_cancelled, author)
@@ -133,7 +131,7 @@ impl AgentSession {
         result
     }
 
-    /// Cancels a compaction, whoever asked for it.
+    /// Cancels the current compaction, manual or automatic.
     pub fn abort_compaction(&self) {
         let state = self.state();
         let tokens = [&state.manual_compaction, &state.auto_compaction];
@@ -143,12 +141,11 @@ impl AgentSession {
             .for_each(CancellationToken::cancel);
     }
 
-    /// Returns whether the session compacts itself.
     pub fn auto_compaction_enabled(&self) -> bool {
         self.0.settings.settings().compaction_enabled()
     }
 
-    /// Has the session compact itself, or not; the user's settings remember it.
+    /// Turns auto-compaction on or off and saves the setting.
     pub fn set_auto_compaction(&self, enabled: bool) -> Result<(), SettingsError> {
         self.0.settings.update(Scope::User, |settings| {
             settings.compaction.enabled = Some(enabled);
@@ -163,7 +160,7 @@ impl AgentSession {
         Ok((model, plan))
     }
 
-    /// Compacts between two turns where the next would have too little room.
+    /// Compacts between two turns if the next one would have too little room.
     pub(super) async fn compact_between_turns(&self) {
         let Some(model) = self.model() else {
             return;
@@ -179,7 +176,7 @@ impl AgentSession {
         }
     }
 
-    /// Returns the last answer in the context and its entry.
+    /// Returns the last response in the context and its entry.
     pub(super) fn last_response(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
         let mut transcript = self.transcript();
         let entries = transcript.projection().ok()?.entries();
@@ -193,8 +190,8 @@ impl AgentSession {
         })
     }
 
-    /// Does what the last answer asks for: compact, and ask again where it failed for want of room.
-    /// True asks for another loop.
+    /// Compacts if the last response requires it, and retries a response that failed because the
+    /// context was too large. Returns whether the loop runs again.
     pub(super) async fn check_context(
         &self,
         point: CheckPoint,
@@ -247,7 +244,7 @@ impl AgentSession {
         let projection = match transcript.projection() {
             Ok(projection) => projection,
             Err(error) => {
-                tracing::warn!(%error, "the context cannot be measured");
+                tracing::warn!(%error, "cannot measure the context");
                 return CompactionNeed::Nothing;
             }
         };
@@ -264,7 +261,7 @@ impl AgentSession {
         .need()
     }
 
-    /// Compacts without being asked. True asks for another loop.
+    /// Compacts automatically. Returns whether the loop runs again.
     async fn auto_compact(&self, reason: CompactionReason, will_retry: bool) -> bool {
         let Ok((model, plan)) = self.plan_compaction() else {
             return false;
@@ -333,9 +330,7 @@ impl AgentSession {
             now_ms: self.0.env.now_ms(),
         };
         let requests = plan.requests(&summarizer, job.instructions);
-        let source = SummarySource::Compaction {
-            reason: job.reason,
-        };
+        let source = SummarySource::Compaction { reason: job.reason };
         let summaries = self.summarize(model, &requests, source, cancel).await;
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
@@ -401,12 +396,17 @@ impl AgentSession {
             }
             Err(CompactError::Cancelled) => None,
             Err(_) if was_cancelled => None,
-            Err(error) => Some(format!("{}: {}", failure_prefix(job.reason), describe_error(error))),
+            Err(error) => Some(format!(
+                "{}: {}",
+                failure_prefix(job.reason),
+                describe_error(error)
+            )),
         };
-        self.publish_compaction_failure(job, error_message, author).await;
+        self.publish_compaction_failure(job, error_message, author)
+            .await;
     }
 
-    /// Tells of a compaction that came to nothing; without a message it was cancelled.
+    /// Publishes a failed compaction; without a message it was canceled.
     async fn publish_compaction_failure(
         &self,
         job: CompactionJob<'_>,
@@ -436,8 +436,8 @@ impl AgentSession {
 
 fn failure_prefix(reason: CompactionReason) -> &'static str {
     match reason {
-        CompactionReason::Manual => "The session was not compacted",
-        CompactionReason::Threshold => "The session could not be compacted by itself",
-        CompactionReason::Overflow => "The context is too large and could not be compacted",
+        CompactionReason::Manual => "Compaction failed",
+        CompactionReason::Threshold => "Auto-compaction failed",
+        CompactionReason::Overflow => "The context is too large, and compaction failed",
     }
 }

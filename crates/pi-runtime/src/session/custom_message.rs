@@ -1,4 +1,4 @@
-//! Messages and entries that extensions and programs put in.
+//! Messages and entries added by extensions and embedding programs.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 
 use super::AgentSession;
-use super::state::Deferred;
 use super::prompt::{InputSource, Prompt, PromptError, PromptOutcome};
 use super::queue::Delivery;
+use super::state::Deferred;
 use crate::event::SessionEvent;
 use crate::hooks::CustomMessageDraft;
 
-/// When a message of an extension is delivered.
+/// When an extension's message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomDelivery {
     /// With the next turn.
@@ -25,19 +25,16 @@ pub enum CustomDelivery {
     NextTurn,
 }
 
-/// How a message of an extension is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CustomMessageOptions {
-    /// Whether the model shall answer it. Where it is not said, the message joins a run that is
-    /// under way and starts none.
+    /// Whether to call the model. If unset, the message joins the current run but starts none.
     pub trigger_turn: Option<bool>,
-    /// When it is delivered.
     pub deliver_as: Option<CustomDelivery>,
 }
 
 impl AgentSession {
-    /// Puts a message in. It joins the run under way, starts one, waits for the next prompt or the
-    /// end of the turn, or is just appended.
+    /// Adds a message. It joins the current run, starts one, waits for the next prompt or the end
+    /// of the turn, or is only appended.
     pub async fn send_custom_message(
         &self,
         draft: CustomMessageDraft,
@@ -70,7 +67,7 @@ impl AgentSession {
         Ok(PromptOutcome::Started)
     }
 
-    /// Says something in the user's name; always asks the model.
+    /// Sends a message as the user; always calls the model.
     pub async fn send_user_message(
         &self,
         content: Content,
@@ -88,7 +85,7 @@ impl AgentSession {
         .await
     }
 
-    /// Keeps state of an extension in the session.
+    /// Stores extension state in the session.
     pub async fn append_custom_entry(
         &self,
         custom_type: &str,
@@ -98,13 +95,13 @@ impl AgentSession {
             custom_type: custom_type.to_owned(),
             data,
         })?;
-        let told = Arc::clone(&entry);
-        self.publish(SessionEvent::EntryAppended { entry: told })
+        let published = Arc::clone(&entry);
+        self.publish(SessionEvent::EntryAppended { entry: published })
             .await;
         Ok(entry)
     }
 
-    /// Names the session; an empty name takes it away.
+    /// Sets the session's name; an empty name removes it.
     pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
         self.transcript().set_name(name)?;
         let name = self.session_name();
@@ -114,7 +111,7 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Labels an entry; no label takes it away.
+    /// Sets the label of an entry; `None` removes it.
     pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
         self.transcript().set_label(target, label)?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Images on their way to the model: made to fit, or kept away from it.
+//! Resizes images for the model, or blocks them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pi_ai::{Content, ImageContent, InputBlock, Message};
 use pi_tools::{ImageFailure, ImageLimits, fit_image, fit_result_images};
 use tokio_util::sync::CancellationToken;
 
-/// What the model reads where an image was blocked.
+/// Text the model receives in place of a blocked image.
 const BLOCKED: &str = "(images are blocked by the settings)";
 
 pub(super) fn has_images(content: &[InputBlock]) -> bool {
@@ -17,8 +17,8 @@ pub(super) fn has_images(content: &[InputBlock]) -> bool {
         .any(|block| matches!(block, InputBlock::Image(_)))
 }
 
-/// Makes the images of a prompt fit. Returns them with notes for the model, also on those that had to
-/// be left out.
+/// Resizes the images of a prompt to fit the limits. Returns them with notes for the model,
+/// including notes on images that were dropped.
 pub(super) async fn fit_prompt_images(
     images: Vec<ImageContent>,
     limits: Option<ImageLimits>,
@@ -31,9 +31,9 @@ pub(super) async fn fit_prompt_images(
         let mut notes = Vec::new();
         for image in &images {
             match fit(image, limits) {
-                Ok((image, said)) => {
+                Ok((image, note)) => {
                     fitted.push(image);
-                    notes.extend(said);
+                    notes.extend(note);
                 }
                 Err(failure) => notes.push(format!("[{failure}]")),
             }
@@ -43,7 +43,7 @@ pub(super) async fn fit_prompt_images(
     match fitting.await {
         Ok(fitted) => fitted,
         Err(error) => {
-            tracing::error!(%error, "an image could not be looked at");
+            tracing::error!(%error, "cannot process image");
             (Vec::new(), vec![format!("[{}]", ImageFailure::Unreadable)])
         }
     }
@@ -60,7 +60,7 @@ fn fit(
     Ok((image, fitted.notes))
 }
 
-/// Makes the images of a tool's result fit.
+/// Resizes the images of a tool result to fit the limits.
 pub(super) async fn fit_tool_result_images(
     content: Vec<InputBlock>,
     limits: Option<ImageLimits>,
@@ -70,12 +70,12 @@ pub(super) async fn fit_tool_result_images(
     let cancel = cancel.clone();
     let fitting = tokio::task::spawn_blocking(move || fit_result_images(content, limits, &cancel));
     fitting.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "an image could not be looked at");
+        tracing::error!(%error, "cannot process image");
         kept
     })
 }
 
-/// Replaces images by a remark; of several in a row one is enough.
+/// Replaces images with a note; consecutive images share one.
 pub(super) fn block(messages: &mut [Message]) {
     for message in messages {
         match message {

@@ -1,15 +1,16 @@
-//! The session's ear and hand in the agent loop.
+//! Connects a session to the agent loop: persists messages, compacts between turns, forwards
+//! events.
 //!
-//! As the loop's hooks it stores every message before its end is told, makes room between turns and
-//! asks the session's own hooks; as its listener it passes on what happens. It knows the session
-//! weakly, since the session owns the agent.
+//! As the loop's hooks, it stores every message before its `message_end`, compacts between turns
+//! and calls the session's hooks; as a listener, it forwards events. It holds the session weakly,
+//! since the session owns the agent.
 
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    AgentEvent, AgentHooks, ToolCallVerdict, FinishedToolCall, FinishedTurn, HookError, AgentListener,
-    LoopContext, LoopUpdate, PendingToolCall, ToolResultUpdate, SharedMessage, TurnDecision,
+    AgentEvent, AgentHooks, AgentListener, FinishedToolCall, FinishedTurn, HookError, LoopContext,
+    LoopUpdate, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
 use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
 use pi_session::{Recovery, to_model_messages};
@@ -20,7 +21,6 @@ use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::ActivityOutcome;
 
-/// The session as the agent sees it.
 pub(super) struct LoopHooks(Weak<SessionCore>);
 
 impl LoopHooks {
@@ -31,7 +31,7 @@ impl LoopHooks {
     fn session(&self) -> Result<AgentSession, HookError> {
         let core = self.0.upgrade();
         core.map(AgentSession)
-            .ok_or_else(|| HookError::new("the session is gone"))
+            .ok_or_else(|| HookError::new("the session was closed"))
     }
 }
 
@@ -44,7 +44,7 @@ impl AgentListener for LoopHooks {
         Box::pin(async move {
             let Ok(session) = self.session() else { return };
             if matches!(event, AgentEvent::MessageUpdate { .. }) {
-                // By far the most frequent step, and nothing else is done at it.
+                // By far the most frequent event, and it needs no other handling.
                 let step = SessionEvent::Agent(event.clone());
                 session.publish_with_hooks(step).await;
             } else {
@@ -119,7 +119,8 @@ impl AgentHooks for LoopHooks {
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
                 let limits = session.image_limits();
-                update.content = Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
+                update.content =
+                    Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
             }
             Ok(update)
         })
@@ -147,7 +148,7 @@ fn hook_error(error: &pi_session::SessionError) -> HookError {
 }
 
 impl AgentSession {
-    /// Lets the hooks have the last word on a message and stores it.
+    /// Lets the hooks replace a message, then stores it.
     async fn record(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
         let message = match self.0.hooks.message_end(&message).await {
             Some(other) if has_same_role(&other, &message) => Arc::new(other),
@@ -181,7 +182,7 @@ impl AgentSession {
         }
     }
 
-    /// Passes a step of the agent on, and does what the session does at that step.
+    /// Forwards an agent event and performs the session's work for it.
     async fn forward_event(&self, event: &AgentEvent) {
         if let AgentEvent::MessageStart { message } = event
             && let AgentMessage::User(user) = &**message
@@ -228,7 +229,7 @@ fn outcome_of(response: &AssistantMessage) -> ActivityOutcome {
     }
 }
 
-/// Returns whether the role is one that runs add; the others are stored by whoever makes them.
+/// Returns whether the role is one that runs add; other roles are stored where they are created.
 fn is_stored_as_message(message: &AgentMessage) -> bool {
     matches!(
         message,

@@ -1,4 +1,4 @@
-//! Moving to another place in the session's tree, with a summary of what is left where wanted.
+//! Moves to another entry of the session's tree, optionally summarizing the branch that is left.
 
 use std::sync::Arc;
 
@@ -13,29 +13,26 @@ use super::AgentSession;
 use crate::event::SummarySource;
 use crate::hooks::{TreeMoved, TreeProposal};
 
-/// How to move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
-    /// Whether what is left is summarized.
+    /// Whether to summarize the branch that is left.
     pub summarize: bool,
-    /// What the summary shall look at.
+    /// Instructions for the summary.
     pub instructions: Option<String>,
-    /// Whether that replaces the usual instructions.
+    /// Whether they replace the default instructions.
     pub replace_instructions: bool,
-    /// A label for the summary, or for the target where there is none.
+    /// A label for the summary, or for the target if there is none.
     pub label: Option<String>,
 }
 
-/// What a move came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NavigateOutcome {
-    /// A hook or the user stopped it.
+    /// Canceled by a hook or the user.
     pub cancelled: bool,
-    /// The summary was cancelled.
     pub aborted: bool,
-    /// What comes back into the editor.
+    /// Text to restore in the editor.
     pub editor_text: Option<String>,
-    /// The summary of what was left.
+    /// The summary of the branch that was left.
     pub summary: Option<Arc<Entry>>,
 }
 
@@ -43,24 +40,20 @@ pub struct NavigateOutcome {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NavigateError {
-    /// A run is under way.
-    #[error("the agent is working: wait until it is idle before moving in the tree")]
+    #[error("the agent is busy: wait until it is idle before moving in the tree")]
     Busy,
-    /// A compaction or another move is under way.
-    #[error("the session is being compacted or moved already: wait until that is done")]
+    /// A compaction or another move is in progress.
+    #[error("a compaction or another move is in progress: wait until it has finished")]
     Compacting,
-    /// No model can write the summary.
-    #[error("no model is selected to write the summary: choose one with /model")]
+    #[error("no model selected to write the summary: choose one with /model")]
     NoModel,
-    /// No summary came of it.
     #[error(transparent)]
     Summary(#[from] SummaryFailure),
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// A move in progress; it is over when this is dropped.
+/// A move in progress; ends when dropped.
 struct NavigationGuard {
     session: AgentSession,
     cancel: CancellationToken,
@@ -79,7 +72,7 @@ impl NavigationGuard {
             }
             state.branch_summary = Some(cancel.clone());
         }
-        session.settle_busy();
+        session.update_busy();
         Ok(Self {
             session: session.clone(),
             cancel,
@@ -90,13 +83,13 @@ impl NavigationGuard {
 impl Drop for NavigationGuard {
     fn drop(&mut self) {
         self.session.state().branch_summary = None;
-        self.session.settle_busy();
+        self.session.update_busy();
     }
 }
 
 impl AgentSession {
-    /// Moves to an entry. A message of the user or an extension comes back into the editor, and the
-    /// session stands before it.
+    /// Moves to an entry. For a user or extension message, the text is returned for the editor and
+    /// the session moves to the entry before it.
     pub async fn navigate_tree(
         &self,
         target: &EntryId,
@@ -143,14 +136,13 @@ impl AgentSession {
         self.apply_move(&entry, plan, old_leaf.as_ref()).await
     }
 
-    /// Cancels the summary of a branch.
     pub fn abort_branch_summary(&self) {
         if let Some(token) = &self.state().branch_summary {
             token.cancel();
         }
     }
 
-    /// False where a hook stops the move.
+    /// Returns false if a hook cancels the move.
     async fn run_tree_hook(
         &self,
         plan: &mut PlannedMove,
@@ -278,7 +270,7 @@ impl AgentSession {
     }
 }
 
-/// A move as the hooks have left it.
+/// A move with the changes of the hooks applied.
 struct PlannedMove {
     options: NavigateOptions,
     summary: Option<BranchSummary>,

@@ -1,6 +1,7 @@
-//! What waits to be said: steering for the next turn, follow-ups for when the run would end.
+//! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 //!
-//! The agent holds the messages; the session holds their texts, for people to see and take back.
+//! The agent holds the messages; the session holds their texts, so users can see and take them
+//! back.
 
 use pi_agent::QueueMode;
 use pi_ai::{AgentMessage, Content, ImageContent, InputBlock, UserMessage};
@@ -21,18 +22,15 @@ pub enum Delivery {
     FollowUp,
 }
 
-/// The texts of queued messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedTexts {
-    /// For the next turn.
     pub steering: Vec<String>,
-    /// For when the run would end.
     pub follow_up: Vec<String>,
 }
 
-/// The way of a message into a queue. People are told of it before the agent has it, and a run that
-/// is about to end waits for it.
+/// Held while a message is added to a queue. Its text is published before the agent has the
+/// message, and a run that is about to end waits for it.
 pub(super) struct EnqueueGuard(AgentSession);
 
 impl EnqueueGuard {
@@ -41,7 +39,7 @@ impl EnqueueGuard {
         Self(session.clone())
     }
 
-    /// Opens only while a run is under way.
+    /// Returns a guard only during a run.
     pub(super) fn open_in_run(session: &AgentSession) -> Option<Self> {
         let mut state = session.state();
         if !state.run.active {
@@ -61,8 +59,8 @@ impl Drop for EnqueueGuard {
 }
 
 impl AgentSession {
-    /// Queues a message for the next turn; it waits for the next run where the session is idle.
-    /// Skills and templates are expanded.
+    /// Queues a message for the next turn; if the session is idle, for the next run. Skills and
+    /// templates are expanded.
     pub async fn steer(
         &self,
         text: &str,
@@ -73,7 +71,7 @@ impl AgentSession {
             .await
     }
 
-    /// Queues a message for when the run would end, as [`AgentSession::steer`] does.
+    /// Like [`AgentSession::steer`], but queues the message for the point where the run would end.
     pub async fn follow_up(
         &self,
         text: &str,
@@ -106,7 +104,7 @@ impl AgentSession {
         Ok(PromptOutcome::Queued)
     }
 
-    /// Queues a message that is fully expanded.
+    /// Queues a message that is already expanded.
     pub(super) async fn enqueue(
         &self,
         guard: EnqueueGuard,
@@ -130,12 +128,12 @@ impl AgentSession {
         drop(guard);
     }
 
-    /// Waits until nothing is on its way into a queue.
+    /// Waits until no message is being added to a queue.
     pub(super) async fn wait_for_enqueues(&self) {
         let mut busy = self.0.busy.subscribe();
         let over = busy.wait_for(|_| self.state().enqueuing == 0);
         if over.await.is_err() {
-            tracing::debug!("the session is gone while waited for");
+            tracing::debug!("session dropped while waiting for queued messages");
         }
     }
 
@@ -149,7 +147,7 @@ impl AgentSession {
         })
     }
 
-    /// Takes back everything that waits.
+    /// Empties the queues and returns their texts.
     pub async fn clear_queue(&self) -> QueuedTexts {
         let texts = {
             let mut state = self.state();
@@ -163,7 +161,6 @@ impl AgentSession {
         texts
     }
 
-    /// Returns the texts that wait.
     pub fn queued_texts(&self) -> QueuedTexts {
         let state = self.state();
         QueuedTexts {
@@ -172,13 +169,13 @@ impl AgentSession {
         }
     }
 
-    /// Returns how many messages with a text wait.
+    /// Returns the number of queued messages with a text.
     pub fn pending_message_count(&self) -> usize {
         let state = self.state();
         state.steering.len() + state.follow_ups.len()
     }
 
-    /// Takes the text of a message that is being delivered off the list.
+    /// Removes the text of a message that is being delivered.
     pub(super) async fn unqueue(&self, content: &Content) {
         let text = concatenated(content);
         if text.is_empty() {
@@ -190,8 +187,8 @@ impl AgentSession {
             [&mut state.steering, &mut state.follow_ups]
                 .into_iter()
                 .any(|texts| match texts.iter().position(|one| *one == text) {
-                    Some(place) => {
-                        texts.remove(place);
+                    Some(index) => {
+                        texts.remove(index);
                         true
                     }
                     None => false,
@@ -214,17 +211,15 @@ impl AgentSession {
         .await;
     }
 
-    /// Returns how steering is delivered.
     pub fn steering_mode(&self) -> QueueMode {
         preferences::queue_mode(self.0.settings.settings().steering_mode())
     }
 
-    /// Returns how follow-ups are delivered.
     pub fn follow_up_mode(&self) -> QueueMode {
         preferences::queue_mode(self.0.settings.settings().follow_up_mode())
     }
 
-    /// Changes how steering is delivered; the user's settings remember it.
+    /// Sets the steering mode and saves the setting.
     pub fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_steering_mode(mode);
         let mode = preferences::delivery_mode(mode);
@@ -233,7 +228,7 @@ impl AgentSession {
         })
     }
 
-    /// Changes how follow-ups are delivered; the user's settings remember it.
+    /// Sets the follow-up mode and saves the setting.
     pub fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_follow_up_mode(mode);
         let mode = preferences::delivery_mode(mode);
@@ -243,7 +238,7 @@ impl AgentSession {
     }
 }
 
-/// Returns the text of a message without anything between its parts.
+/// Returns the concatenated text of a message, without separators.
 pub(super) fn concatenated(content: &Content) -> String {
     match content {
         Content::Text(text) => text.clone(),

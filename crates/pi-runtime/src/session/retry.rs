@@ -1,7 +1,7 @@
-//! Trying a failed turn again, after a pause that grows.
+//! Retries failed turns after an increasing delay.
 //!
-//! The failed attempt stays in the file and leaves the context. A context that is too large is not
-//! tried again but compacted.
+//! The failed attempt stays in the file but is omitted from the context. A context that is too
+//! large is compacted instead of retried.
 
 use pi_agent::SharedMessage;
 use pi_ai::overflow::is_context_overflow;
@@ -14,33 +14,32 @@ use tokio_util::sync::CancellationToken;
 use super::AgentSession;
 use crate::event::SessionEvent;
 
-/// What [`SessionEvent::AutoRetryEnd`] tells as the error when somebody cancelled the pause.
-pub const RETRY_CANCELLED: &str = "the pause before the next attempt was cancelled";
+/// The error of [`SessionEvent::AutoRetryEnd`] when the delay was canceled.
+pub const RETRY_CANCELLED: &str = "Retry canceled";
 
 impl AgentSession {
-    /// Cancels the pause before the next attempt.
+    /// Cancels the delay before the next attempt.
     pub fn abort_retry(&self) {
         if let Some(pause) = &self.state().retry_pause {
             pause.cancel();
         }
     }
 
-    /// Returns whether the session waits before another attempt.
+    /// Returns whether the session is waiting for the next attempt.
     pub fn is_retrying(&self) -> bool {
         self.state().retry_pause.is_some()
     }
 
-    /// Returns the attempt in progress; 0 while none is.
+    /// Returns the current attempt; 0 if there is none.
     pub fn retry_attempt(&self) -> u32 {
         self.state().run.retry_attempt
     }
 
-    /// Returns whether failed turns are tried again.
     pub fn auto_retry_enabled(&self) -> bool {
         self.0.settings.settings().retry_policy().enabled
     }
 
-    /// Has failed turns tried again, or not; the user's settings remember it.
+    /// Turns automatic retries on or off and saves the setting.
     pub fn set_auto_retry(&self, enabled: bool) -> Result<(), pi_config::SettingsError> {
         let change = |settings: &mut pi_config::Settings| settings.retry.enabled = Some(enabled);
         self.0.settings.update(Scope::User, change)
@@ -52,7 +51,7 @@ impl AgentSession {
         !is_context_overflow(response, window) && is_retryable(response)
     }
 
-    /// Returns whether a run that ended with these messages is tried again.
+    /// Returns whether a run that ended with these messages will be retried.
     pub(super) fn will_retry(&self, messages: &[SharedMessage]) -> bool {
         let attempt = {
             let state = self.state();
@@ -69,7 +68,7 @@ impl AgentSession {
         policy.allows(attempt + 1) && last.is_some_and(|response| self.is_retryable(response))
     }
 
-    /// Leaves the attempt out of the context and waits. False where there is no further attempt.
+    /// Omits the attempt from the context and waits. Returns false if there is no further attempt.
     pub(super) async fn prepare_retry(&self, response: &AssistantMessage, id: &EntryId) -> bool {
         let policy = self.0.settings.settings().retry_policy();
         let attempt = self.state().run.retry_attempt + 1;
@@ -106,7 +105,7 @@ impl AgentSession {
         waited.is_some()
     }
 
-    /// Leaves entries out of the context for good.
+    /// Omits entries from the context permanently.
     pub(super) async fn omit(
         &self,
         targets: impl IntoIterator<Item = EntryId>,
@@ -134,7 +133,7 @@ impl AgentSession {
         }
     }
 
-    /// Ends trying again without success.
+    /// Ends retrying without success.
     pub(super) async fn finish_retry(&self, final_error: Option<String>) {
         let attempt = self.take_retry_attempt();
         if attempt > 0 {

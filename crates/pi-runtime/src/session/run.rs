@@ -1,8 +1,8 @@
-//! A run: the agent loop, and what the session does by itself when the loop ends.
+//! A run: the agent loop, and the session's own work when the loop ends.
 //!
-//! After each loop: a failed attempt is tried again, a context that is too large is compacted, what
-//! was queued is sent, the hooks may ask for more; then the session settles. What is asked for while
-//! settling is told happens afterwards, in the same task.
+//! After each loop, a failed attempt is retried, a context that is too large is compacted, queued
+//! messages are sent, and hooks may request more; then the session settles. Actions requested while
+//! `agent_settled` is published run afterwards in the same task.
 
 use std::sync::Arc;
 
@@ -10,40 +10,40 @@ use pi_ai::{AgentMessage, StopReason};
 use pi_session::CheckPoint;
 
 use super::AgentSession;
-use super::state::Deferred;
 use super::prompt::Preflight;
+use super::state::Deferred;
 use crate::event::SessionEvent;
 
-/// The right to run; there is one at a time. Dropped without a run, it is given back.
+/// Permission to run; there is one at a time. Released if dropped without a run.
 pub(super) struct RunClaim(Option<AgentSession>);
 
 impl Drop for RunClaim {
     fn drop(&mut self) {
         if let Some(session) = self.0.take() {
             session.state().run.active = false;
-            session.settle_busy();
+            session.update_busy();
         }
     }
 }
 
-/// What follows a low-level run.
+/// How to continue after an agent run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterLoop {
     Loop,
-    /// Nothing, unless something was queued.
+    /// Settle, unless messages are queued.
     Settle,
-    /// Nothing, whatever is queued.
+    /// Settle, even if messages are queued.
     End,
 }
 
-/// How a low-level run begins.
+/// How an agent run starts.
 enum LoopStart {
     Prompt(Vec<AgentMessage>),
     Resume,
 }
 
 impl AgentSession {
-    /// Claims the right to run; none while a run is under way.
+    /// Claims the permission to run; `None` during a run.
     pub(super) fn claim_run(&self) -> Option<RunClaim> {
         {
             let mut state = self.state();
@@ -57,11 +57,11 @@ impl AgentSession {
             state.run.last_results.clear();
         }
         self.transcript().clear_recorded();
-        self.settle_busy();
+        self.update_busy();
         Some(RunClaim(Some(self.clone())))
     }
 
-    /// Runs in a task of its own.
+    /// Runs in a separate task.
     pub(super) fn spawn_run(&self, claim: RunClaim, messages: Vec<AgentMessage>) {
         let session = self.clone();
         self.0.runs.spawn(async move {
@@ -86,7 +86,6 @@ impl AgentSession {
         self.settle(claim).await;
     }
 
-    /// Runs the loop once.
     async fn run_loop_once(&self, begin: LoopStart) -> AfterLoop {
         let agent = &self.0.agent;
         let running = async {
@@ -95,7 +94,7 @@ impl AgentSession {
                 LoopStart::Resume => agent.resume().await,
             }
         };
-        // An abort that came before the loop began reaches it as soon as it has.
+        // Forward an abort that was requested before the loop started.
         let late_abort = async {
             if self.is_abort_requested() {
                 agent.abort();
@@ -121,7 +120,7 @@ impl AgentSession {
         self.state().run.abort_requested
     }
 
-    /// Sees to what the last answer asks for; true asks for another loop.
+    /// Handles retry and compaction for the last response; returns whether the loop runs again.
     async fn after_loop(&self) -> bool {
         let (response, results) = {
             let mut state = self.state();
@@ -152,20 +151,20 @@ impl AgentSession {
         !self.is_abort_requested() && self.0.agent.has_queued_messages()
     }
 
-    /// Stores what waited for the end of the loop.
+    /// Stores messages that were held back during the loop.
     async fn flush_pending(&self) {
-        // Only a run that ends before its time leaves an attempt behind.
+        // An attempt is only left over if the run ended early.
         self.cancel_retry().await;
         if self.state().run.storage_failed {
-            // What the file did not take does not count here either.
+            // Discard messages that could not be stored.
             self.refresh_context_or_report("run");
         }
         self.flush_bash_messages();
         self.flush_custom_messages().await;
     }
 
-    /// Begins to settle, in one step with the last look at the queues: what came in meanwhile is
-    /// still of this run. False where it is not over.
+    /// Starts settling under the same lock as the final queue check: messages queued until then
+    /// still belong to this run. Returns false if the run continues.
     async fn begin_settling(&self, next: AfterLoop) -> bool {
         loop {
             self.wait_for_enqueues().await;
@@ -186,7 +185,8 @@ impl AgentSession {
     }
 
     async fn settle(&self, mut claim: RunClaim) {
-        // The claim ends with settling and not before, so that nobody is told of idleness early.
+        // The claim is consumed without releasing it: `update_busy` below reports idle only after
+        // settling.
         claim.0 = None;
         self.publish_with_hooks(SessionEvent::AgentSettled).await;
         let deferred = {
@@ -195,13 +195,13 @@ impl AgentSession {
             state.run.deferring = !state.deferred.is_empty();
             std::mem::take(&mut state.deferred)
         };
-        // Those who wait for the end of settling alone look again.
+        // Wake callers that wait only for the end of settling.
         self.0.busy.send_modify(|_| {});
         for action in deferred {
             self.run_deferred(action).await;
         }
         self.state().run.deferring = false;
-        self.settle_busy();
+        self.update_busy();
     }
 
     async fn run_deferred(&self, action: Deferred) {
@@ -219,13 +219,13 @@ impl AgentSession {
         Box::pin(self.run(claim, messages)).await;
     }
 
-    /// Waits for a free moment to prompt: settling is a matter of the listeners only.
+    /// Waits until `agent_settled` has been published.
     pub(super) async fn wait_until_settled(&self) {
         let mut busy = self.0.busy.subscribe();
         let core = Arc::clone(&self.0);
         let settled = busy.wait_for(|_| !super::lock(&core.state).run.settling);
         if settled.await.is_err() {
-            tracing::debug!("the session is gone while waited for");
+            tracing::debug!("session dropped while waiting to settle");
         }
     }
 }

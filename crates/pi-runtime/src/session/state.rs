@@ -1,4 +1,4 @@
-//! What a session knows beside its file: what is under way, what waits, what is chosen.
+//! State of a session that is not stored in its file: current activities, queues, and selections.
 
 use std::sync::Arc;
 
@@ -11,65 +11,66 @@ use super::prompt::Prompt;
 use crate::hooks::ActivityOutcome;
 use crate::toolset::Toolset;
 
-/// The state of a session; held only for a moment, never over an await.
+/// The state of a session. The lock is held briefly, never across an await.
 pub(super) struct SessionState {
     pub model: Option<Arc<Model>>,
     pub thinking_level: ThinkingLevel,
     pub scoped_models: Vec<ScopedModel>,
     pub tools: Toolset,
     pub active_tools: Vec<String>,
-    /// Whether the agent has the conversation.
+    /// Whether the conversation is loaded into the agent.
     pub context_loaded: bool,
-    /// The texts of queued messages, for people to see.
+    /// Texts of queued messages, for display.
     pub steering: Vec<String>,
     pub follow_ups: Vec<String>,
-    /// How many messages are on their way into a queue of the run; it does not end before they are in.
+    /// Number of messages being added to a queue of the run; the run does not end before they are
+    /// in.
     pub enqueuing: usize,
-    /// What goes with the next prompt.
+    /// Messages to send with the next prompt.
     pub next_turn: Vec<AgentMessage>,
-    /// What is appended when the turn in progress is over.
+    /// Messages to append when the current turn is over.
     pub pending_custom: Vec<AgentMessage>,
     pub pending_bash: Vec<BashExecutionMessage>,
     pub run: RunState,
     pub manual_compaction: Option<CancellationToken>,
     pub auto_compaction: Option<CancellationToken>,
     pub branch_summary: Option<CancellationToken>,
-    /// The pause before another attempt.
+    /// The delay before the next attempt.
     pub retry_pause: Option<CancellationToken>,
     pub bash: Vec<(u64, CancellationToken)>,
     pub next_bash: u64,
-    /// What was asked for while the session was settling.
+    /// Actions requested while the session was settling.
     pub deferred: Vec<Deferred>,
     pub disposed: bool,
 }
 
-/// Something to do once the session has settled.
+/// An action to run once the session has settled.
 pub(super) enum Deferred {
     Prompt(Prompt),
     Message(AgentMessage),
 }
 
-/// What belongs to the run in progress.
+/// State of the current run.
 pub(super) struct RunState {
-    /// From the prompt until settling begins.
+    /// True from the prompt until settling begins.
     pub active: bool,
-    /// `agent_settled` is being told.
+    /// `agent_settled` is being published.
     pub settling: bool,
-    /// What was deferred until then is being done.
+    /// Deferred actions are running.
     pub deferring: bool,
     pub abort_requested: bool,
-    /// The file did not take a message: nothing more of this run is stored.
+    /// A message could not be stored; nothing more of this run is stored.
     pub storage_failed: bool,
     pub retry_attempt: u32,
-    /// The last answer and its entry.
+    /// The last response and its entry.
     pub last_response: Option<(SharedMessage, EntryId)>,
-    /// The entries of the results of its calls.
+    /// The entries of its tool results.
     pub last_results: Vec<EntryId>,
     pub recovery: Recovery,
     pub outcome: ActivityOutcome,
-    /// Sections a hook wants for this run.
+    /// Sections set by a hook for this run.
     pub sections: Option<PromptSections>,
-    /// A text a hook wants in the place of the system prompt for this run.
+    /// Text set by a hook that replaces the system prompt for this run.
     pub forced_prompt: Option<String>,
 }
 
@@ -135,7 +136,7 @@ impl SessionState {
         self.run.active || self.run.settling || self.run.deferring || self.is_compacting()
     }
 
-    /// Cancels everything that abort cancels, beside the agent.
+    /// Cancels everything that `abort` cancels, except the agent.
     pub(super) fn cancel_all(&self) {
         let tokens = [
             &self.retry_pause,

@@ -1,4 +1,4 @@
-//! What can be asked of a session: its state, its numbers, its entries, its tree.
+//! Read access to a session: status, statistics, entries, tree.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,71 +18,64 @@ use super::AgentSession;
 use super::queue::concatenated;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
-/// Entries read in one go while others wait for the session: a few milliseconds' worth.
+/// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
 
-/// A pause between two such goes. A lock that is taken again at once may never reach who waits.
+/// Delay between two batches. A lock that is retaken immediately may starve other threads.
 const LOCK_YIELD: Duration = Duration::from_micros(100);
 
-/// A look at a session, in the form of RPC's `get_state`.
+/// The status of a session, in the format of RPC's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<Model>>,
-    /// How much it thinks.
     pub thinking_level: ThinkingLevel,
-    /// Whether a run is under way.
+    /// Whether a run is in progress.
     pub is_streaming: bool,
-    /// Whether a compaction or a branch summary is under way.
+    /// Whether a compaction or a branch summary is in progress.
     pub is_compacting: bool,
-    /// How steering is delivered.
     pub steering_mode: QueueMode,
-    /// How follow-ups are delivered.
     pub follow_up_mode: QueueMode,
-    /// Where the file is or will be.
+    /// The session file; it may not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_name: Option<String>,
-    /// Whether the session compacts itself.
     pub auto_compaction_enabled: bool,
-    /// How many messages the model sees.
+    /// Number of messages in the model's context.
     pub message_count: usize,
-    /// How many messages wait.
+    /// Number of queued messages.
     pub pending_message_count: usize,
 }
 
-/// What a session has used, in the form of RPC's `get_session_stats`.
+/// Usage of a session, in the format of RPC's `get_session_stats`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStats {
-    /// Where the file is or will be.
+    /// The session file; it may not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
-    /// Messages of the user.
     pub user_messages: u64,
     pub assistant_messages: u64,
-    /// Calls in the answers.
     pub tool_calls: u64,
     pub tool_results: u64,
-    /// Messages of every role.
+    /// Messages of all roles.
     pub total_messages: u64,
     pub tokens: TokenTotals,
     /// Cost in US dollars.
     pub cost: f64,
-    /// How full the model's window is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<ContextUsage>,
-    /// The share of the last request's prompt that came from the cache, in percent; for people, and
-    /// not part of what clients are told.
+    /// Share of the last request's prompt that came from the cache, in percent. For display only;
+    /// not sent to RPC clients.
     #[serde(skip)]
     pub cache_hit_share: Option<f64>,
 }
 
-/// A message that a fork may begin before.
+/// A user message before which the session can be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
@@ -90,28 +83,22 @@ pub struct ForkMessage {
     pub text: String,
 }
 
-/// The entries of a session, or those after one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesSince {
-    /// The entries in the order of the file.
+    /// The entries in file order.
     pub entries: Vec<Arc<Entry>>,
-    /// Where the conversation stands.
+    /// The entry the conversation is at.
     pub leaf_id: Option<EntryId>,
 }
 
-/// A tool as callers see it.
+/// A tool, as callers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolInfo {
-    /// The name the model calls it by.
     pub name: String,
-    /// What the model reads about it.
     pub description: String,
-    /// The schema of its arguments.
     pub parameters: Value,
-    /// Advice on its use.
     pub guidelines: Vec<String>,
-    /// Where it comes from.
     pub origin: ToolOrigin,
 }
 
@@ -129,7 +116,7 @@ impl ToolInfo {
 }
 
 impl AgentSession {
-    /// Looks at the session. Costs the same for a long conversation as for a short one.
+    /// Returns the current status. The cost does not depend on the length of the conversation.
     pub fn status(&self) -> SessionStatus {
         let (is_streaming, is_compacting) = {
             let state = self.state();
@@ -151,51 +138,50 @@ impl AgentSession {
         }
     }
 
-    /// Returns whether a run is under way, pauses between attempts included.
+    /// Returns whether a run is in progress, including delays between attempts.
     pub fn is_streaming(&self) -> bool {
         self.state().run.active
     }
 
-    /// Returns what the model's request under way is doing, as a value that can be watched; none
-    /// between requests. It is for people to see and not part of the events.
+    /// Watches the phase of the current model request; `None` between requests. For display; not
+    /// part of the events.
     pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
         self.0.agent.request_phase()
     }
 
-    /// Returns whether a compaction or a move in the tree is under way.
+    /// Returns whether a compaction or a move in the tree is in progress.
     pub fn is_compacting(&self) -> bool {
         self.state().is_compacting()
     }
 
-    /// Returns whether no run, compaction or move is under way; true while `agent_settled` is told.
+    /// Returns whether no run, compaction or move is in progress; true while `agent_settled` is
+    /// published.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
         !state.run.active && !state.is_compacting()
     }
 
-    /// Returns where the session file is or will be.
+    /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
         self.with_session(|session| session.path().map(ToOwned::to_owned))
     }
 
-    /// Returns the session's id.
     pub fn session_id(&self) -> String {
         self.with_session(|session| session.id().to_owned())
     }
 
-    /// Returns the session's name.
     pub fn session_name(&self) -> Option<String> {
         self.with_session(|session| session.name().map(str::to_owned))
     }
 
-    /// Returns what the model sees.
+    /// Returns the messages in the model's context.
     pub fn messages(&self) -> Result<Vec<SharedMessage>, SessionError> {
         self.load_context()?;
         Ok(self.0.agent.state().messages)
     }
 
-    /// Spells what the model sees as a list of JSON; for a session nobody has used yet, its file is copied and
-    /// not read.
+    /// Returns the model's context as a JSON array. If the conversation is not loaded, it is copied
+    /// from the file without parsing.
     pub fn messages_json(&self) -> Result<String, SessionError> {
         if self.state().context_loaded {
             let messages = self.0.agent.state().messages;
@@ -204,7 +190,7 @@ impl AgentSession {
         self.with_session(Session::messages_json)
     }
 
-    /// Returns how many messages the model sees; a session nobody has used yet is not read for it.
+    /// Returns the number of messages in the model's context, without loading the conversation.
     pub fn message_count(&self) -> usize {
         if self.state().context_loaded {
             return self.0.agent.message_count();
@@ -212,12 +198,11 @@ impl AgentSession {
         self.transcript().message_count().unwrap_or_default()
     }
 
-    /// Returns the answer that is arriving.
     pub fn streaming_message(&self) -> Option<pi_ai::LiveMessage> {
         self.0.agent.state().streaming_message
     }
 
-    /// Returns the text of the last answer, if it has any.
+    /// Returns the text of the last response, if it has any.
     pub fn last_assistant_text(&self) -> Result<Option<String>, SessionError> {
         let messages = self.messages()?;
         let response = messages.iter().rev().find_map(|message| match &**message {
@@ -235,7 +220,7 @@ impl AgentSession {
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    /// Counts what the session has used, over all branches.
+    /// Returns usage statistics over all branches.
     pub fn stats(&self) -> Result<SessionStats, SessionError> {
         let context_usage = self.context_usage()?;
         let mut transcript = self.transcript();
@@ -256,8 +241,8 @@ impl AgentSession {
         })
     }
 
-    /// Counts what [`AgentSession::stats`] tells, a little at a time, so that nobody waits long for the
-    /// session meanwhile. Blocks; a long session takes a while.
+    /// Computes the totals for [`AgentSession::stats`] in small batches, so that other callers do
+    /// not wait long for the session. Blocking; takes a while for a long session.
     pub fn precompute_stats(&self) -> Result<(), SessionError> {
         while !self.transcript().count_more()? {
             std::thread::sleep(LOCK_YIELD);
@@ -265,7 +250,8 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Looks at a copy of the session, so that reading all of it keeps nobody waiting. Blocks.
+    /// Reads a copy of the session, so that reading all of it does not block other callers.
+    /// Blocking.
     pub fn with_copy<R>(&self, read: impl FnOnce(&Session) -> R) -> R {
         let (copy, leaf) = self.with_session(|session| {
             let path = session.path().filter(|_| session.is_saved());
@@ -291,12 +277,12 @@ impl AgentSession {
         });
         match copy {
             Some(copy) => read(&copy),
-            // Without a file, or with one that somebody took away, what is in memory counts.
+            // Without a file, or if it was deleted, use the entries in memory.
             None => self.with_session(read),
         }
     }
 
-    /// Measures how full the model's window is; none without a model or a known window.
+    /// Returns the usage of the context window; `None` without a model or a known window size.
     pub fn context_usage(&self) -> Result<Option<ContextUsage>, SessionError> {
         let Some(model) = self.model() else {
             return Ok(None);
@@ -304,12 +290,12 @@ impl AgentSession {
         self.transcript().context_usage(model.context_window)
     }
 
-    /// Returns what the session has used, by model too, over all branches.
+    /// Returns usage over all branches, also by model.
     pub fn totals(&self) -> Result<SessionTotals, SessionError> {
         self.transcript().totals().cloned()
     }
 
-    /// Returns the user's messages of all branches, to fork before one.
+    /// Returns the user messages of all branches, to fork before one of them.
     pub fn messages_for_forking(&self) -> Result<Vec<ForkMessage>, SessionError> {
         let nodes = self.tree().nodes;
         let asked = nodes
@@ -318,7 +304,7 @@ impl AgentSession {
         let asked: Vec<EntryId> = asked.map(|node| node.id).collect();
         let mut messages = Vec::new();
         for part in asked.chunks(READ_BATCH) {
-            // Taken anew for each part, for others to get a word in.
+            // Retake the lock for each batch, so other callers get a turn.
             let transcript = self.transcript();
             for entry_id in part {
                 let entry = transcript.session().entry(entry_id.as_str())?;
@@ -337,7 +323,7 @@ impl AgentSession {
         Ok(messages)
     }
 
-    /// Reads the entries after one, or all of them.
+    /// Reads the entries after `since`, or all of them.
     pub fn entries_since(&self, since: Option<&EntryId>) -> Result<EntriesSince, SessionError> {
         let transcript = self.transcript();
         let session = transcript.session();
@@ -358,7 +344,7 @@ impl AgentSession {
         })
     }
 
-    /// Lays out the tree without reading entries.
+    /// Builds the tree without reading entries.
     pub fn tree(&self) -> SessionTree {
         self.with_session(pi_session::Session::tree)
     }

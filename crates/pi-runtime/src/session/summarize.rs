@@ -1,4 +1,4 @@
-//! Asking a model for a summary, as often as the retry policy allows.
+//! Requests summaries from a model, with retries.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{AgentSession, preferences};
 use crate::event::{SessionEvent, SummarySource};
 
-/// Shows the headers of a request alone: what a summary is asked with is pi's own affair.
+/// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);
 
 impl RequestHooks for HeadersOnly {
@@ -26,7 +26,7 @@ impl RequestHooks for HeadersOnly {
 }
 
 impl AgentSession {
-    /// Asks for summaries, one after the other.
+    /// Requests summaries, one after the other.
     pub(super) async fn summarize(
         &self,
         model: &Arc<Model>,
@@ -94,7 +94,7 @@ impl AgentSession {
         let base = preferences::stream_options(&self.0.settings.settings());
         let options = pi_ai::StreamOptions {
             cancel: cancel.child_token(),
-            // An id of its own keeps the request away from the routing and the cache of the session.
+            // A separate ID keeps the request out of the session's routing and prompt cache.
             session_id: Some(Uuid::now_v7().to_string()),
             hooks: self
                 .0

@@ -1,4 +1,4 @@
-//! The points where a hook may add entries and ask for more: the end of a turn, and settling.
+//! Points where hooks may append entries and continue the run: the end of a turn, and settling.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::hooks::{
     BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
 
-/// Shows what the model would see next; nothing is made until somebody looks.
+/// Computes the context the model would see next, on demand.
 #[derive(Clone, Copy)]
 pub struct BoundaryView<'a> {
     session: &'a AgentSession,
@@ -38,14 +38,14 @@ impl BoundaryPoint {
 }
 
 impl BoundaryView<'_> {
-    /// Shows what the model would see if these entries were appended; an error says which does not fit.
+    /// Returns the context with these entries appended, or an error for the first invalid entry.
     pub fn context(&self, drafts: &[EntryDraft]) -> Result<BoundaryContext, SessionError> {
         self.session.boundary_context(self.point, drafts)
     }
 }
 
 impl AgentSession {
-    /// Lets the hooks have their say at the end of a turn.
+    /// Runs the hooks at the end of a turn.
     pub(super) async fn finish_turn(&self, turn: &FinishedTurn) -> TurnDecision {
         let (message_entry_id, tool_result_entry_ids) = {
             let transcript = self.transcript();
@@ -73,15 +73,15 @@ impl AgentSession {
         }
     }
 
-    /// Lets the hooks have their say before settling; true asks for another loop.
+    /// Runs the hooks before settling; returns whether the loop runs again.
     pub(super) async fn before_settle(&self) -> bool {
         if self.is_abort_requested() {
             return false;
         }
         let outcome = self.state().run.outcome;
         let view = self.view(BoundaryPoint::Settle);
-        let turn_end_hooks = SettleBoundary { outcome, view };
-        let decision = self.0.hooks.before_settle(turn_end_hooks).await;
+        let boundary = SettleBoundary { outcome, view };
+        let decision = self.0.hooks.before_settle(boundary).await;
         let proceed = self.follow_decision(BoundaryPoint::Settle, decision).await;
         self.flush_custom_messages().await;
         if self.is_abort_requested() {
@@ -97,10 +97,10 @@ impl AgentSession {
         }
     }
 
-    /// Appends what a hook wants, and tells whether the model is to be asked once more.
+    /// Appends the entries of a decision and returns whether to call the model once more.
     async fn follow_decision(&self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
         if !decision.entries.is_empty() {
-            // Looked at first: a draft that does not fit discards them all.
+            // Validate first: one invalid draft discards them all.
             let applied = self
                 .boundary_context(point, &decision.entries)
                 .map(|_| ())
@@ -125,7 +125,8 @@ impl AgentSession {
             self.0.hooks.report(HookFailure {
                 event: point.event(),
                 origin: None,
-                message: "a hook asked to go on, and the model has nothing to answer to".to_owned(),
+                message: "a hook requested another turn, but there is no message to respond to"
+                    .to_owned(),
             });
         }
         can_continue
@@ -174,7 +175,7 @@ impl AgentSession {
         })
     }
 
-    /// Projects the session as it would be with some entries more.
+    /// Projects the session with the drafts appended.
     fn preview(&self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
         let mut transcript = self.transcript();
         if drafts.is_empty() {

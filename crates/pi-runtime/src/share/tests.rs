@@ -1,9 +1,9 @@
-//! A `gh` that is a script, and what becomes of what it says.
+//! Sharing with a scripted `gh`.
 
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "tests may panic, and what they write needs no care"
+    reason = "tests may panic, and test files need no atomic writes"
 )]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -94,7 +94,7 @@ async fn a_page_without_secrets_becomes_a_secret_gist() {
 #[tokio::test]
 async fn every_failure_is_explained() {
     let nowhere = GhCli::find(&Env::fixed([("PATH", "/nonexistent")]));
-    assert!(matches!(nowhere, Err(ShareError::NoProgram)));
+    assert!(matches!(nowhere, Err(ShareError::GhNotFound)));
     let cancel = CancellationToken::new();
     let page = page();
     let refused = GhHarness::new("exit 1").program().check(&cancel).await;
@@ -110,13 +110,16 @@ async fn every_failure_is_explained() {
         "echo hello",
         "echo https://gist.github.com/x/$(printf '\\033')",
     ] {
-        let error = GhHarness::new(script).program().create(&page, &cancel).await;
-        assert!(matches!(error, Err(ShareError::NoAddress)), "{script}");
+        let error = GhHarness::new(script)
+            .program()
+            .create(&page, &cancel)
+            .await;
+        assert!(matches!(error, Err(ShareError::NoGistUrl)), "{script}");
     }
 }
 
 #[tokio::test]
-async fn giving_up_ends_gh() {
+async fn cancellation_kills_gh() {
     let harness = GhHarness::new("echo $$ > \"$(dirname \"$0\")/pid\"; exec sleep 60");
     let cancel = CancellationToken::new();
     let page = page();

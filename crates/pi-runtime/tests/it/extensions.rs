@@ -1,4 +1,4 @@
-//! Extensions in a session: what they are given works, and what they say counts.
+//! Extensions in a session: the API works, and their results take effect.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::test_env::{RuntimeTestEnv, prompt};
 
-/// A front end that keeps failures.
+/// A front end that records failures.
 #[derive(Default)]
 struct RecordedFailures(Mutex<Vec<ExtensionFailure>>);
 
@@ -34,7 +34,7 @@ impl ExtensionUi for RecordedFailures {
     }
 }
 
-/// A session with extensions, and what they write.
+/// A session with extensions, and the file they write results to.
 struct ExtensionHarness {
     env: RuntimeTestEnv,
     runtime: SessionRuntime,
@@ -76,7 +76,7 @@ impl ExtensionHarness {
         }
     }
 
-    /// Runs a command of an extension and returns what it wrote.
+    /// Runs a command of an extension and returns the results it wrote.
     async fn run(&self, command: &str) -> Value {
         prompt(&self.runtime.session(), command).await;
         assert_eq!(*self.failures.0.lock().unwrap(), []);
@@ -95,7 +95,7 @@ impl ExtensionHarness {
 }
 
 #[tokio::test]
-async fn tools_made_by_an_extension_run_ours_over_its_operations() {
+async fn built_in_tools_run_with_an_extensions_operations() {
     let harness = ExtensionHarness::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
     let results = harness.run("/go").await;
     let expected: Value = serde_json::from_str(include_str!("extensions/tools.json")).unwrap();
@@ -115,7 +115,11 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
 
 #[tokio::test]
 async fn a_tool_prepares_its_arguments_before_validation() {
-    let harness = ExtensionHarness::new(&[("prepare_arguments.ts", include_str!("extensions/prepare_arguments.ts"))]).await;
+    let harness = ExtensionHarness::new(&[(
+        "prepare_arguments.ts",
+        include_str!("extensions/prepare_arguments.ts"),
+    )])
+    .await;
     harness.env.faux.extend([
         FauxAnswer::tool_call("count", json!({"to": "three"})),
         FauxAnswer::text("done"),
@@ -125,8 +129,9 @@ async fn a_tool_prepares_its_arguments_before_validation() {
 }
 
 #[tokio::test]
-async fn models_answer_extensions_whole_or_as_they_come() {
-    let harness = ExtensionHarness::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
+async fn extensions_call_models_with_and_without_streaming() {
+    let harness =
+        ExtensionHarness::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
     harness.env.faux.extend([
         FauxAnswer::text("first answer"),
         FauxAnswer::text("second answer"),
@@ -147,7 +152,7 @@ async fn models_answer_extensions_whole_or_as_they_come() {
 }
 
 #[tokio::test]
-async fn an_extension_runs_an_agent_of_its_own() {
+async fn an_extension_runs_its_own_agent() {
     let harness = ExtensionHarness::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
     harness.env.faux.extend([
         FauxAnswer::tool_call("lookup", json!({"what": "x"})),
@@ -176,14 +181,15 @@ async fn an_extension_runs_an_agent_of_its_own() {
     }
     assert_eq!(results["file"], Value::Null);
     assert_eq!(results["loop"], "from the loop");
-    // The live session knows nothing of it.
+    // The main session is not affected.
     let session = harness.runtime.session();
     assert_eq!(session.messages().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn sessions_are_opened_read_and_written_beside_the_live_one() {
-    let harness = ExtensionHarness::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
+async fn extensions_open_read_and_write_other_sessions() {
+    let harness =
+        ExtensionHarness::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
     let results = harness.run("/go").await;
     assert_eq!(results["context"], json!(["hello", "hi"]));
     assert_eq!(results["name"], "named");
@@ -195,11 +201,11 @@ async fn sessions_are_opened_read_and_written_beside_the_live_one() {
     assert_eq!(results["custom"], json!({"n": 1}));
 }
 
-/// Answers every question with the same word, and keeps what is shown.
+/// Responds to every prompt with the same word, and records notices.
 #[derive(Default)]
-struct Person(Mutex<Vec<LoginEvent>>);
+struct FixedLogin(Mutex<Vec<LoginEvent>>);
 
-impl LoginInteraction for Person {
+impl LoginInteraction for FixedLogin {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         let answer = match prompt {
             LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
@@ -214,8 +220,9 @@ impl LoginInteraction for Person {
 }
 
 #[tokio::test]
-async fn a_provider_of_an_extension_signs_in_like_any_other() {
-    let harness = ExtensionHarness::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
+async fn a_provider_of_an_extension_supports_sign_in() {
+    let harness =
+        ExtensionHarness::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
     let models = harness.runtime.services().models.clone();
     let auth = models.provider("corp").unwrap().auth().unwrap();
     let flow = auth.oauth.unwrap();
@@ -224,7 +231,7 @@ async fn a_provider_of_an_extension_signs_in_like_any_other() {
         http: HttpClient::new(),
         env: harness.env.env(),
     };
-    let person = Person::default();
+    let person = FixedLogin::default();
     let cancel = CancellationToken::new();
     let credential = flow.login(&context, &person, &cancel).await.unwrap();
     let shown = person.0.into_inner().unwrap();
@@ -243,11 +250,10 @@ async fn a_provider_of_an_extension_signs_in_like_any_other() {
 }
 
 #[tokio::test]
-async fn the_users_own_extensions_decide_about_a_project() {
+async fn user_extensions_decide_about_project_trust() {
     for (vote, remembered) in [("yes", false), ("no", true)] {
         let env = RuntimeTestEnv::new();
-        env
-            .home
+        env.home
             .write("project/.pi/settings.json", r#"{"defaultModel": "plain"}"#);
         env.home.write(
             "project/.pi/extensions/evil.ts",
@@ -271,23 +277,17 @@ async fn the_users_own_extensions_decide_about_a_project() {
             .diagnostics()
             .iter()
             .any(|it| it.message.contains("obeyed"));
-        assert_eq!(
-            obeyed,
-            vote == "yes",
-            "what is trusted runs, what is not does not"
-        );
+        assert_eq!(obeyed, vote == "yes", "only trusted extensions run");
         assert_eq!(env.path("agent/trust.json").exists(), remembered);
     }
 }
 
 #[tokio::test]
-async fn resources_that_extensions_find_belong_to_the_session() {
+async fn resources_found_by_extensions_are_added_to_the_session() {
     let env = RuntimeTestEnv::new();
     let skill = "---\nname: digging\ndescription: How to dig\n---\nDig.";
     env.home.write("found/skills/digging/SKILL.md", skill);
-    env
-        .home
-        .write("found/prompts/greet.md", "Say hello to $1");
+    env.home.write("found/prompts/greet.md", "Say hello to $1");
     let found = env.path("found").to_string_lossy().into_owned();
     let source = format!(
         "export default (pi) => pi.on('resources_discover', () => ({{
@@ -307,14 +307,14 @@ async fn resources_that_extensions_find_belong_to_the_session() {
     );
     prompt(&session, "/greet Ann").await;
     let request = harness.env.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("Say hello to Ann"), "{said}");
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("Say hello to Ann"), "{sent}");
 }
 
-/// Adds a word to what is typed.
-struct Adds;
+/// Appends a word to the input.
+struct AppendWord;
 
-impl SessionHooks for Adds {
+impl SessionHooks for AppendWord {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         Box::pin(std::future::ready(InputVerdict::Replace {
             text: format!("{} program", input.text),
@@ -326,30 +326,31 @@ impl SessionHooks for Adds {
 }
 
 #[tokio::test]
-async fn hooks_of_the_program_take_part_beside_extensions() {
+async fn hooks_of_the_program_run_after_extensions() {
     let source = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + ' extension' }));";
-    let harness = ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
-        RuntimeOptions {
-            hooks: Arc::new(Arc::new(Adds) as Arc<dyn SessionHooks>),
-            ..options
-        }
-    })
-    .await;
+    let harness =
+        ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
+            RuntimeOptions {
+                hooks: Arc::new(Arc::new(AppendWord) as Arc<dyn SessionHooks>),
+                ..options
+            }
+        })
+        .await;
     prompt(&harness.runtime.session(), "typed").await;
     let request = harness.env.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("typed extension program"), "{said}");
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("typed extension program"), "{sent}");
 }
 
 #[tokio::test]
-async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
+async fn a_hanging_extension_does_not_affect_others() {
     let hangs = "export default (pi) => pi.on('input', () => { for (;;); });";
     let hears = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + '!' }));";
     let harness = ExtensionHarness::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
     prompt(&harness.runtime.session(), "typed").await;
     let request = harness.env.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("typed!!"), "{said}");
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("typed!!"), "{sent}");
     let failures = harness.failures.0.lock().unwrap();
     let told = failures.iter().filter(|failure| failure.event == "input");
     let told: Vec<&str> = told.map(|failure| failure.error.as_str()).collect();
@@ -358,7 +359,7 @@ async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
 }
 
 #[tokio::test]
-async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
+async fn a_tool_call_is_blocked_if_its_handler_hangs() {
     let hangs = "export default (pi) => pi.on('tool_call', () => { for (;;); });";
     let harness = ExtensionHarness::new(&[("gate.js", hangs)]).await;
     harness.env.faux.extend([
@@ -367,13 +368,13 @@ async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
     ]);
     prompt(&harness.runtime.session(), "go").await;
     let request = harness.env.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("without a pause"), "{said}");
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("without a pause"), "{sent}");
     assert!(!harness.env.path("project/made.txt").exists());
 }
 
 #[tokio::test]
-async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
+async fn an_extension_reads_and_changes_the_prompt_options() {
     let env = RuntimeTestEnv::new();
     env.home.write("project/AGENTS.md", "Use tabs.");
     let source = include_str!("extensions/prompt.ts");
@@ -384,10 +385,10 @@ async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
     assert_eq!(seen["files"], json!(["Use tabs."]));
     assert!(seen["snippet"].is_string());
     let request = harness.env.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
     assert!(
-        said.contains("Use spaces.") && !said.contains("Use tabs."),
-        "{said}"
+        sent.contains("Use spaces.") && !sent.contains("Use tabs."),
+        "{sent}"
     );
-    assert!(said.contains("own words"), "{said}");
+    assert!(sent.contains("own words"), "{sent}");
 }

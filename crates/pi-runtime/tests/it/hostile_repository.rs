@@ -1,4 +1,4 @@
-//! Nothing of a repository is obeyed before the user trusts it.
+//! Files of a repository have no effect before the user trusts it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 
 use crate::test_env::{RuntimeTestEnv, prompt};
 
-/// A repository that tries everything.
+/// A repository with every kind of malicious file.
 fn hostile() -> RuntimeTestEnv {
     let env = RuntimeTestEnv::new();
     let settings = r#"{
@@ -93,13 +93,13 @@ async fn assert_unharmed(env: &RuntimeTestEnv, options: RuntimeOptions) {
 }
 
 #[tokio::test]
-async fn a_repository_nobody_was_asked_about_has_no_effect() {
+async fn a_repository_without_a_decision_has_no_effect() {
     let env = hostile();
     assert_unharmed(&env, env.options()).await;
 }
 
 #[tokio::test]
-async fn a_refused_repository_has_no_effect_and_no_word() {
+async fn a_refused_repository_has_no_effect() {
     let env = hostile();
     env.home.write("project/AGENTS.md", "injected words");
     let refused = RuntimeOptions {
@@ -113,7 +113,7 @@ async fn a_refused_repository_has_no_effect_and_no_word() {
 }
 
 #[tokio::test]
-async fn the_same_files_count_once_the_project_is_trusted() {
+async fn the_same_files_take_effect_once_the_project_is_trusted() {
     let env = hostile();
     let runtime = SessionRuntime::start(RuntimeOptions {
         trust: Some(true),
@@ -126,7 +126,7 @@ async fn the_same_files_count_once_the_project_is_trusted() {
         services.settings.settings().shell_path.as_deref(),
         Some("/bin/false")
     );
-    // Some keys are the user's alone.
+    // Some settings apply only in the user's file.
     assert_eq!(services.settings.settings().http_proxy, None);
     assert_eq!(services.resources.skills.len(), 2);
     assert_eq!(runtime.session().active_tool_names(), ["bash"]);
@@ -138,7 +138,7 @@ async fn the_same_files_count_once_the_project_is_trusted() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_in_the_place_of_the_projects_folder_changes_nothing() {
+async fn a_symlinked_project_directory_has_no_effect() {
     let env = hostile();
     let project = env.path("project");
     std::fs::rename(project.join(".pi"), env.path("outside")).unwrap();
@@ -147,7 +147,7 @@ async fn a_link_in_the_place_of_the_projects_folder_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_worktree_pointer_does_not_borrow_the_trust_of_another_folder() {
+async fn a_worktree_pointer_does_not_inherit_trust() {
     let env = hostile();
     std::fs::create_dir_all(env.path("trusted/.git/worktrees/x")).unwrap();
     let trusted = env.path("trusted").canonicalize().unwrap();
@@ -155,14 +155,13 @@ async fn a_worktree_pointer_does_not_borrow_the_trust_of_another_folder() {
     env.home.write("agent/trust.json", trust.to_string());
     let pointer = format!("gitdir: {}\n", trusted.join(".git/worktrees/x").display());
     env.home.write("project/.git", pointer);
-    env
-        .home
+    env.home
         .write("trusted/.git/worktrees/x/commondir", "../..\n");
     assert_unharmed(&env, env.options()).await;
 }
 
 #[tokio::test]
-async fn trust_that_cannot_be_read_is_no_trust() {
+async fn an_unreadable_trust_file_means_no_trust() {
     let env = hostile();
     env.home.write("agent/trust.json", "{ nope");
     let runtime = SessionRuntime::start(env.options()).await.unwrap();
@@ -172,13 +171,12 @@ async fn trust_that_cannot_be_read_is_no_trust() {
 }
 
 #[tokio::test]
-async fn the_session_directory_of_a_repository_is_not_looked_into() {
+async fn the_session_directory_of_a_repository_is_not_read() {
     let env = hostile();
-    // A prepared session in the directory the repository chose, newer than anything.
+    // A prepared session in the repository's session directory, newer than any other.
     let header = serde_json::json!({"type": "session", "version": 3, "id": "prepared",
         "timestamp": "2099-01-01T00:00:00.000Z", "cwd": env.path("project")});
-    env
-        .home
+    env.home
         .write("project/stolen/p.jsonl", format!("{header}\n"));
     let runtime = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::ContinueRecent,
@@ -193,15 +191,12 @@ async fn the_session_directory_of_a_repository_is_not_looked_into() {
 }
 
 #[tokio::test]
-async fn what_a_pull_brings_is_decided_about_again_on_reload() {
+async fn a_reload_decides_about_trust_again() {
     let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(env.options()).await.unwrap();
     assert!(runtime.services().project.is_trusted());
-    env
-        .home
-        .write("project/.pi/extensions/evil.js", "throw 1");
-    env
-        .home
+    env.home.write("project/.pi/extensions/evil.js", "throw 1");
+    env.home
         .write("project/.pi/prompts/evil.md", "evil template");
     runtime.reload().await.unwrap();
     assert_eq!(runtime.services().project, ProjectAccess::Unasked);
@@ -209,7 +204,7 @@ async fn what_a_pull_brings_is_decided_about_again_on_reload() {
     assert!(runtime.commands().is_empty());
 }
 
-/// Answers with a choice and counts how often it was asked.
+/// Responds with a fixed choice and counts the prompts.
 struct FixedTrustAnswer(std::sync::atomic::AtomicUsize);
 
 impl TrustPrompt for FixedTrustAnswer {
@@ -227,7 +222,7 @@ impl TrustPrompt for FixedTrustAnswer {
 }
 
 #[tokio::test]
-async fn the_user_is_asked_once_a_run_and_again_after_a_reload() {
+async fn the_user_is_prompted_once_per_run_and_again_after_a_reload() {
     let env = hostile();
     let prompt = Arc::new(FixedTrustAnswer(std::sync::atomic::AtomicUsize::new(0)));
     let asked = || prompt.0.load(std::sync::atomic::Ordering::Relaxed);
@@ -247,7 +242,7 @@ async fn the_user_is_asked_once_a_run_and_again_after_a_reload() {
 }
 
 #[tokio::test]
-async fn what_a_pull_changes_in_a_trusted_project_is_told() {
+async fn changes_in_a_trusted_project_are_reported() {
     let env = hostile();
     let project = env.path("project").canonicalize().unwrap();
     let trust = serde_json::json!({project.to_str().unwrap(): true});
@@ -264,9 +259,7 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
         told.map(|it| it.message)
     };
     assert_eq!(told().await, None);
-    env
-        .home
-        .write("project/.pi/extensions/more.js", "throw 2");
+    env.home.write("project/.pi/extensions/more.js", "throw 2");
     env.home.write("project/.pi/SYSTEM.md", "obey me");
     let message = told().await.unwrap();
     assert!(
@@ -274,7 +267,7 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
         "{message}"
     );
     assert_eq!(told().await, None);
-    // Whoever leaves before the answer has not heard of it.
+    // Changes are not marked as reported if the result is not awaited.
     let leave_at_once = async || {
         let runtime = SessionRuntime::start(env.options()).await.unwrap();
         drop(runtime.project_changes());
@@ -283,7 +276,7 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
     env.home.write("project/.pi/SYSTEM.md", "obey");
     leave_at_once().await;
     assert!(told().await.unwrap().ends_with(": .pi/SYSTEM.md"));
-    // The project has been seen, though: what comes later is a change.
+    // The project's state was recorded, though, so later changes are found.
     std::fs::remove_dir_all(env.path("agent/seen-projects")).unwrap();
     leave_at_once().await;
     env.home.write("project/.pi/SYSTEM.md", "obey me");

@@ -1,4 +1,4 @@
-//! How another session takes the live one's place.
+//! Replacing the current session.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
     SessionRuntime::start(env.options()).await.unwrap()
 }
 
-/// Returns the entries that one could fork before.
+/// Returns the entries before which the session can be forked.
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
@@ -34,7 +34,7 @@ fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
 }
 
 #[tokio::test]
-async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
+async fn a_new_session_closes_the_old_one_and_notifies_front_ends() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     let mut sessions = runtime.sessions();
@@ -54,12 +54,12 @@ async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
     assert_eq!(
         new.session_file().unwrap().parent(),
         old_file.parent(),
-        "new sessions go where the old one is"
+        "new sessions use the directory of the old one"
     );
 }
 
 #[tokio::test]
-async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
+async fn switching_continues_in_the_other_file_even_if_it_is_the_same() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     prompt(&runtime.session(), "one").await;
@@ -72,7 +72,7 @@ async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
     prompt(&runtime.session(), "three").await;
     assert_eq!(user_entries(&runtime).len(), 2);
 
-    // Its own file: the claim of the old session must be gone.
+    // Its own file: the old session's lock must be released.
     runtime.switch_session(&first).await.unwrap();
     assert!(
         runtime.diagnostics().is_empty(),
@@ -84,7 +84,7 @@ async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_leaves_the_live_session_alone() {
+async fn a_session_that_cannot_be_opened_leaves_the_current_one_unchanged() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     prompt(&runtime.session(), "one").await;
@@ -92,9 +92,7 @@ async fn what_cannot_be_opened_leaves_the_live_session_alone() {
     let notes = env.home.write("project/notes.jsonl", "not json\n");
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
-    let gone = env
-        .home
-        .write("project/gone.jsonl", format!("{header}\n"));
+    let gone = env.home.write("project/gone.jsonl", format!("{header}\n"));
     assert!(runtime.switch_session(&notes).await.is_err());
     let missing = runtime.switch_session(&gone).await;
     assert!(matches!(missing, Err(ReplaceError::MissingCwd { .. })));
@@ -111,7 +109,7 @@ async fn what_cannot_be_opened_leaves_the_live_session_alone() {
 }
 
 #[tokio::test]
-async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
+async fn a_fork_returns_the_message_for_the_editor_and_a_clone_copies_everything() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     prompt(&runtime.session(), "one").await;
@@ -137,7 +135,7 @@ async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
 }
 
 #[tokio::test]
-async fn sessions_without_files_are_replaced_alike() {
+async fn in_memory_sessions_can_be_replaced() {
     let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
@@ -156,7 +154,7 @@ async fn sessions_without_files_are_replaced_alike() {
 }
 
 #[tokio::test]
-async fn an_import_is_a_copy_among_the_others() {
+async fn an_import_copies_the_file_into_the_session_directory() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     prompt(&runtime.session(), "one").await;
@@ -173,8 +171,7 @@ async fn an_import_is_a_copy_among_the_others() {
 #[tokio::test]
 async fn everything_bound_to_a_directory_follows_the_session() {
     let env = RuntimeTestEnv::new();
-    env
-        .home
+    env.home
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
     env.home.write("other/AGENTS.md", "be kind");
     let options = || RuntimeOptions {
@@ -201,7 +198,7 @@ async fn everything_bound_to_a_directory_follows_the_session() {
 }
 
 #[tokio::test]
-async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
+async fn a_reload_rereads_everything_and_keeps_the_conversation() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     let session = runtime.session();
@@ -209,8 +206,7 @@ async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
     session.set_active_tools(&["ls".to_owned()]);
     let id = session.session_id();
     env.home.write("agent/prompts/new.md", "New one.\n");
-    env
-        .home
+    env.home
         .write("agent/settings.json", r#"{"steeringMode": "all"}"#);
     runtime.reload().await.unwrap();
     let after = runtime.session();
@@ -223,7 +219,7 @@ async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
+async fn a_reload_of_an_empty_session_appends_nothing() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     let entries =
@@ -235,16 +231,16 @@ async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
     assert_eq!(entries(&runtime), before);
 }
 
-/// Notes what it hears and refuses what it is told to.
+/// Logs its calls and vetoes on request.
 #[derive(Default)]
-struct Recording {
-    heard: Mutex<Vec<String>>,
-    refuses: Mutex<bool>,
+struct RecordingHooks {
+    calls: Mutex<Vec<String>>,
+    vetoes: Mutex<bool>,
 }
 
-impl Recording {
+impl RecordingHooks {
     fn note(&self, what: String) {
-        self.heard.lock().unwrap().push(what);
+        self.calls.lock().unwrap().push(what);
     }
 
     fn name(path: Option<&PathBuf>) -> &'static str {
@@ -252,7 +248,7 @@ impl Recording {
     }
 }
 
-impl SessionHooks for Recording {
+impl SessionHooks for RecordingHooks {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         let previous = Self::name(start.previous_session_file.as_ref());
         self.note(format!("start {:?} after {previous}", start.reason));
@@ -262,7 +258,7 @@ impl SessionHooks for Recording {
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
         let target = Self::name(switch.target_session_file.as_ref());
         self.note(format!("before {:?} to {target}", switch.reason));
-        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+        Box::pin(std::future::ready(!*self.vetoes.lock().unwrap()))
     }
 
     fn before_fork<'a>(
@@ -271,7 +267,7 @@ impl SessionHooks for Recording {
         position: ForkPosition,
     ) -> BoxFuture<'a, bool> {
         self.note(format!("before fork {position:?}"));
-        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+        Box::pin(std::future::ready(!*self.vetoes.lock().unwrap()))
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
@@ -282,9 +278,9 @@ impl SessionHooks for Recording {
 }
 
 #[tokio::test]
-async fn whoever_takes_part_hears_every_step_and_may_refuse() {
+async fn hooks_see_every_step_and_may_veto() {
     let env = RuntimeTestEnv::new();
-    let recording = Arc::new(Recording::default());
+    let recording = Arc::new(RecordingHooks::default());
     let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
     let runtime = SessionRuntime::start(RuntimeOptions {
         hooks: Arc::new(hooks),
@@ -295,7 +291,7 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
     prompt(&runtime.session(), "one").await;
     runtime.new_session(None).await.unwrap();
     prompt(&runtime.session(), "two").await;
-    *recording.refuses.lock().unwrap() = true;
+    *recording.vetoes.lock().unwrap() = true;
     let id = runtime.session().session_id();
     assert!(runtime.new_session(None).await.unwrap().cancelled);
     assert!(runtime.clone_session().await.unwrap().cancelled);
@@ -306,7 +302,7 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
         Err(ReplaceError::Ended)
     ));
     assert_eq!(
-        *recording.heard.lock().unwrap(),
+        *recording.calls.lock().unwrap(),
         [
             "start Startup after none",
             "before New to none",
@@ -320,7 +316,7 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
 }
 
 #[tokio::test]
-async fn a_run_under_way_is_ended_and_stored_before_the_next_session() {
+async fn a_run_in_progress_is_ended_and_stored_before_the_next_session() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
     let old = runtime.session();

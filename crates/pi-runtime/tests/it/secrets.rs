@@ -1,4 +1,5 @@
-//! A key of every provider, stored and said aloud, and everything that leaves the program.
+//! A key of every provider, stored and mentioned in a conversation, and everything that leaves the
+//! program.
 
 use std::io::Read as _;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::test_env::{RuntimeTestEnv, prompt};
 
-/// A key that looks like nothing in particular.
+/// A key that matches no pattern.
 fn key(number: usize) -> String {
     format!("kept-for-number-{number:02}-Zq3vT8mW1kR5")
 }
@@ -55,7 +56,7 @@ async fn no_stored_key_leaves_the_program() {
     let assert_clean = |what: &str, text: &str| {
         assert!(text.contains("[redacted]"), "{what}");
         for secret in &secrets {
-            assert!(!text.contains(secret), "{what} tells {secret}");
+            assert!(!text.contains(secret), "{what} contains {secret}");
         }
     };
     let store = services.models.authenticator().store();
@@ -113,9 +114,7 @@ async fn no_stored_key_leaves_the_program() {
         .read_to_string(&mut text)
         .unwrap();
     assert_clean("a report", &text);
-    let again = pi_runtime::replay(&written.path, &env.env())
-        .await
-        .unwrap();
+    let again = pi_runtime::replay(&written.path, &env.env()).await.unwrap();
     assert_eq!(again.difference, None);
     talking.shutdown().await;
     runtime.shutdown().await;

@@ -1,4 +1,4 @@
-//! From what a command line says to a session that can be prompted.
+//! Startup: from options to a session that accepts prompts.
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
 use pi_runtime::{
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::test_env::{RuntimeTestEnv, prompt};
 
 #[tokio::test]
-async fn a_new_session_is_stored_with_its_model_and_the_first_answer() {
+async fn a_new_session_is_stored_with_the_first_response() {
     let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         name: Some(" my\nname ".to_owned()),
@@ -56,7 +56,7 @@ async fn a_new_session_is_stored_with_its_model_and_the_first_answer() {
 }
 
 #[tokio::test]
-async fn the_next_start_continues_with_what_the_session_was_left_with() {
+async fn the_next_start_restores_the_last_choices() {
     let env = RuntimeTestEnv::new();
     let flags = ModelFlags {
         model: Some("plain".to_owned()),
@@ -87,7 +87,7 @@ async fn the_next_start_continues_with_what_the_session_was_left_with() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why() {
+async fn startup_errors_are_specific() {
     let env = RuntimeTestEnv::new();
     let start = |change: fn(&mut RuntimeOptions)| {
         let mut options = env.options();
@@ -115,7 +115,7 @@ async fn what_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn a_session_whose_directory_is_gone_needs_another() {
+async fn a_session_with_a_missing_directory_needs_another() {
     let env = RuntimeTestEnv::new();
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
@@ -137,7 +137,7 @@ async fn a_session_whose_directory_is_gone_needs_another() {
 }
 
 #[tokio::test]
-async fn the_users_files_are_read_and_their_faults_told() {
+async fn invalid_user_files_are_reported() {
     let env = RuntimeTestEnv::new();
     env.home.write("agent/models.json", "{ nope");
     env.home.write("agent/settings.json", "{ nope");
@@ -161,7 +161,7 @@ async fn the_users_files_are_read_and_their_faults_told() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_credentials_file_is_created_for_the_user_alone() {
+async fn the_credentials_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = RuntimeTestEnv::new();
     SessionRuntime::start(env.plain_options()).await.unwrap();
@@ -171,7 +171,7 @@ async fn the_credentials_file_is_created_for_the_user_alone() {
 }
 
 #[tokio::test]
-async fn a_key_of_the_command_line_is_used_and_never_stored() {
+async fn an_api_key_flag_is_used_and_never_stored() {
     let env = RuntimeTestEnv::new();
     let flags = ModelFlags {
         model: Some("groq/openai/gpt-oss-120b".to_owned()),
@@ -193,7 +193,7 @@ async fn a_key_of_the_command_line_is_used_and_never_stored() {
 }
 
 #[tokio::test]
-async fn everything_may_live_in_memory() {
+async fn everything_can_be_in_memory() {
     let env = RuntimeTestEnv::new();
     let settings: Settings =
         serde_json::from_value(json!({"defaultProvider": "faux", "defaultModel": "plain"}))
@@ -213,10 +213,9 @@ async fn everything_may_live_in_memory() {
 }
 
 #[tokio::test]
-async fn commands_are_the_templates_and_skills_of_the_user() {
+async fn commands_list_templates_and_skills() {
     let env = RuntimeTestEnv::new();
-    env
-        .home
+    env.home
         .write("agent/prompts/plain.md", "First line.\nMore.\n");
     let skill = "---\nname: pdf\ndescription: Work with PDF files.\n---\nBody.\n";
     env.home.write("agent/skills/pdf/SKILL.md", skill);
@@ -236,12 +235,12 @@ async fn commands_are_the_templates_and_skills_of_the_user() {
     );
     prompt(&runtime.session(), "/plain").await;
     let request = env.faux.last_request().unwrap();
-    let said = format!("{:?}", request.messages);
-    assert!(said.contains("First line."), "{said}");
+    let sent = format!("{:?}", request.messages);
+    assert!(sent.contains("First line."), "{sent}");
 }
 
 #[tokio::test]
-async fn commands_of_the_model_find_the_marks_and_the_session() {
+async fn shell_commands_get_the_process_marks_and_session_variables() {
     let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         offline: true,

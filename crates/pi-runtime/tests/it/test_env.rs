@@ -1,4 +1,4 @@
-//! A user with a home, a project and a scripted model.
+//! Test environment: a home directory, a project and a scripted model.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl RuntimeTestEnv {
         Env::fixed([("HOME", self.home.path().to_str().unwrap())])
     }
 
-    /// Options that read the user's files and ask the scripted model.
+    /// Options that read the user's files and use the scripted model.
     pub(crate) fn options(&self) -> RuntimeOptions {
         let models = Models::new(ModelsOptions {
             env: self.env(),
@@ -52,7 +52,7 @@ impl RuntimeTestEnv {
         }
     }
 
-    /// Options that leave everything to the user's files.
+    /// Options that only use the user's files.
     pub(crate) fn plain_options(&self) -> RuntimeOptions {
         let agent_dir = AgentDir::at(self.path("agent"));
         RuntimeOptions::new(agent_dir, self.path("project"), self.env())

@@ -1,4 +1,4 @@
-//! What an extension says of an agent before it exists, and of a prompt to it.
+//! Options of an extension's agent, and of prompts to it.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,9 @@ use pi_config::{AgentDir, ResourceFlags};
 use serde::Deserialize;
 
 use super::super::bridge::ExtensionBridge;
+use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
 use super::super::send_message::parse_delivery;
-use super::super::jobs::JobCallback;
 use super::tool;
 use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
@@ -23,7 +23,6 @@ pub(super) struct ModelName {
     id: String,
 }
 
-/// What an agent starts from.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExtensionAgentOptions {
@@ -46,7 +45,6 @@ pub(super) struct ExtensionAgentOptions {
     resources: AgentResources,
 }
 
-/// Which resources it sees.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct AgentResources {
@@ -62,7 +60,7 @@ struct AgentResources {
 impl From<AgentResources> for ResourceFlags {
     fn from(resources: AgentResources) -> Self {
         Self {
-            // Extensions run one engine, and an agent is one of their works.
+            // Agents of extensions run without extensions.
             no_extensions: true,
             no_skills: resources.no_skills,
             skills: resources.skills,
@@ -77,8 +75,12 @@ impl From<AgentResources> for ResourceFlags {
 }
 
 impl ExtensionAgentOptions {
-    /// Returns what the runtime of the agent starts from.
-    pub(super) fn runtime(self, bridge: &ExtensionBridge, callback: &JobCallback) -> RuntimeOptions {
+    /// Returns the runtime options of the agent.
+    pub(super) fn runtime(
+        self,
+        bridge: &ExtensionBridge,
+        callback: &JobCallback,
+    ) -> RuntimeOptions {
         let agent_dir = match self.agent_dir {
             Some(agent_dir) => AgentDir::at(agent_dir),
             None => bridge.agent_dir.clone(),
@@ -101,7 +103,7 @@ impl ExtensionAgentOptions {
         };
         let allow = match (self.tools, defaults) {
             (Some(names), _) => Some(names),
-            // Nothing but what the extension brings itself.
+            // Only the resources the extension supplies.
             (None, DefaultTools::None) => Some(own_names.collect()),
             (None, DefaultTools::All | DefaultTools::NoBuiltin) => None,
         };
@@ -128,7 +130,6 @@ impl ExtensionAgentOptions {
     }
 }
 
-/// Something said to an agent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptOptions {

@@ -1,4 +1,4 @@
-//! A tool that an extension brings for its own agent.
+//! Tools that an extension supplies for its own agent.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use pi_ai::json::JsonObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
 use super::super::tool::declaration;
-use super::super::jobs::JobCallback;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 struct AgentTool {
@@ -21,7 +21,7 @@ struct AgentTool {
     mode: ExecutionMode,
 }
 
-/// Makes a tool of what an extension described.
+/// Creates a tool from an extension's description.
 pub(super) fn registered(callback: &JobCallback, data: &ToolData) -> RegisteredTool {
     let tool = AgentTool {
         callback: callback.clone(),
@@ -60,7 +60,7 @@ impl Tool for AgentTool {
         Box::pin(async move {
             let shared = self.callback.shared.upgrade();
             let shared =
-                shared.ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
+                shared.ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let call = json!({
                 "name": self.declaration.name,
                 "callId": call_id,

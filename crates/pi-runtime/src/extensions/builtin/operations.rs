@@ -1,4 +1,4 @@
-//! Files and shells that an extension reaches by itself: another machine, a container, a sandbox.
+//! File and shell operations implemented by an extension: another machine, a container, a sandbox.
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::extensions::tool::error_message;
 use crate::extensions::jobs::JobCallback;
+use crate::extensions::tool::error_message;
 
-/// Files behind an extension's operations.
+/// Files accessed through an extension's operations.
 pub(super) struct JavaScriptFiles {
     callback: JobCallback,
     operations: Vec<String>,
@@ -28,7 +28,10 @@ pub(super) struct JavaScriptFiles {
 
 impl JavaScriptFiles {
     pub(super) fn new(callback: JobCallback, operations: Vec<String>) -> Self {
-        Self { callback, operations }
+        Self {
+            callback,
+            operations,
+        }
     }
 
     fn has(&self, operation: &str) -> bool {
@@ -37,11 +40,11 @@ impl JavaScriptFiles {
 
     async fn call(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
         let arguments = json!({ "path": path });
-        let answer = self.callback.call(operation, arguments, None).await;
-        answer.map_err(failure)
+        let response = self.callback.call(operation, arguments, None).await;
+        response.map_err(failure)
     }
 
-    /// Fails where the extension says that nothing can be read there.
+    /// Fails if the extension reports that the path cannot be read.
     async fn check(&self, path: &Path) -> Result<(), FileError> {
         if self.has("exists") && self.call("exists", path).await? == Value::Bool(false) {
             return Err(FileError::Missing);
@@ -53,7 +56,7 @@ impl JavaScriptFiles {
     }
 }
 
-/// Tells what is missing from what failed otherwise.
+/// Maps an extension's error to a file error, by its error code.
 fn failure(error: EngineError) -> FileError {
     let code = match &error {
         EngineError::Thrown(thrown) => thrown.code.clone(),
@@ -70,7 +73,7 @@ fn failure(error: EngineError) -> FileError {
 
 impl FileOperations for JavaScriptFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
-        // What links there are is the other side's knowledge.
+        // Links are resolved by the extension, if at all.
         Box::pin(std::future::ready(Ok(path.to_owned())))
     }
 
@@ -110,7 +113,7 @@ impl FileOperations for JavaScriptFiles {
                 .map_err(|error| FileError::Other(io::Error::other(error)))?;
             let mut entries = Vec::with_capacity(names.len());
             for name in names {
-                // What cannot be looked at is passed over, as a dangling link is.
+                // Skip entries whose status cannot be read, such as dangling links.
                 let kind = self.status(&path.join(&name)).await.ok();
                 entries.push(DirectoryEntry {
                     name: name.into(),
@@ -144,7 +147,7 @@ impl FileOperations for JavaScriptFiles {
     }
 }
 
-/// A shell behind an extension's operations.
+/// A shell implemented by an extension.
 pub(in crate::extensions) struct JavaScriptShell {
     callback: JobCallback,
 }
@@ -160,7 +163,7 @@ impl JavaScriptShell {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ExitCode, ProcessError> {
-        let gone = || ProcessError::Other("the extension is gone".to_owned());
+        let gone = || ProcessError::Other("the extension was unloaded".to_owned());
         let shared = self.callback.shared.upgrade().ok_or_else(gone)?;
         let signal = shared.bridge.new_signal();
         let mut pieces = shared.bridge.open_stream(signal);
@@ -174,8 +177,8 @@ impl JavaScriptShell {
             "timeout": command.timeout.map(|timeout| timeout.as_secs_f64()),
             "env": environment.collect::<serde_json::Map<_, _>>(),
         });
-        let asking = self.callback.call("exec", arguments, Some(signal));
-        let mut running = std::pin::pin!(shared.until_cancelled(asking, signal, &cancel));
+        let call = self.callback.call("exec", arguments, Some(signal));
+        let mut running = std::pin::pin!(shared.until_cancelled(call, signal, &cancel));
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -188,8 +191,8 @@ impl JavaScriptShell {
             forward(&output, &piece).await;
         }
         match outcome {
-            Ok(answer) => {
-                let code = answer.get("exitCode").and_then(Value::as_i64);
+            Ok(response) => {
+                let code = response.get("exitCode").and_then(Value::as_i64);
                 Ok(ExitCode(code.and_then(|code| i32::try_from(code).ok())))
             }
             Err(_) if cancel.is_cancelled() => Err(ProcessError::Aborted),
@@ -198,7 +201,7 @@ impl JavaScriptShell {
     }
 }
 
-/// Reads why a command has no exit code from the words that extensions know.
+/// Maps the error texts that extensions use to a process error.
 fn ended(error_message: String, timeout: Option<Duration>) -> ProcessError {
     match (error_message.as_str(), timeout) {
         ("aborted", _) => ProcessError::Aborted,
@@ -209,7 +212,7 @@ fn ended(error_message: String, timeout: Option<Duration>) -> ProcessError {
 
 async fn forward(output: &mpsc::Sender<Bytes>, piece: &Value) {
     let piece = BASE64_STANDARD.decode(piece.as_str().unwrap_or_default());
-    // Whoever reads the output may have stopped.
+    // The reader may have been dropped.
     output.send(piece.unwrap_or_default().into()).await.ok();
 }
 

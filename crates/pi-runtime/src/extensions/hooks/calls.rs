@@ -1,6 +1,8 @@
-//! Tool calls and messages, shown to extensions.
+//! Hooks for tool calls and messages.
 
-use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::AgentMessage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -1,4 +1,4 @@
-//! A session begins, gives way to another and ends.
+//! Hooks for the start, replacement and shutdown of sessions.
 
 use pi_session::{EntryId, ForkPosition};
 use serde_json::json;

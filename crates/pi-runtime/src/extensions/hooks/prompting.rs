@@ -1,4 +1,4 @@
-//! What the user says and what a request is made of, shown to extensions.
+//! Hooks for user input and the contents of requests.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl ExtensionHooks {
             let others = messages.iter().filter(|message| !is_system(message));
             let others: Vec<SharedMessage> = others.cloned().collect();
             if let Some(changed) = self.transform("context", &others, cancel).await {
-                // What the system messages add up to, at the head of another conversation.
+                // The combined effect of the system messages, before the replaced conversation.
                 let systems = messages.iter().filter(|message| is_system(message));
                 let systems: Vec<_> = systems
                     .filter_map(|message| pi_agent::model_message(message))
@@ -122,7 +122,7 @@ impl ExtensionHooks {
                 let failure = ExtensionFailure {
                     extension: None,
                     event: name.to_owned(),
-                    error: format!("the messages have no sense: {error}"),
+                    error: format!("invalid messages: {error}"),
                     stack: None,
                 };
                 self.shared.bridge.ui.report_failure(failure).await;
@@ -131,7 +131,7 @@ impl ExtensionHooks {
         }
     }
 
-    /// Spells what the prompt is made of, for the tools of a run.
+    /// Returns the prompt options for the tools of a run.
     fn prompt_options(&self, tools: &[String]) -> Value {
         let session = self.shared.bridge.session();
         let mut options = session.map_or_else(

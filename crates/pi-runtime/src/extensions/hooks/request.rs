@@ -1,4 +1,4 @@
-//! Requests and responses on the wire, shown to extensions.
+//! Hooks for requests and responses on the wire.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{ExtensionsInner, typed};
 
-/// Shows requests to extensions.
 pub(super) struct WireHooks(pub(super) Arc<ExtensionsInner>);
 
 impl WireHooks {
@@ -50,7 +49,7 @@ impl RequestHooks for WireHooks {
         _model: &'a Model,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // A refusal is an error of the request, not a response to look at.
+            // An HTTP error is an error of the request, not a response for hooks.
             if response.status >= 400 {
                 return;
             }

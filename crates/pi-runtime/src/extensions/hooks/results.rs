@@ -1,4 +1,4 @@
-//! What handlers return, as JavaScript gives it.
+//! Results of event handlers, as returned by JavaScript.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The steps of a run, told to extensions.
+//! Forwards run events to extensions.
 
 use std::sync::atomic::Ordering;
 
@@ -49,7 +49,7 @@ impl ExtensionHooks {
             AgentEvent::ToolExecutionEnd { .. } => {
                 self.emit("tool_execution_end", || json!(step)).await;
             }
-            // The end of a message and of a turn have hooks of their own.
+            // The ends of messages and turns have their own hooks.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The points where extensions add entries, write summaries or run the user's commands.
+//! Hooks that let extensions append entries, write summaries, or run shell commands of the user.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::hooks::{
 };
 use crate::session::BoundaryView;
 
-/// An entry as an extension drafts it.
+/// An entry drafted by an extension.
 #[derive(Deserialize)]
 #[serde(
     tag = "type",
@@ -158,7 +158,7 @@ impl ExtensionHooks {
                 let failure = ExtensionFailure {
                     extension: None,
                     event: event.to_owned(),
-                    error: format!("the entries have no sense: {error}"),
+                    error: format!("invalid entries: {error}"),
                     stack: None,
                 };
                 self.shared.bridge.ui.report_failure(failure).await;
@@ -282,11 +282,11 @@ impl ExtensionHooks {
         }
         let Some(shell) = result.get("result") else {
             return Err(HookError::new(
-                "an extension answered a command with neither operations nor a result",
+                "an extension returned neither operations nor a result for a command",
             ));
         };
         let shell = serde_json::from_value::<ShellData>(shell.clone()).map_err(|error| {
-            HookError::new(format!("an extension's result has no sense: {error}"))
+            HookError::new(format!("an extension returned an invalid result: {error}"))
         })?;
         Ok(UserBashVerdict::Result(ShellResult {
             output: shell.output,
@@ -306,7 +306,7 @@ fn outcome_name(outcome: ActivityOutcome) -> &'static str {
     }
 }
 
-/// Shows what the model would see next.
+/// Returns the context the model would see next.
 fn context(view: &BoundaryView<'_>) -> Value {
     match view.context(&[]) {
         Ok(context) => json!({
@@ -317,7 +317,7 @@ fn context(view: &BoundaryView<'_>) -> Value {
             "canContinue": context.can_continue,
         }),
         Err(error) => {
-            tracing::warn!(%error, "extensions cannot be shown the context");
+            tracing::warn!(%error, "cannot compute the context for extensions");
             Value::Null
         }
     }

@@ -1,31 +1,33 @@
-//! Cancelling at every phase: the session always settles, and its transcript can go on.
+//! Cancellation in every phase: the session always settles, and its transcript can be continued.
 
 use pi_ai::{FauxAnswer, FauxGate};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::harness::{HarnessOptions, SessionHarness, echo, endless, long, overloaded, small_model, tight};
+use super::harness::{
+    HarnessOptions, SessionHarness, echo, endless, long, overloaded, small_model, tight,
+};
 use crate::session::{BashRequest, InputSource, NavigateOptions, Prompt};
 
-/// Begins a prompt, waits for a line, aborts, and returns what was told from that line on.
+/// Sends a prompt, waits for a line, aborts, and returns the lines from that one on.
 async fn abort_at(harness: &SessionHarness, line: &str) -> Vec<String> {
     harness.session.prompt(Prompt::text("go")).await.unwrap();
-    harness.events.heard(line).await;
+    harness.events.wait_for(line).await;
     harness.session.abort().await;
     assert!(harness.session.is_idle());
-    let told = harness.told();
-    let from = told.iter().position(|one| one.starts_with(line)).unwrap();
-    let settled = told.iter().filter(|one| *one == "agent_settled").count();
-    assert_eq!(settled, 1, "{told:?}");
-    // Whatever was cancelled, the session goes on.
+    let lines = harness.lines();
+    let from = lines.iter().position(|one| one.starts_with(line)).unwrap();
+    let settled = lines.iter().filter(|one| *one == "agent_settled").count();
+    assert_eq!(settled, 1, "{lines:?}");
+    // The session can be used after every kind of cancellation.
     harness.faux.set_script(["fine".into()]);
-    harness.say("go on").await;
+    harness.prompt("go on").await;
     assert_eq!(harness.context().last().unwrap(), "assistant fine");
-    told[from..].to_vec()
+    lines[from..].to_vec()
 }
 
 #[tokio::test]
-async fn before_the_answer_begins() {
+async fn before_the_response_starts() {
     let harness = SessionHarness::new();
     harness.faux.push(FauxAnswer::stall());
     assert_eq!(
@@ -42,7 +44,7 @@ async fn before_the_answer_begins() {
 }
 
 #[tokio::test]
-async fn in_the_middle_of_the_answer() {
+async fn in_the_middle_of_the_response() {
     let harness = SessionHarness::new();
     harness.faux.push(FauxAnswer::text("half").then_stall());
     assert_eq!(
@@ -63,10 +65,12 @@ async fn while_a_tool_runs() {
         tools: vec![echo(), endless()],
         ..HarnessOptions::default()
     });
-    harness.faux.push(FauxAnswer::tool_call("endless", json!({})));
-    let told = abort_at(&harness, "tool_execution_start").await;
+    harness
+        .faux
+        .push(FauxAnswer::tool_call("endless", json!({})));
+    let lines = abort_at(&harness, "tool_execution_start").await;
     assert_eq!(
-        told[..5],
+        lines[..5],
         [
             "tool_execution_start endless",
             "tool_execution_end endless",
@@ -75,11 +79,11 @@ async fn while_a_tool_runs() {
             "turn_end",
         ]
     );
-    assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
+    assert_eq!(lines[lines.len() - 2..], ["agent_end", "agent_settled"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_pause_before_another_attempt() {
+async fn during_the_retry_delay() {
     let harness = SessionHarness::new();
     harness.faux.push(FauxAnswer::error(overloaded()));
     assert_eq!(
@@ -94,23 +98,23 @@ async fn in_the_pause_before_another_attempt() {
 }
 
 #[tokio::test]
-async fn while_the_session_compacts_itself() {
+async fn during_auto_compaction() {
     let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
         ..HarnessOptions::default()
     });
     harness.faux.push(FauxAnswer::text(long(40)));
-    harness.say("first").await;
+    harness.prompt("first").await;
     harness.faux.push(FauxAnswer::text(long(1600)));
     harness.faux.push(FauxAnswer::stall());
     harness.session.prompt(Prompt::text("go")).await.unwrap();
-    harness.events.heard("compaction_start").await;
+    harness.events.wait_for("compaction_start").await;
     let before = harness.entries();
     harness.session.abort().await;
-    let told = harness.told();
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         [
             "compaction_start threshold",
             "compaction_end threshold aborted",
@@ -121,7 +125,7 @@ async fn while_the_session_compacts_itself() {
 }
 
 #[tokio::test]
-async fn queued_messages_survive_and_can_be_taken_back() {
+async fn queued_messages_survive_and_can_be_cleared() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
     harness.faux.push(FauxAnswer::text("half").wait_for(&gate));
@@ -138,7 +142,7 @@ async fn queued_messages_survive_and_can_be_taken_back() {
         (queued.steering, queued.follow_up),
         (vec!["s".to_owned()], vec!["f".to_owned()])
     );
-    assert_eq!(harness.told().last().unwrap(), "queue_update [] []");
+    assert_eq!(harness.lines().last().unwrap(), "queue_update [] []");
     assert_eq!(session.pending_message_count(), 0);
 }
 
@@ -146,13 +150,15 @@ async fn queued_messages_survive_and_can_be_taken_back() {
 async fn while_a_branch_is_summarized() {
     let harness = SessionHarness::new();
     harness.faux.extend(["one".into(), "two".into()]);
-    harness.say("first").await;
-    harness.say("second").await;
+    harness.prompt("first").await;
+    harness.prompt("second").await;
     let target = harness.session.messages_for_forking().unwrap()[1]
         .entry_id
         .clone();
     let gate = FauxGate::new();
-    harness.faux.push(FauxAnswer::after(&gate).then_text("never"));
+    harness
+        .faux
+        .push(FauxAnswer::after(&gate).then_text("never"));
     let before = harness.entries();
     let session = harness.session.clone();
     let moving = tokio::spawn(async move {
@@ -172,7 +178,7 @@ async fn while_a_branch_is_summarized() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn commands_of_the_user_are_stopped_by_their_own_verb_and_by_closing() {
+async fn bash_commands_are_stopped_by_abort_bash_and_by_dispose() {
     let harness = SessionHarness::new();
     let run = |command: &str| {
         let session = harness.session.clone();
@@ -183,16 +189,16 @@ async fn commands_of_the_user_are_stopped_by_their_own_verb_and_by_closing() {
         tokio::spawn(async move { session.bash(request).await.unwrap() })
     };
     let running = run("echo begun; sleep 60");
-    harness.events.heard("bash_execution_update begun").await;
+    harness.events.wait_for("bash_execution_update begun").await;
     assert!(harness.session.is_bash_running());
     harness.session.abort().await;
     assert!(harness.session.is_bash_running());
     harness.session.abort_bash();
     assert!(running.await.unwrap().cancelled);
-    harness.told();
+    harness.lines();
 
     let running = run("echo begun; sleep 60");
-    harness.events.heard("bash_execution_update begun").await;
+    harness.events.wait_for("bash_execution_update begun").await;
     harness.session.dispose().await;
     assert!(running.await.unwrap().cancelled);
     assert!(!harness.session.is_bash_running());

@@ -1,4 +1,4 @@
-//! Making room: the three check points, recovery, and by hand.
+//! Compaction: the three check points, recovery, and on request.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ fn small() -> SessionHarness {
     })
 }
 
-/// A stage whose session has two turns, of which the second is recent enough to stay.
+/// A session with two turns, of which the second is recent enough to stay.
 async fn with_history() -> SessionHarness {
     let harness = small();
     harness
         .faux
         .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
-    harness.say(&long(200)).await;
-    harness.say(&long(60)).await;
-    harness.told();
+    harness.prompt(&long(200)).await;
+    harness.prompt(&long(60)).await;
+    harness.lines();
     harness
 }
 
@@ -44,39 +44,39 @@ fn lines(parts: &[&[&str]]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
+async fn a_nearly_full_context_is_compacted_after_the_run() {
     let harness = with_history().await;
     harness.faux.push(FauxAnswer::text(long(1600)));
     harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    harness.say("third").await;
+    harness.prompt("third").await;
     let mut expected = one_turn("stop");
     expected.extend(lines(&[&[
         "compaction_start threshold",
         "compaction_end threshold done",
         "agent_settled",
     ]]));
-    assert_eq!(harness.told(), expected);
+    assert_eq!(harness.lines(), expected);
     let context = harness.context();
     assert!(
         context[1].starts_with("compactionSummary the history"),
         "{context:?}"
     );
     assert!(context.last().unwrap().starts_with("assistant wordword"));
-    // The answer described the context before: the next prompt does not compact again.
+    // The response describes the context before; the next prompt does not compact again.
     harness.faux.push("fine");
-    harness.say("fourth").await;
+    harness.prompt("fourth").await;
     assert!(
         !harness
-            .told()
+            .lines()
             .iter()
             .any(|line| line.starts_with("compaction"))
     );
 }
 
 #[tokio::test]
-async fn room_is_made_between_two_turns() {
+async fn a_nearly_full_context_is_compacted_between_turns() {
     let flood = tool("flood", |_, _, _| async { Ok(ToolOutput::text(long(560))) });
     let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
@@ -87,20 +87,20 @@ async fn room_is_made_between_two_turns() {
     harness
         .faux
         .extend([long(40).as_str().into(), long(40).as_str().into()]);
-    // The scripted model counts what it caches twice, hence the growth in steps.
-    harness.say(&long(600)).await;
-    harness.say(&long(300)).await;
-    harness.told();
+    // The scripted model counts cached tokens twice, hence the growth in steps.
+    harness.prompt(&long(600)).await;
+    harness.prompt(&long(300)).await;
+    harness.lines();
     harness.faux.push(FauxAnswer::tool_call("flood", json!({})));
     harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
     harness.faux.push("done");
-    harness.say("third").await;
-    let told = harness.told();
-    let from = told.iter().position(|line| line == "turn_end").unwrap();
+    harness.prompt("third").await;
+    let lines = harness.lines();
+    let from = lines.iter().position(|line| line == "turn_end").unwrap();
     assert_eq!(
-        told[from..],
+        lines[from..],
         [
             "turn_end",
             "compaction_start threshold",
@@ -116,12 +116,12 @@ async fn room_is_made_between_two_turns() {
 }
 
 #[tokio::test]
-async fn what_the_model_refused_for_its_size_is_recovered_once() {
+async fn an_overflow_is_recovered_once() {
     let harness = with_history().await;
     harness.faux.push(FauxAnswer::error(too_long()));
     harness.faux.push("the summary");
     harness.faux.push("recovered");
-    harness.say("third").await;
+    harness.prompt("third").await;
     let mut expected = one_turn("error");
     expected.extend(lines(&[&[
         "entry_appended context_edit",
@@ -135,7 +135,7 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
         "agent_end",
         "agent_settled",
     ]]));
-    assert_eq!(harness.told(), expected);
+    assert_eq!(harness.lines(), expected);
     assert_eq!(harness.context().last().unwrap(), "assistant recovered");
 
     harness.faux.push(FauxAnswer::error(too_long()));
@@ -143,10 +143,10 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
         .faux
         .extend(["the history".into(), "the beginning".into()]);
     harness.faux.push(FauxAnswer::error(too_long()));
-    harness.say(&long(60)).await;
-    let told = harness.told();
+    harness.prompt(&long(60)).await;
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         [
             "agent_end",
             "compaction_end overflow failed",
@@ -156,24 +156,24 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
 }
 
 #[tokio::test]
-async fn an_answer_cut_off_below_its_limit_is_recovered() {
+async fn a_response_cut_off_below_its_limit_is_recovered() {
     let harness = with_history().await;
     harness
         .faux
         .push(FauxAnswer::text("half").stop(StopReason::Length));
     harness.faux.push("the summary");
     harness.faux.push("whole");
-    harness.say("third").await;
-    let told = harness.told();
+    harness.prompt("third").await;
+    let lines = harness.lines();
     assert!(
-        told.contains(&"compaction_end overflow will retry".to_owned()),
-        "{told:?}"
+        lines.contains(&"compaction_end overflow will retry".to_owned()),
+        "{lines:?}"
     );
     assert_eq!(harness.context().last().unwrap(), "assistant whole");
 }
 
 #[tokio::test]
-async fn a_session_is_compacted_by_hand_and_not_twice() {
+async fn a_session_is_compacted_manually_and_not_twice() {
     let harness = with_history().await;
     harness.faux.push("the summary");
     let outcome = harness
@@ -184,14 +184,14 @@ async fn a_session_is_compacted_by_hand_and_not_twice() {
     assert_eq!(outcome.summary, "the summary");
     assert!(outcome.first_kept_entry_id.is_some());
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual done"]
     );
     let again = harness.session.compact(None).await.unwrap_err();
     let reason = NothingToCompact::AlreadyCompacted;
     assert!(matches!(again, CompactError::Nothing(given) if given == reason));
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual failed"]
     );
     assert!(harness.session.is_idle());
@@ -209,13 +209,13 @@ async fn a_summary_that_fails_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_for_summaries_are_made_again() {
+async fn summary_requests_are_retried() {
     let harness = with_history().await;
     harness.faux.push(FauxAnswer::error(overloaded()));
     harness.faux.push("the summary");
     harness.session.compact(None).await.unwrap();
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         [
             "compaction_start manual",
             "summarization_retry_scheduled 1",
@@ -236,12 +236,12 @@ async fn requests_for_summaries_are_made_again() {
 }
 
 #[tokio::test]
-async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
+async fn prompts_are_rejected_during_manual_compaction_until_it_is_canceled() {
     let harness = with_history().await;
     harness.faux.push(FauxAnswer::stall());
     let session = harness.session.clone();
     let compacting = tokio::spawn(async move { session.compact(None).await });
-    harness.events.heard("compaction_start").await;
+    harness.events.wait_for("compaction_start").await;
     assert!(harness.session.is_compacting());
     let refused = harness.session.prompt(Prompt::text("now")).await;
     assert!(matches!(refused, Err(PromptError::Compacting)));
@@ -249,16 +249,16 @@ async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
     let result = compacting.await.unwrap();
     assert!(matches!(result, Err(CompactError::Cancelled)));
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual aborted"]
     );
     assert!(!harness.session.is_compacting());
 }
 
-/// Decides about compactions.
-struct Decider(CompactionVerdict);
+/// Returns a fixed verdict about compactions.
+struct FixedCompactionVerdict(CompactionVerdict);
 
-impl SessionHooks for Decider {
+impl SessionHooks for FixedCompactionVerdict {
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
@@ -287,17 +287,17 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         let harness = SessionHarness::with_options(HarnessOptions {
             models: vec![small_model()],
             settings: tight(),
-            hooks: Arc::new(Decider(verdict)),
+            hooks: Arc::new(FixedCompactionVerdict(verdict)),
             ..HarnessOptions::default()
         });
         harness
             .faux
             .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
-        harness.say("first").await;
-        harness.say("second").await;
-        harness.told();
+        harness.prompt("first").await;
+        harness.prompt("second").await;
+        harness.lines();
         let result = harness.session.compact(None).await;
-        assert_eq!(harness.told(), ["compaction_start manual", expected]);
+        assert_eq!(harness.lines(), ["compaction_start manual", expected]);
         if let Ok(outcome) = result {
             assert_eq!(outcome.summary, "mine");
             assert_eq!(harness.context(), ["system", "compactionSummary mine"]);

@@ -1,4 +1,4 @@
-//! Many callers at once: nothing is lost, nobody waits for ever.
+//! Many concurrent callers: nothing is lost, and no caller waits forever.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use tokio::task::JoinSet;
 use super::harness::SessionHarness;
 use crate::session::{Delivery, Prompt, PromptError, PromptOutcome};
 
-fn answer_everything(faux: &FauxProvider, count: usize) {
+fn script_responses(faux: &FauxProvider, count: usize) {
     faux.extend((0..count).map(|_| FauxAnswer::text("ok")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn prompts_sent_at_once_are_all_answered_in_some_order() {
+async fn concurrent_prompts_all_get_a_response() {
     let harness = Arc::new(SessionHarness::new());
-    answer_everything(&harness.faux, 40);
+    script_responses(&harness.faux, 40);
     let mut callers = JoinSet::new();
     for number in 0..20 {
         let session = harness.session.clone();
@@ -31,8 +31,8 @@ async fn prompts_sent_at_once_are_all_answered_in_some_order() {
     let runs = callers.join_all().await;
     assert!(runs.contains(&PromptOutcome::Started));
     harness.session.wait_for_idle().await;
-    // A follow-up that was queued as the last run settled waits for the next.
-    harness.say("last").await;
+    // A follow-up that was queued while the last run settled waits for the next one.
+    harness.prompt("last").await;
     let mut asked: Vec<_> = harness.context();
     asked.retain(|line| line.starts_with("user"));
     asked.sort();
@@ -42,10 +42,10 @@ async fn prompts_sent_at_once_are_all_answered_in_some_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn aborting_at_any_moment_leaves_a_session_that_goes_on() {
+async fn a_session_is_usable_after_an_abort_at_any_time() {
     let harness = SessionHarness::new();
     for round in 0..60 {
-        answer_everything(&harness.faux, 2);
+        script_responses(&harness.faux, 2);
         let session = harness.session.clone();
         let aborting = tokio::spawn(async move {
             for _ in 0..round {
@@ -62,10 +62,10 @@ async fn aborting_at_any_moment_leaves_a_session_that_goes_on() {
         assert!(harness.session.is_idle());
     }
     harness.faux.set_script(["fine".into()]);
-    harness.say("at last").await;
+    harness.prompt("at last").await;
     assert_eq!(harness.context().last().unwrap(), "assistant fine");
-    let told = harness.told();
-    let count = |name: &str| told.iter().filter(|line| line.as_str() == name).count();
+    let lines = harness.lines();
+    let count = |name: &str| lines.iter().filter(|line| line.as_str() == name).count();
     assert_eq!(count("agent_settled"), 61);
     let stored = harness
         .session

@@ -1,5 +1,4 @@
-//! A session file that stops taking records: the run ends and says why, and what is in memory is
-//! what is in the file.
+//! A session file that cannot be written: the run ends with an error, and memory matches the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -15,15 +14,15 @@ use super::harness::{HarnessOptions, SessionHarness};
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, SessionListener};
 
-/// Takes the file away when the nth message of a run begins, as a full disk would.
-struct Thief {
+/// Moves the file away when the nth message of a run starts, simulating a full disk.
+struct FileRemover {
     session: AgentSession,
     countdown: Mutex<usize>,
     hidden: PathBuf,
     error: Mutex<Option<String>>,
 }
 
-impl SessionListener for Thief {
+impl SessionListener for FileRemover {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         match event {
             SessionEvent::Agent(AgentEvent::MessageStart { .. }) => {
@@ -38,7 +37,10 @@ impl SessionListener for Thief {
             }
             SessionEvent::Agent(AgentEvent::TurnEnd { message, .. }) => {
                 if let AgentMessage::Assistant(response) = &**message {
-                    self.error.lock().unwrap().clone_from(&response.error_message);
+                    self.error
+                        .lock()
+                        .unwrap()
+                        .clone_from(&response.error_message);
                 }
             }
             _ => {}
@@ -48,44 +50,44 @@ impl SessionListener for Thief {
 }
 
 #[tokio::test]
-async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() {
+async fn a_failed_append_ends_the_run_with_a_clear_error() {
     for nth in 0..4 {
         let harness = SessionHarness::new();
         harness.faux.push("hello");
-        harness.say("warm up").await;
-        harness.told();
+        harness.prompt("warm up").await;
+        harness.lines();
         let stored = harness.entries();
-        let thief = Arc::new(Thief {
+        let remover = Arc::new(FileRemover {
             session: harness.session.clone(),
             countdown: Mutex::new(nth),
             hidden: harness.directory.path().join("hidden"),
             error: Mutex::default(),
         });
-        let subscription = harness.session.subscribe(Arc::clone(&thief) as _);
+        let subscription = harness.session.subscribe(Arc::clone(&remover) as _);
         harness
             .faux
             .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
         harness.faux.push("done");
-        harness.say("go").await;
-        let told = harness.told();
+        harness.prompt("go").await;
+        let lines = harness.lines();
         assert_eq!(
-            told[told.len() - 4..],
+            lines[lines.len() - 4..],
             [
                 "message_end assistant error",
                 "turn_end",
                 "agent_end",
                 "agent_settled"
             ],
-            "{nth}: {told:?}"
+            "{nth}: {lines:?}"
         );
-        let error = thief.error.lock().unwrap().clone().unwrap();
+        let error = remover.error.lock().unwrap().clone().unwrap();
         assert!(
             error.contains("nothing was added to the session"),
             "{error}"
         );
         drop(subscription);
 
-        // Memory holds what the file holds: the messages before the one that failed.
+        // Memory matches the file: the messages before the one that failed.
         let kinds = ["user", "assistant", "toolResult"];
         let expected = stored
             .iter()
@@ -105,17 +107,17 @@ async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() 
 }
 
 #[tokio::test]
-async fn a_session_whose_file_is_back_goes_on() {
+async fn a_session_continues_when_its_file_is_back() {
     let harness = SessionHarness::new();
     harness.faux.push("hello");
-    harness.say("warm up").await;
+    harness.prompt("warm up").await;
     let path = harness.session.session_file().unwrap();
     let hidden = harness.directory.path().join("hidden");
     std::fs::rename(&path, &hidden).unwrap();
-    harness.say("lost").await;
+    harness.prompt("lost").await;
     std::fs::rename(&hidden, &path).unwrap();
     harness.faux.push("found");
-    harness.say("again").await;
+    harness.prompt("again").await;
     assert_eq!(
         harness.context()[1..],
         [
@@ -128,11 +130,11 @@ async fn a_session_whose_file_is_back_goes_on() {
 }
 
 #[tokio::test]
-async fn a_long_session_is_counted_without_being_read_and_continues() {
+async fn a_long_session_is_counted_without_loading_it_and_continues() {
     let first = SessionHarness::new();
     for number in 0..20 {
         first.faux.push("answer");
-        first.say(&format!("question {number}")).await;
+        first.prompt(&format!("question {number}")).await;
     }
     let path = first.session.session_file().unwrap();
     let count = first.session.message_count();
@@ -151,7 +153,7 @@ async fn a_long_session_is_counted_without_being_read_and_continues() {
     assert_eq!(second.session.messages().unwrap().len(), count);
     assert_eq!(second.entries().len(), entries);
     second.faux.push("more");
-    second.say("go on").await;
+    second.prompt("go on").await;
     assert_eq!(second.context().last().unwrap(), "assistant more");
     drop(directory);
 }

@@ -1,9 +1,11 @@
-//! A host that takes part everywhere: what it is asked, in which order, and what it changes.
+//! All session hooks: their inputs, their order, and their effects.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ToolCallVerdict, FinishedToolCall, HookError, PendingToolCall, ToolResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, AssistantBlock, FauxAnswer, InputBlock, Message};
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
@@ -20,9 +22,9 @@ use crate::hooks::{
 };
 use crate::session::BashRequest;
 
-/// Writes down every call; what it decides is in its fields.
+/// Logs every call; its decisions are in its fields.
 #[derive(Default)]
-struct Host {
+struct LoggingHooks {
     log: Mutex<Vec<String>>,
     start: Mutex<AgentStartChanges>,
     rewrite: bool,
@@ -31,7 +33,7 @@ struct Host {
     bash: Option<ShellResult>,
 }
 
-impl Host {
+impl LoggingHooks {
     fn note(&self, line: impl Into<String>) {
         self.log.lock().unwrap().push(line.into());
     }
@@ -41,7 +43,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-impl SessionHooks for Host {
+impl SessionHooks for LoggingHooks {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         self.note(format!("input {}", input.text));
         ready(InputVerdict::Continue)
@@ -133,25 +135,25 @@ impl SessionHooks for Host {
     }
 }
 
-fn stage_with(host: Host) -> (SessionHarness, Arc<Host>) {
-    let host = Arc::new(host);
+fn harness_with(hooks: LoggingHooks) -> (SessionHarness, Arc<LoggingHooks>) {
+    let hooks = Arc::new(hooks);
     let harness = SessionHarness::with_options(HarnessOptions {
-        hooks: Arc::clone(&host) as _,
+        hooks: Arc::clone(&hooks) as _,
         ..HarnessOptions::default()
     });
-    (harness, host)
+    (harness, hooks)
 }
 
 #[tokio::test]
-async fn hooks_are_asked_in_the_order_of_the_reference() {
-    let (harness, host) = stage_with(Host::default());
+async fn hooks_are_called_in_the_reference_order() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
     harness
         .faux
         .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
     harness.faux.push("done");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(
-        *host.log.lock().unwrap(),
+        *hooks.log.lock().unwrap(),
         [
             "input go",
             "before_agent_start go [\"echo\"]",
@@ -190,9 +192,9 @@ async fn hooks_are_asked_in_the_order_of_the_reference() {
 }
 
 #[tokio::test]
-async fn a_run_can_start_with_other_words_tools_and_messages() {
-    let (harness, host) = stage_with(Host::default());
-    *host.start.lock().unwrap() = AgentStartChanges {
+async fn a_hook_can_change_prompt_tools_and_messages_of_a_run() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    *hooks.start.lock().unwrap() = AgentStartChanges {
         messages: vec![CustomMessageDraft {
             custom_type: "note".to_owned(),
             content: "remember".into(),
@@ -203,14 +205,14 @@ async fn a_run_can_start_with_other_words_tools_and_messages() {
         sections: None,
     };
     harness.faux.push("ok");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(
         harness.context()[1..],
         ["user go", "custom remember", "assistant ok"]
     );
     let request = harness.faux.last_request().unwrap();
     let Some(Message::System(system)) = request.messages.first() else {
-        panic!("a system message leads")
+        panic!("expected a system message first")
     };
     assert_eq!(system.content.joined_text(), "Another prompt.");
     let others = request.messages.iter().skip(1);
@@ -223,17 +225,17 @@ async fn a_run_can_start_with_other_words_tools_and_messages() {
 }
 
 #[tokio::test]
-async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
-    let (harness, _) = stage_with(Host {
+async fn a_message_replaced_by_a_hook_is_stored_and_published() {
+    let (harness, _) = harness_with(LoggingHooks {
         rewrite: true,
-        ..Host::default()
+        ..LoggingHooks::default()
     });
     harness.faux.push(FauxAnswer::tool_call("echo", json!({})));
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(harness.context().last().unwrap(), "assistant rewritten");
     assert!(
         !harness
-            .told()
+            .lines()
             .iter()
             .any(|line| line.starts_with("tool_execution"))
     );
@@ -241,29 +243,29 @@ async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
         .session
         .with_session(|session| session.leaf().unwrap().unwrap());
     let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
-        panic!("the answer is the leaf")
+        panic!("expected the response as the leaf")
     };
     assert_eq!(response.text(), "rewritten");
 }
 
 #[tokio::test]
-async fn boundaries_add_entries_and_ask_for_more() {
+async fn boundary_hooks_add_entries_and_continue_the_run() {
     let note = EntryDraft::CustomMessage(CustomMessageDraft {
         custom_type: "note".to_owned(),
         content: "one more thing".into(),
         ..CustomMessageDraft::default()
     });
-    let (harness, host) = stage_with(Host::default());
-    host.settles.lock().unwrap().push(BoundaryDecision {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    hooks.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![note],
         proceed: true,
     });
     harness.faux.extend(["first".into(), "second".into()]);
-    harness.say("go").await;
-    let told = harness.told();
-    let from = told.iter().position(|line| line == "agent_end").unwrap();
+    harness.prompt("go").await;
+    let lines = harness.lines();
+    let from = lines.iter().position(|line| line == "agent_end").unwrap();
     assert_eq!(
-        told[from..],
+        lines[from..],
         [
             "agent_end",
             "entry_appended custom_message",
@@ -288,9 +290,9 @@ async fn boundaries_add_entries_and_ask_for_more() {
 }
 
 #[tokio::test]
-async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run() {
-    let (harness, host) = stage_with(Host::default());
-    host.settles.lock().unwrap().push(BoundaryDecision {
+async fn invalid_drafts_are_discarded_and_the_run_ends_without_a_message() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    hooks.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![
             EntryDraft::Custom {
                 custom_type: "state".to_owned(),
@@ -307,15 +309,15 @@ async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run
         proceed: true,
     });
     harness.faux.push("first");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert!(!harness.entries().contains(&"custom".to_owned()));
-    let log = host.log.lock().unwrap();
+    let log = hooks.log.lock().unwrap();
     let reports = log.iter().filter(|line| line.starts_with("report"));
     assert_eq!(reports.count(), 2, "{log:?}");
 }
 
 #[tokio::test]
-async fn a_hook_can_run_a_command_itself_or_stop_it() {
+async fn a_hook_can_run_or_block_a_bash_command() {
     let result = ShellResult {
         output: "from afar".to_owned(),
         exit_code: Some(0),
@@ -323,9 +325,9 @@ async fn a_hook_can_run_a_command_itself_or_stop_it() {
         truncated: false,
         full_output_path: None,
     };
-    let (harness, _) = stage_with(Host {
+    let (harness, _) = harness_with(LoggingHooks {
         bash: Some(result.clone()),
-        ..Host::default()
+        ..LoggingHooks::default()
     });
     let request = BashRequest {
         command: "ls".to_owned(),
@@ -333,7 +335,7 @@ async fn a_hook_can_run_a_command_itself_or_stop_it() {
     };
     assert_eq!(harness.session.bash(request.clone()).await.unwrap(), result);
     assert_eq!(harness.context(), ["bashExecution ls"]);
-    let (harness, _) = stage_with(Host::default());
+    let (harness, _) = harness_with(LoggingHooks::default());
     assert!(harness.session.bash(request).await.is_err());
     assert_eq!(harness.context(), Vec::<String>::new());
 }

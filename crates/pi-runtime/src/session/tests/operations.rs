@@ -1,4 +1,4 @@
-//! The other verbs: models and levels, commands of the user, the tree, names, numbers.
+//! Other operations: models and thinking levels, bash commands, the tree, names, statistics.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use serde_json::json;
 use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::CustomMessageDraft;
 use crate::session::{
-    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError, NavigateOptions,
-    Persist, Prompt, PromptOutcome,
+    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError,
+    NavigateOptions, Persist, Prompt, PromptOutcome,
 };
 
 fn thinking(id: &str) -> FauxModel {
@@ -23,7 +23,7 @@ fn thinking(id: &str) -> FauxModel {
 }
 
 #[tokio::test]
-async fn models_and_levels_are_entries_and_defaults_only_on_demand() {
+async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
     let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![thinking("one"), FauxModel::new("two")],
         thinking_level: ThinkingLevel::Medium,
@@ -76,28 +76,28 @@ async fn models_and_levels_are_entries_and_defaults_only_on_demand() {
         ]
     );
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         ["thinking_level_changed off", "thinking_level_changed high"]
     );
 }
 
 #[tokio::test]
-async fn queue_modes_are_remembered() {
+async fn queue_modes_are_saved() {
     let harness = SessionHarness::new();
     let session = &harness.session;
     session.set_steering_mode(QueueMode::All).unwrap();
     session.set_auto_compaction(false).unwrap();
-    let shown = serde_json::to_value(session.status()).unwrap();
-    assert_eq!(shown["steeringMode"], "all");
-    assert_eq!(shown["followUpMode"], "one-at-a-time");
-    assert_eq!(shown["autoCompactionEnabled"], false);
-    assert_eq!(shown["messageCount"], 0);
-    assert_eq!(shown["sessionName"], json!(null));
+    let status_json = serde_json::to_value(session.status()).unwrap();
+    assert_eq!(status_json["steeringMode"], "all");
+    assert_eq!(status_json["followUpMode"], "one-at-a-time");
+    assert_eq!(status_json["autoCompactionEnabled"], false);
+    assert_eq!(status_json["messageCount"], 0);
+    assert_eq!(status_json["sessionName"], json!(null));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
+async fn bash_output_is_published_and_stored_for_the_model() {
     let harness = SessionHarness::new();
     let request = |command: &str, exclude_from_context| BashRequest {
         id: Some(json!("r1")),
@@ -115,13 +115,15 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
     );
     let failed = session.bash(request("exit 3", true)).await.unwrap();
     assert_eq!(failed.exit_code, Some(3));
-    let told = harness.told().concat();
+    let lines = harness.lines().concat();
     assert_eq!(
-        told.replace("bash_execution_update ", "").replace('\n', ""),
+        lines
+            .replace("bash_execution_update ", "")
+            .replace('\n', ""),
         "ab"
     );
     harness.faux.push("seen");
-    harness.say("what happened").await;
+    harness.prompt("what happened").await;
     let sent = harness.faux.last_request().unwrap();
     let users = sent
         .messages
@@ -132,10 +134,12 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_during_a_run_is_kept_after_it() {
+async fn a_command_during_a_run_is_stored_after_it() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    harness.faux.push(FauxAnswer::text("answer").wait_for(&gate));
+    harness
+        .faux
+        .push(FauxAnswer::text("answer").wait_for(&gate));
     harness.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let request = BashRequest {
@@ -167,7 +171,7 @@ fn note(text: &str) -> CustomMessageDraft {
 }
 
 #[tokio::test]
-async fn messages_of_extensions_are_appended_queued_or_answered() {
+async fn extension_messages_are_appended_queued_or_start_a_run() {
     let harness = SessionHarness::new();
     let session = &harness.session;
     let plain = CustomMessageOptions::default();
@@ -178,7 +182,10 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
             .unwrap(),
         PromptOutcome::Handled
     );
-    assert_eq!(harness.told(), ["message_start custom", "message_end custom"]);
+    assert_eq!(
+        harness.lines(),
+        ["message_start custom", "message_end custom"]
+    );
     let next = CustomMessageOptions {
         deliver_as: Some(CustomDelivery::NextTurn),
         ..plain
@@ -246,11 +253,11 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
 }
 
 #[tokio::test]
-async fn moving_in_the_tree_brings_the_text_back_and_can_sum_up_what_was_left() {
+async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     let harness = SessionHarness::new();
     harness.faux.extend(["one".into(), "two".into()]);
-    harness.say("first").await;
-    harness.say("second").await;
+    harness.prompt("first").await;
+    harness.prompt("second").await;
     let forks = harness.session.messages_for_forking().unwrap();
     let texts: Vec<_> = forks.iter().map(|fork| fork.text.as_str()).collect();
     assert_eq!(texts, ["first", "second"]);
@@ -261,7 +268,11 @@ async fn moving_in_the_tree_brings_the_text_back_and_can_sum_up_what_was_left() 
         label: Some("mark".to_owned()),
         ..NavigateOptions::default()
     };
-    let moved = harness.session.navigate_tree(&target, options).await.unwrap();
+    let moved = harness
+        .session
+        .navigate_tree(&target, options)
+        .await
+        .unwrap();
     assert_eq!(moved.editor_text.as_deref(), Some("second"));
     let summary = moved.summary.unwrap();
     let label = harness
@@ -289,12 +300,12 @@ async fn moving_in_the_tree_brings_the_text_back_and_can_sum_up_what_was_left() 
 }
 
 #[tokio::test]
-async fn names_numbers_and_entries_can_be_asked_for() {
+async fn name_statistics_and_entries_are_available() {
     let harness = SessionHarness::new();
     let session = &harness.session;
     session.set_session_name(" a\nname ").await.unwrap();
     assert_eq!(session.session_name().as_deref(), Some("a name"));
-    assert_eq!(harness.told(), ["session_info_changed \"a name\""]);
+    assert_eq!(harness.lines(), ["session_info_changed \"a name\""]);
     assert_eq!(session.last_assistant_text().unwrap(), None);
     harness
         .faux
@@ -302,7 +313,7 @@ async fn names_numbers_and_entries_can_be_asked_for() {
     harness.faux.push(" said ");
     let first = session.stats().unwrap();
     assert_eq!((first.total_messages, first.tokens.total), (0, 0));
-    harness.say("go").await;
+    harness.prompt("go").await;
     let stats = session.stats().unwrap();
     assert_eq!(
         (
@@ -332,15 +343,15 @@ async fn names_numbers_and_entries_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn tools_can_be_switched_and_the_model_is_told() {
+async fn tool_changes_are_announced_to_the_model() {
     let harness = SessionHarness::new();
     let session = &harness.session;
     assert_eq!(session.active_tool_names(), ["echo"]);
     harness.faux.extend(["a".into(), "b".into()]);
-    harness.say("first").await;
+    harness.prompt("first").await;
     session.set_active_tools(&["nothing".to_owned()]);
     assert_eq!(session.active_tool_names(), Vec::<String>::new());
-    harness.say("second").await;
+    harness.prompt("second").await;
     assert_eq!(harness.entries()[5..], ["system", "user", "assistant"]);
     assert_eq!(session.all_tools().len(), 1);
     let forks = session.messages_for_forking().unwrap();

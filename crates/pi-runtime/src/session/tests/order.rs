@@ -1,4 +1,4 @@
-//! The order of events, as clients of the TypeScript pi expect it.
+//! The order of events, as expected by clients of the TypeScript pi.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,12 +14,12 @@ use crate::event::SessionEvent;
 use crate::session::{AgentSession, Delivery, InputSource, Prompt, PromptOutcome, SessionListener};
 
 #[tokio::test]
-async fn a_first_prompt_tells_of_the_system_message_and_later_ones_do_not() {
+async fn only_the_first_prompt_emits_the_system_message() {
     let harness = SessionHarness::new();
     harness.faux.extend(["one".into(), "two".into()]);
-    harness.say("first").await;
+    harness.prompt("first").await;
     assert_eq!(
-        harness.told(),
+        harness.lines(),
         [
             "agent_start",
             "turn_start",
@@ -34,9 +34,9 @@ async fn a_first_prompt_tells_of_the_system_message_and_later_ones_do_not() {
             "agent_settled",
         ]
     );
-    harness.say("second").await;
+    harness.prompt("second").await;
     let expected = [one_turn("stop"), vec!["agent_settled".to_owned()]].concat();
-    assert_eq!(harness.told(), expected);
+    assert_eq!(harness.lines(), expected);
     assert_eq!(
         harness.entries(),
         [
@@ -58,9 +58,9 @@ async fn tools_run_and_their_results_follow_before_the_turn_ends() {
         .faux
         .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
     harness.faux.push("done");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(
-        harness.told()[6..],
+        harness.lines()[6..],
         [
             "message_start assistant",
             "message_end assistant toolUse",
@@ -97,7 +97,7 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
     harness.faux.push(FauxAnswer::tool_call("wait", json!({})));
     harness.faux.extend(["steered".into(), "followed".into()]);
     harness.session.prompt(Prompt::text("go")).await.unwrap();
-    harness.events.heard("tool_execution_start").await;
+    harness.events.wait_for("tool_execution_start").await;
     let session = &harness.session;
     let images = Vec::new;
     let steered = session.steer("left", images(), InputSource::Rpc).await;
@@ -111,7 +111,7 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
     release.notify_one();
     session.wait_for_idle().await;
     assert_eq!(
-        harness.told()[8..],
+        harness.lines()[8..],
         [
             "tool_execution_start wait",
             "queue_update [\"left\"] []",
@@ -140,14 +140,14 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
     );
 }
 
-/// Checks at the end of every message that the session has it.
-struct Auditor {
+/// Checks at the end of every message that it is in the session.
+struct StorageChecker {
     session: AgentSession,
     missing: Mutex<Vec<String>>,
     seen: Mutex<usize>,
 }
 
-impl SessionListener for Auditor {
+impl SessionListener for StorageChecker {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event {
             let is_stored = self.session.with_session(|session| {
@@ -165,9 +165,9 @@ impl SessionListener for Auditor {
 }
 
 #[tokio::test]
-async fn a_message_is_in_the_file_before_anybody_hears_of_its_end() {
+async fn a_message_is_stored_before_its_end_is_published() {
     let harness = SessionHarness::new();
-    let auditor = Arc::new(Auditor {
+    let auditor = Arc::new(StorageChecker {
         session: harness.session.clone(),
         missing: Mutex::default(),
         seen: Mutex::default(),
@@ -177,15 +177,15 @@ async fn a_message_is_in_the_file_before_anybody_hears_of_its_end() {
         .faux
         .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
     harness.faux.push("done");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(*auditor.missing.lock().unwrap(), Vec::<String>::new());
     assert_eq!(*auditor.seen.lock().unwrap(), 5);
 }
 
 /// Prompts once from within `agent_settled`.
-struct Eager(AgentSession, Mutex<Vec<Prompt>>);
+struct PromptOnSettle(AgentSession, Mutex<Vec<Prompt>>);
 
-impl SessionListener for Eager {
+impl SessionListener for PromptOnSettle {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if matches!(event, SessionEvent::AgentSettled) {
@@ -199,16 +199,16 @@ impl SessionListener for Eager {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_while_settling_happens_afterwards_and_idleness_waits_for_it() {
+async fn prompts_sent_while_settling_run_afterwards_and_delay_idle() {
     let harness = SessionHarness::new();
     let prompts = vec![Prompt::text("second"), Prompt::text("third")];
-    let eager = Arc::new(Eager(harness.session.clone(), Mutex::new(prompts)));
+    let eager = Arc::new(PromptOnSettle(harness.session.clone(), Mutex::new(prompts)));
     let _subscription = harness.session.subscribe(eager);
     harness.faux.extend(["1".into(), "2".into(), "3".into()]);
-    harness.say("first").await;
-    let told = harness.told();
-    let settled = told.iter().filter(|line| *line == "agent_settled");
-    assert_eq!(settled.count(), 3, "{told:?}");
+    harness.prompt("first").await;
+    let lines = harness.lines();
+    let settled = lines.iter().filter(|line| *line == "agent_settled");
+    assert_eq!(settled.count(), 3, "{lines:?}");
     assert_eq!(
         harness.context()[1..],
         [
@@ -240,5 +240,5 @@ async fn acceptance_is_announced_before_the_first_event() {
     assert!(harness.session.is_streaming());
     gate.open();
     harness.session.wait_for_idle().await;
-    assert_eq!(harness.told().first().unwrap(), "agent_start");
+    assert_eq!(harness.lines().first().unwrap(), "agent_start");
 }

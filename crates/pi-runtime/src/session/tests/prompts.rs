@@ -1,4 +1,4 @@
-//! What is refused, handled and queued before a run.
+//! Prompts that are rejected, handled or queued before a run.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::hooks::{InputVerdict, SessionHooks, UserInput};
 use crate::session::{InputSource, Prompt, PromptError, PromptOutcome};
 
 #[tokio::test]
-async fn a_prompt_without_a_model_or_after_the_end_is_refused_and_leaves_nothing() {
+async fn a_prompt_without_a_model_or_after_dispose_is_rejected() {
     let harness = SessionHarness::new();
     let before = harness.entries();
     harness.session.state().model = None;
@@ -23,20 +23,17 @@ async fn a_prompt_without_a_model_or_after_the_end_is_refused_and_leaves_nothing
     stranger.provider = "stranger".to_owned();
     harness.session.state().model = Some(Arc::new(stranger));
     let refused = harness.session.prompt(Prompt::text("hi")).await;
-    assert!(matches!(
-        refused,
-        Err(PromptError::UnknownProvider { .. })
-    ));
+    assert!(matches!(refused, Err(PromptError::UnknownProvider { .. })));
     harness.session.dispose().await;
     harness.session.dispose().await;
     let refused = harness.session.prompt(Prompt::text("hi")).await;
     assert!(matches!(refused, Err(PromptError::Closed)));
     assert_eq!(harness.entries(), before);
-    assert_eq!(harness.told(), Vec::<String>::new());
+    assert_eq!(harness.lines(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_prompt_during_a_run_must_say_how_it_is_queued() {
+async fn a_prompt_during_a_run_needs_a_delivery() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
     harness.faux.push(FauxAnswer::after(&gate).then_text("hi"));
@@ -58,7 +55,7 @@ async fn steering_an_idle_session_waits_for_the_next_run() {
         .unwrap();
     assert!(session.is_idle());
     harness.faux.push("ok");
-    harness.say("go").await;
+    harness.prompt("go").await;
     assert_eq!(
         harness.context()[1..],
         ["user go", "user left", "assistant ok"]
@@ -66,11 +63,11 @@ async fn steering_an_idle_session_waits_for_the_next_run() {
     assert_eq!(session.pending_message_count(), 0);
 }
 
-/// Knows one command, rewrites one text and handles another.
+/// Has one command, rewrites one text and handles another.
 #[derive(Default)]
-struct Host(Mutex<Vec<String>>);
+struct CommandHooks(Mutex<Vec<String>>);
 
-impl SessionHooks for Host {
+impl SessionHooks for CommandHooks {
     fn has_command(&self, name: &str) -> bool {
         name == "hello"
     }
@@ -96,9 +93,9 @@ impl SessionHooks for Host {
 
 #[tokio::test]
 async fn commands_and_hooks_come_before_the_model() {
-    let host = Arc::new(Host::default());
+    let hooks = Arc::new(CommandHooks::default());
     let harness = SessionHarness::with_options(HarnessOptions {
-        hooks: Arc::clone(&host) as _,
+        hooks: Arc::clone(&hooks) as _,
         ..HarnessOptions::default()
     });
     let session = &harness.session;
@@ -108,15 +105,15 @@ async fn commands_and_hooks_come_before_the_model() {
             PromptOutcome::Handled
         );
     }
-    assert_eq!(*host.0.lock().unwrap(), ["hello(big world)", "hello()"]);
+    assert_eq!(*hooks.0.lock().unwrap(), ["hello(big world)", "hello()"]);
     let refused = session.steer("/hello", Vec::new(), InputSource::Rpc).await;
     assert!(matches!(
         refused,
         Err(PromptError::CommandNotQueueable { .. })
     ));
     harness.faux.extend(["a".into(), "b".into()]);
-    harness.say("shout").await;
-    harness.say("/unknown command").await;
+    harness.prompt("shout").await;
+    harness.prompt("/unknown command").await;
     assert_eq!(
         harness.context()[1..],
         [
@@ -129,7 +126,7 @@ async fn commands_and_hooks_come_before_the_model() {
 }
 
 #[tokio::test]
-async fn images_that_cannot_be_shown_are_left_out_with_a_note() {
+async fn invalid_images_are_dropped_with_a_note() {
     let harness = SessionHarness::new();
     harness.faux.push("seen");
     let data = base64::engine::general_purpose::STANDARD.encode("no image");
@@ -141,7 +138,7 @@ async fn images_that_cannot_be_shown_are_left_out_with_a_note() {
     harness.session.wait_for_idle().await;
     let request = harness.faux.last_request().unwrap();
     let Some(Message::User(user)) = request.messages.last() else {
-        panic!("the prompt comes last")
+        panic!("expected the prompt last")
     };
     let text = user.content.joined_text();
     assert!(

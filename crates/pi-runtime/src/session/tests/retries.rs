@@ -1,4 +1,4 @@
-//! Trying failed turns again.
+//! Retries of failed turns.
 
 use pi_ai::{FauxAnswer, ProviderError};
 use pi_config::Settings;
@@ -12,15 +12,15 @@ fn retried(lines: &mut Vec<String>, more: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
+async fn a_failed_turn_is_retried_and_omitted_from_the_context() {
     let harness = SessionHarness::new();
     harness.faux.push("hello");
-    harness.say("warm up").await;
-    harness.told();
+    harness.prompt("warm up").await;
+    harness.lines();
     harness.faux.push(FauxAnswer::error(overloaded()));
     harness.faux.push(FauxAnswer::error(overloaded()));
     harness.faux.push("at last");
-    harness.say("go").await;
+    harness.prompt("go").await;
     let mut expected = one_turn("error");
     expected.pop();
     retried(
@@ -47,7 +47,7 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
             "agent_settled",
         ],
     );
-    assert_eq!(harness.told(), expected);
+    assert_eq!(harness.lines(), expected);
     assert_eq!(
         harness.context()[1..],
         [
@@ -66,7 +66,7 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_end_with_the_budget() {
+async fn retries_end_after_the_maximum() {
     let mut settings = Settings::default();
     settings.retry.max_retries = Some(1);
     settings.retry.base_delay_ms = Some(10);
@@ -76,17 +76,17 @@ async fn attempts_end_with_the_budget() {
     });
     harness.faux.push(FauxAnswer::error(overloaded()));
     harness.faux.push(FauxAnswer::error(overloaded()));
-    harness.say("go").await;
-    let told = harness.told();
+    harness.prompt("go").await;
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         ["agent_end", "auto_retry_end 1 false", "agent_settled"]
     );
     assert_eq!(harness.context().last().unwrap(), "assistant");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waiting_does_not_help_is_not_tried_again() {
+async fn permanent_errors_are_not_retried() {
     for (enabled, error) in [
         (false, overloaded()),
         (true, ProviderError::invalid("400 no such field")),
@@ -95,19 +95,19 @@ async fn what_waiting_does_not_help_is_not_tried_again() {
         harness.session.set_auto_retry(enabled).unwrap();
         assert_eq!(harness.session.auto_retry_enabled(), enabled);
         harness.faux.push(FauxAnswer::error(error));
-        harness.say("go").await;
-        let told = harness.told();
-        assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
+        harness.prompt("go").await;
+        let lines = harness.lines();
+        assert_eq!(lines[lines.len() - 2..], ["agent_end", "agent_settled"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pause_can_be_cancelled_alone_or_with_everything() {
+async fn the_delay_can_be_canceled_by_abort_retry_and_by_abort() {
     for everything in [false, true] {
         let harness = SessionHarness::new();
         harness.faux.push(FauxAnswer::error(overloaded()));
         harness.session.prompt(Prompt::text("go")).await.unwrap();
-        harness.events.heard("entry_appended context_edit").await;
+        harness.events.wait_for("entry_appended context_edit").await;
         tokio::task::yield_now().await;
         assert!(harness.session.is_retrying());
         if everything {
@@ -116,9 +116,9 @@ async fn the_pause_can_be_cancelled_alone_or_with_everything() {
             harness.session.abort_retry();
             harness.session.wait_for_idle().await;
         }
-        let told = harness.told();
+        let lines = harness.lines();
         assert_eq!(
-            told[told.len() - 3..],
+            lines[lines.len() - 3..],
             [
                 "entry_appended context_edit",
                 "auto_retry_end 1 false",
@@ -127,7 +127,7 @@ async fn the_pause_can_be_cancelled_alone_or_with_everything() {
         );
         assert!(!harness.session.is_retrying());
         harness.faux.push("fine");
-        harness.say("again").await;
+        harness.prompt("again").await;
         assert_eq!(harness.context().last().unwrap(), "assistant fine");
     }
 }
