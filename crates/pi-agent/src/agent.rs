@@ -477,7 +477,7 @@ impl AgentCore {
     }
 
     /// Applies the part of an update the machine does not own (the tools) and returns the rest.
-    pub(crate) fn adopt(&self, update: LoopUpdate) -> ContextUpdate {
+    pub(crate) fn apply_tools(&self, update: LoopUpdate) -> ContextUpdate {
         let facts = update.tools.as_deref().map(tool_specs);
         if let Some(tools) = update.tools {
             self.lock().tools = tools;

@@ -124,7 +124,7 @@ impl RunDriver {
     ) {
         match update {
             Ok(update) => {
-                let update = self.core.adopt(update);
+                let update = self.core.apply_tools(update);
                 self.feed(input(update));
             }
             Err(error) => self.feed(MachineInput::Failed(error.0)),

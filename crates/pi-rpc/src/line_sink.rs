@@ -47,7 +47,7 @@ impl LineBuffer {
     }
 
     /// Queues a line if there is room; returns whether it was queued.
-    fn put(&self, line: &str) -> Result<bool, OutputClosed> {
+    fn insert(&self, line: &str) -> Result<bool, OutputClosed> {
         if self.progress.borrow().closed {
             return Err(OutputClosed);
         }
@@ -78,13 +78,13 @@ pub struct LineSink(Arc<LineBuffer>);
 impl LineSink {
     /// Sends a line without its line ending if there is room; returns whether it was sent.
     pub fn try_send(&self, line: &str) -> Result<bool, OutputClosed> {
-        self.0.put(line)
+        self.0.insert(line)
     }
 
     /// Sends a line without its line ending; waits while the buffer is full.
     pub async fn send(&self, line: String) -> Result<(), OutputClosed> {
         let mut progress = self.0.progress.subscribe();
-        while !self.0.put(&line)? {
+        while !self.0.insert(&line)? {
             progress.changed().await.map_err(|_gone| OutputClosed)?;
         }
         Ok(())

@@ -7,11 +7,11 @@ pub fn describe_error(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let told = cause.to_string();
+        let cause_text = cause.to_string();
         // Some errors already contain the text of their cause.
-        if !text.contains(&told) {
+        if !text.contains(&cause_text) {
             text.push_str(": ");
-            text.push_str(&told);
+            text.push_str(&cause_text);
         }
         source = cause.source();
     }
@@ -24,13 +24,13 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Step(&'static str, #[source] Option<Box<Self>>);
+    struct TestError(&'static str, #[source] Option<Box<Self>>);
 
     #[test]
     fn each_cause_appears_once() {
-        let disk = Step("the disk is full", None);
-        let write = Step("cannot write: the disk is full", Some(Box::new(disk)));
-        let save = Step("the session is not saved", Some(Box::new(write)));
+        let disk = TestError("the disk is full", None);
+        let write = TestError("cannot write: the disk is full", Some(Box::new(disk)));
+        let save = TestError("the session is not saved", Some(Box::new(write)));
         assert_eq!(
             describe_error(&save),
             "the session is not saved: cannot write: the disk is full"

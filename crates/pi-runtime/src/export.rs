@@ -70,7 +70,7 @@ pub enum ExportError {
 /// Writes a session with all its branches as a self-contained HTML page. Returns the path, relative
 /// if it was given as relative.
 pub fn export_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
-    if !session.is_saved() && !has_answer(session) {
+    if !session.is_saved() && !has_response(session) {
         return Err(ExportError::NothingYet);
     }
     write_html(session, options)
@@ -133,7 +133,7 @@ fn default_page_name(session: &Session) -> PathBuf {
     PathBuf::from(format!("pi-session-{stem}.html"))
 }
 
-fn has_answer(session: &Session) -> bool {
+fn has_response(session: &Session) -> bool {
     let response = EntryKind::Message(MessageRole::Assistant);
     session
         .tree()

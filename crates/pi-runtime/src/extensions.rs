@@ -87,7 +87,7 @@ impl SessionExtensions {
         let files = &services.resources.extensions;
         if files.is_empty() {
             let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
-            diagnostics.extend(unclaimed.map(refused));
+            diagnostics.extend(unclaimed.map(error_diagnostic));
             return None;
         }
         let bridge = Arc::new(ExtensionBridge::new(services, options));
@@ -112,7 +112,7 @@ impl SessionExtensions {
         let flags = extensions.claim_flags(&options.flags, diagnostics);
         extensions.register_providers(services, diagnostics).await;
         if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
-            diagnostics.push(problem(&error, None));
+            diagnostics.push(load_error(&error, None));
         }
         Some(extensions)
     }
@@ -143,7 +143,7 @@ impl SessionExtensions {
                     path: Some(file.path.clone()),
                 }));
             }
-            Err(error) => diagnostics.push(problem(&error, Some(&file.path))),
+            Err(error) => diagnostics.push(load_error(&error, Some(&file.path))),
         }
     }
 
@@ -166,9 +166,9 @@ impl SessionExtensions {
                     values.insert(name.clone(), Value::String(value.clone()));
                 }
                 (Some(FlagKind::String), None) => {
-                    diagnostics.push(refused(format!("--{name} requires a value")));
+                    diagnostics.push(error_diagnostic(format!("--{name} requires a value")));
                 }
-                (None, _) => diagnostics.push(refused(flag.unclaimed.clone())),
+                (None, _) => diagnostics.push(error_diagnostic(flag.unclaimed.clone())),
             }
         }
         values
@@ -190,7 +190,7 @@ impl SessionExtensions {
         };
         for (extension, provider) in providers {
             if let Err(error) = self.register_provider(&services.models, extension, provider) {
-                diagnostics.push(refused(error.to_string()));
+                diagnostics.push(error_diagnostic(error.to_string()));
             }
         }
         for (provider, error) in services.models.refresh(refresh).await.errors {
@@ -325,7 +325,7 @@ fn process_info(cwd: &Path) -> ProcessInfo {
     }
 }
 
-fn refused(message: String) -> ConfigDiagnostic {
+fn error_diagnostic(message: String) -> ConfigDiagnostic {
     ConfigDiagnostic {
         level: DiagnosticLevel::Error,
         message,
@@ -333,7 +333,7 @@ fn refused(message: String) -> ConfigDiagnostic {
     }
 }
 
-fn problem(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
+fn load_error(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
     ConfigDiagnostic {
         level: DiagnosticLevel::Error,
         message: format!("cannot load extension: {error}"),

@@ -202,8 +202,8 @@ pub trait SessionHooks: Send + Sync {
     }
 
     /// Reports a failure that no caller receives, so the host can show it.
-    fn report(&self, problem: HookFailure) {
-        tracing::warn!(event = problem.event, "{}", problem.message);
+    fn report(&self, failure: HookFailure) {
+        tracing::warn!(event = failure.event, "{}", failure.message);
     }
 }
 

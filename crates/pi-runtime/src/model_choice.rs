@@ -45,7 +45,7 @@ pub(crate) struct PriorChoice {
 
 impl PriorChoice {
     /// Reads the last choices of a session; `None` if it has no messages yet.
-    pub(crate) fn of(session: &Session) -> Result<Option<Self>, SessionError> {
+    pub(crate) fn from_session(session: &Session) -> Result<Option<Self>, SessionError> {
         if !path_has(session, shows_messages)? {
             return Ok(None);
         }

@@ -169,8 +169,8 @@ impl Redactor {
         }
         let text = String::from_utf8_lossy(json);
         self.secrets.iter().any(|secret| {
-            let spelled = Value::from(secret.expose_secret()).to_string();
-            let inner = spelled.strip_prefix('"').unwrap_or(&spelled);
+            let escaped = Value::from(secret.expose_secret()).to_string();
+            let inner = escaped.strip_prefix('"').unwrap_or(&escaped);
             text.contains(inner.strip_suffix('"').unwrap_or(inner))
         })
     }

@@ -51,7 +51,7 @@ struct RuntimeInner {
     services: ServiceOptions,
     /// Held while the session is being replaced.
     replacing: tokio::sync::Mutex<()>,
-    current: Mutex<Current>,
+    current: Mutex<CurrentSession>,
     /// The start of the first session, until the front end is ready for `session_start`.
     deferred_start: Mutex<Option<SessionStart>>,
     sessions: watch::Sender<AgentSession>,
@@ -60,7 +60,7 @@ struct RuntimeInner {
 }
 
 /// The current session and the components it was built from.
-struct Current {
+struct CurrentSession {
     session: AgentSession,
     services: Arc<Services>,
     diagnostics: Vec<ConfigDiagnostic>,
@@ -90,11 +90,11 @@ impl SessionRuntime {
         }
         let mut services = options.service_options();
         let mut diagnostics = run_startup_migrations(&options.agent_dir);
-        let mut probe = ProjectProbe::of(&services, &options.cwd);
+        let mut probe = ProjectProbe::read(&services, &options.cwd);
         let session = open_session(&options, &probe, &mut diagnostics)?;
         if session.cwd() != options.cwd {
-            services.resources = options.resources_from_elsewhere();
-            probe = ProjectProbe::of(&services, session.cwd());
+            services.resources = options.resources_for_other_directory();
+            probe = ProjectProbe::read(&services, session.cwd());
         }
         let start = SessionStart {
             reason: StartReason::Startup,
@@ -126,8 +126,8 @@ impl SessionRuntime {
     /// Fires `session_start` for the first session, for front ends that chose
     /// [`StartNotification::Deferred`].
     ///
-    /// Hooks may open dialogs during this call, so the front end must be able to handle them
-    /// meanwhile. A second call does nothing.
+    /// Hooks may open dialogs during this call, so the front end must keep
+    /// handling them. A second call does nothing.
     pub async fn notify_session_start(&self) {
         let start = self.deferred_start().take();
         if let Some(start) = start {
@@ -292,7 +292,7 @@ impl SessionRuntime {
         self.services().models.authenticator().settle().await;
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentSession> {
         let current = &self.0.current;
         current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -429,7 +429,7 @@ async fn build(
     session: Session,
     choice: InitialModel,
     mut diagnostics: Vec<ConfigDiagnostic>,
-) -> Result<Current, StartError> {
+) -> Result<CurrentSession, StartError> {
     let mut services = Services::load_probed(service_options, probe).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
@@ -485,7 +485,7 @@ async fn build(
         (None, Some(screen)) => screen.connect(None),
         (None, None) => {}
     }
-    Ok(Current {
+    Ok(CurrentSession {
         extensions,
         session,
         services,
@@ -500,7 +500,7 @@ async fn choose(
     services: &Services,
     session: &Session,
 ) -> Result<ModelChoice, StartError> {
-    let prior = PriorChoice::of(session)?;
+    let prior = PriorChoice::from_session(session)?;
     let flags = &options.models;
     let settings = services.settings.settings();
     let choice = choose_model(&services.models, &settings, flags, prior.as_ref()).await?;

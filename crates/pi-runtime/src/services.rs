@@ -158,20 +158,20 @@ impl TrustDecisions {
 
 /// HTTP connections shared by the services of several sessions, as long as the proxy is the same.
 #[derive(Debug, Clone, Default)]
-pub struct SharedConnections(Arc<Mutex<Connections>>);
+pub struct SharedConnections(Arc<Mutex<ProxyConnections>>);
 
 #[derive(Debug, Default)]
-struct Connections {
+struct ProxyConnections {
     proxy: Option<String>,
     http: HttpClient,
 }
 
 impl SharedConnections {
     /// Returns a client that connects through the proxy, or directly.
-    fn through(&self, proxy: Option<&str>) -> HttpClient {
+    fn client_for(&self, proxy: Option<&str>) -> HttpClient {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.proxy.as_deref() != proxy {
-            *shared = Connections {
+            *shared = ProxyConnections {
                 proxy: proxy.map(str::to_owned),
                 http: match proxy {
                     Some(proxy) => {
@@ -208,7 +208,7 @@ impl Services {
     /// Loads the services of a directory. Never fails: problems in the user's files are reported in
     /// `diagnostics`.
     pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
-        Self::load_probed(options, ProjectProbe::of(options, cwd)).await
+        Self::load_probed(options, ProjectProbe::read(options, cwd)).await
     }
 
     /// Loads the services of a directory that was already probed.
@@ -409,9 +409,9 @@ async fn build_models(
         None => values.enable_install_telemetry(),
     };
     let models = Models::new(ModelsOptions {
-        credentials: Arc::new(options.keys.over(stored)),
+        credentials: Arc::new(options.keys.wrap(stored)),
         store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
-        http: options.http.through(values.http_proxy()),
+        http: options.http.client_for(values.http_proxy()),
         env: options.env.clone(),
         telemetry: if is_enabled {
             Telemetry::On

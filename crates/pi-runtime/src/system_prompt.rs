@@ -229,16 +229,16 @@ pub(crate) fn find_documentation(
     package: Option<&Path>,
     program: Option<&Path>,
 ) -> Option<PathBuf> {
-    let beside = program.and_then(Path::parent);
-    let shared = beside.and_then(Path::parent);
+    let program_dir = program.and_then(Path::parent);
+    let shared = program_dir.and_then(Path::parent);
     [
-        package.map(|folder| folder.join("docs")),
-        beside.map(|folder| folder.join("docs")),
-        shared.map(|folder| folder.join("share/doc/pi")),
+        package.map(|directory| directory.join("docs")),
+        program_dir.map(|directory| directory.join("docs")),
+        shared.map(|directory| directory.join("share/doc/pi")),
     ]
     .into_iter()
     .flatten()
-    .find(|folder| folder.join("differences.md").is_file())
+    .find(|directory| directory.join("differences.md").is_file())
 }
 
 #[cfg(test)]

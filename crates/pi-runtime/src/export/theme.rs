@@ -251,7 +251,7 @@ mod tests {
             |setting| ExportTheme::from_setting(setting, &files).resolved_scheme();
         assert_eq!(resolved_scheme(None), ResolvedScheme::Auto);
         assert_eq!(resolved_scheme(Some("light/dark")), ResolvedScheme::Auto);
-        assert_eq!(resolved_scheme(Some("nobody")), ResolvedScheme::Auto);
+        assert_eq!(resolved_scheme(Some("unknown")), ResolvedScheme::Auto);
         assert_eq!(resolved_scheme(Some("dark")), ResolvedScheme::Dark);
         assert_eq!(resolved_scheme(Some("light")), ResolvedScheme::Light);
         assert_eq!(resolved_scheme(Some("sepia")), ResolvedScheme::Light);

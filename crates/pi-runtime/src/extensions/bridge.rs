@@ -119,7 +119,7 @@ impl ExtensionBridge {
     }
 
     /// Binds to the new session, for code that has replaced its own session.
-    pub(super) fn adopt(&self) -> Result<(), HostError> {
+    pub(super) fn rebind(&self) -> Result<(), HostError> {
         let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
         let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
         *lock(&self.state) = BridgeState::Bound(runtime.session());

@@ -136,7 +136,7 @@ impl ExtensionBridge {
                 timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             };
             let (sender, mut output) = mpsc::channel(OUTPUT_QUEUE);
-            let telling = async {
+            let forwarding = async {
                 while let Some(bytes) = output.recv().await {
                     let data = BASE64_STANDARD.encode(bytes);
                     if let Err(error) = callback.call("output", data.into(), None).await {
@@ -145,7 +145,7 @@ impl ExtensionBridge {
                 }
             };
             let running = shell.execute(command, sender, work.cancel());
-            let (outcome, ()) = tokio::join!(running, telling);
+            let (outcome, ()) = tokio::join!(running, forwarding);
             match outcome {
                 Ok(code) => Ok(json!({ "exitCode": code.0 })),
                 // Extensions identify these two errors by their text.

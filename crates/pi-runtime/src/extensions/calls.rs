@@ -84,7 +84,7 @@ impl ExtensionBridge {
                 self.session()?;
                 self.ui.request_shutdown();
             }
-            "replacement.adopt" => self.adopt()?,
+            "replacement.adopt" => self.rebind()?,
             "replacement.release" => self.mark_stale(),
             "message.send" => self.send_message(arguments)?,
             "message.sendUser" => self.send_user_message(arguments)?,
@@ -118,7 +118,8 @@ impl ExtensionBridge {
         let ui = Arc::clone(&self.ui);
         self.begin(async move {
             if let Err(error) = session.send_custom_message(draft, send_message).await {
-                ui.report_failure(refusal("sendMessage", &error)).await;
+                ui.report_failure(prompt_failure("sendMessage", &error))
+                    .await;
             }
         });
         Ok(())
@@ -131,7 +132,8 @@ impl ExtensionBridge {
         self.begin(async move {
             let sent = session.send_user_message(content, delivery, expand).await;
             if let Err(error) = sent {
-                ui.report_failure(refusal("sendUserMessage", &error)).await;
+                ui.report_failure(prompt_failure("sendUserMessage", &error))
+                    .await;
             }
         });
         Ok(())
@@ -402,7 +404,7 @@ fn env_keys(provider: &str) -> Value {
     }
 }
 
-fn refusal(event: &str, error: &PromptError) -> ExtensionFailure {
+fn prompt_failure(event: &str, error: &PromptError) -> ExtensionFailure {
     ExtensionFailure {
         extension: None,
         event: event.to_owned(),

@@ -183,11 +183,11 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
-        Box::pin(self.at_input(input))
+        Box::pin(self.handle_input(input))
     }
 
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
-        Box::pin(self.at_before_agent_start(start))
+        Box::pin(self.handle_before_agent_start(start))
     }
 
     fn context<'a>(
@@ -195,7 +195,7 @@ impl SessionHooks for ExtensionHooks {
         messages: Vec<SharedMessage>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
-        Box::pin(self.at_context(messages, cancel))
+        Box::pin(self.handle_context(messages, cancel))
     }
 
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
@@ -207,7 +207,7 @@ impl SessionHooks for ExtensionHooks {
         call: PendingToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
-        Box::pin(self.at_tool_call(call, cancel))
+        Box::pin(self.handle_tool_call(call, cancel))
     }
 
     fn tool_result<'a>(
@@ -215,29 +215,29 @@ impl SessionHooks for ExtensionHooks {
         call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
-        Box::pin(self.at_tool_result(call, cancel))
+        Box::pin(self.handle_tool_result(call, cancel))
     }
 
     fn message_end<'a>(
         &'a self,
         message: &'a SharedMessage,
     ) -> BoxFuture<'a, Option<AgentMessage>> {
-        Box::pin(self.at_message_end(message))
+        Box::pin(self.handle_message_end(message))
     }
 
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
-        Box::pin(self.at_turn_end(turn))
+        Box::pin(self.handle_turn_end(turn))
     }
 
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
-        Box::pin(self.at_settling(settle))
+        Box::pin(self.handle_settling(settle))
     }
 
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
     ) -> BoxFuture<'a, CompactionVerdict> {
-        Box::pin(self.at_compaction(proposal))
+        Box::pin(self.handle_compaction(proposal))
     }
 
     fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
@@ -269,7 +269,7 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
-        Box::pin(self.at_tree(proposal))
+        Box::pin(self.handle_tree(proposal))
     }
 
     fn tree<'a>(&'a self, moved: TreeMoved<'a>) -> BoxFuture<'a, ()> {
@@ -287,7 +287,7 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
-        Box::pin(self.at_user_bash(command))
+        Box::pin(self.handle_user_bash(command))
     }
 
     fn model_selected(&self, selected: ModelSelected) -> BoxFuture<'_, ()> {
@@ -324,7 +324,7 @@ impl SessionHooks for ExtensionHooks {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             match event {
-                SessionEvent::Agent(step) => self.at_step(step).await,
+                SessionEvent::Agent(step) => self.handle_step(step).await,
                 SessionEvent::AgentEnd { messages, .. } => {
                     self.emit("agent_end", || json!({ "messages": messages }))
                         .await;
@@ -342,11 +342,11 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
-        Box::pin(self.at_session_start(start))
+        Box::pin(self.handle_session_start(start))
     }
 
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
-        Box::pin(self.at_before_switch(switch))
+        Box::pin(self.handle_before_switch(switch))
     }
 
     fn before_fork<'a>(
@@ -354,18 +354,18 @@ impl SessionHooks for ExtensionHooks {
         entry: &'a EntryId,
         position: ForkPosition,
     ) -> BoxFuture<'a, bool> {
-        Box::pin(self.at_before_fork(entry, position))
+        Box::pin(self.handle_before_fork(entry, position))
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        Box::pin(self.at_session_shutdown(shutdown))
+        Box::pin(self.handle_session_shutdown(shutdown))
     }
 
-    fn report(&self, problem: HookFailure) {
+    fn report(&self, failure: HookFailure) {
         self.shared.bridge.report_failure(ExtensionFailure {
-            extension: problem.origin,
-            event: problem.event.to_owned(),
-            error: problem.message,
+            extension: failure.origin,
+            event: failure.event.to_owned(),
+            error: failure.message,
             stack: None,
         });
     }

@@ -130,7 +130,7 @@ impl ExtensionBridge {
         Ok(self.spawn_on_runtime(async move {
             let Some(known) = models.provider(&provider) else {
                 return Ok(
-                    json!({ "ok": false, "error": format!("there is no provider {provider}") }),
+                    json!({ "ok": false, "error": format!("unknown provider: {provider}") }),
                 );
             };
             let model = id.and_then(|id| models.model(&provider, &id));

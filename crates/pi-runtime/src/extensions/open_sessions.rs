@@ -28,7 +28,7 @@ pub(super) struct OpenSessions {
 }
 
 impl OpenSessions {
-    fn put(&mut self, session: Session) -> u64 {
+    fn insert(&mut self, session: Session) -> u64 {
         self.last += 1;
         self.sessions.insert(self.last, session);
         self.last
@@ -148,7 +148,7 @@ impl ExtensionBridge {
         match method {
             "shelf.open" => {
                 let session = self.open_spec(read(arguments)?)?;
-                Ok(lock(&self.open_sessions).put(session).into())
+                Ok(lock(&self.open_sessions).insert(session).into())
             }
             "shelf.close" => {
                 lock(&self.open_sessions).close(field(&arguments, "session")?);

@@ -48,7 +48,7 @@ pub enum ScreenChange {
         id: ComponentId,
         visible: bool,
     },
-    /// An overlay gives up focus.
+    /// An overlay releases focus.
     OverlayReleased {
         id: ComponentId,
         /// Whether focus returns to the default component.

@@ -295,8 +295,8 @@ impl SessionHooks for HookChain {
         })
     }
 
-    fn report(&self, problem: HookFailure) {
-        self.first.report(problem);
+    fn report(&self, failure: HookFailure) {
+        self.first.report(failure);
     }
 }
 

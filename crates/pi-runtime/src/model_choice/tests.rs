@@ -290,17 +290,17 @@ fn prior_choices_are_read_from_the_current_branch() {
             model_id: "a-think".to_owned(),
         })
         .unwrap();
-    assert_eq!(PriorChoice::of(&session).unwrap(), None);
+    assert_eq!(PriorChoice::from_session(&session).unwrap(), None);
 
     session
         .append_message(pi_ai::AgentMessage::from(pi_ai::UserMessage::default()))
         .unwrap();
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior, prior_choice("one", "a-think", None));
     add(&mut session, "off");
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior.thinking_level, Some(ThinkingLevel::Off));
     add(&mut session, "beyond-us");
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior.thinking_level, None);
 }

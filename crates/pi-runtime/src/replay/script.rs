@@ -79,9 +79,10 @@ impl RecordedModel {
         *position += count;
         let mut steering = Vec::new();
         if count > 0 {
-            let remarks = rest(*position).iter();
-            let remarks = remarks.take_while(|message| matches!(message, AgentMessage::User(_)));
-            steering.extend(remarks.cloned());
+            let user_messages = rest(*position).iter();
+            let user_messages =
+                user_messages.take_while(|message| matches!(message, AgentMessage::User(_)));
+            steering.extend(user_messages.cloned());
             // Without a following response, they are prompts of their own.
             let is_answered = matches!(
                 self.messages.get(*position + steering.len()),

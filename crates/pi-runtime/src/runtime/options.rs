@@ -120,7 +120,7 @@ impl RuntimeOptions {
 
     /// Returns the resource flags for a session in another directory; relative paths stay relative
     /// to the directory pi was started in.
-    pub(super) fn resources_from_elsewhere(&self) -> ResourceFlags {
+    pub(super) fn resources_for_other_directory(&self) -> ResourceFlags {
         let mut flags = self.resources.clone();
         let lists = [
             &mut flags.extensions,

@@ -11,7 +11,7 @@ use pi_session::{
     Access, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
 };
 
-use super::{Current, InitialModel, SessionRuntime, build, deduplicate, open_warnings};
+use super::{CurrentSession, InitialModel, SessionRuntime, build, deduplicate, open_warnings};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
 use crate::services::ProjectProbe;
@@ -289,10 +289,10 @@ impl SessionRuntime {
     ) -> Result<ReplaceOutcome, ReplaceError> {
         let shared = &self.0;
         let warnings = open_warnings(&session);
-        let probe = ProjectProbe::of(&shared.services, session.cwd());
+        let probe = ProjectProbe::read(&shared.services, session.cwd());
         let (options, services) = (&shared.options, &shared.services);
         let built = build(options, services, probe, session, choice, warnings).await;
-        let mut current: Current =
+        let mut current: CurrentSession =
             built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
         deduplicate(&mut current.diagnostics);
         let session = current.session.clone();

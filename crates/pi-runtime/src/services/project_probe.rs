@@ -22,7 +22,7 @@ pub(crate) struct ProjectProbe {
 
 impl ProjectProbe {
     /// Reads the user's settings and the stored trust decision about the project.
-    pub(crate) fn of(options: &ServiceOptions, cwd: &Path) -> Self {
+    pub(crate) fn read(options: &ServiceOptions, cwd: &Path) -> Self {
         let (settings, decision) = match &options.settings {
             Some(settings) => {
                 let access = settings.project_access();

@@ -27,7 +27,7 @@ impl RuntimeKeys {
     }
 
     /// Wraps a store so that these keys take precedence.
-    pub(super) fn over(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
+    pub(super) fn wrap(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
         KeyedCredentials {
             keys: self.clone(),
             store,
@@ -131,7 +131,7 @@ mod tests {
     async fn a_runtime_key_takes_precedence_and_is_literal() {
         let stored = InMemoryCredentials::new([("acme".to_owned(), Credential::api_key("stored"))]);
         let keys = RuntimeKeys::default();
-        let store = Arc::new(keys.over(Arc::new(stored)));
+        let store = Arc::new(keys.wrap(Arc::new(stored)));
         let authenticator = Authenticator::new(store, HttpClient::new());
         let auth = ProviderAuth::key_from("acme", "key", KeySource::Variables(&[]));
         let env = Env::fixed([("NAME", "value")]);

@@ -46,7 +46,7 @@ struct CompactionGuard {
 }
 
 impl CompactionGuard {
-    fn slot(state: &mut SessionState, is_manual: bool) -> &mut Option<CancellationToken> {
+    fn token_slot(state: &mut SessionState, is_manual: bool) -> &mut Option<CancellationToken> {
         if is_manual {
             &mut state.manual_compaction
         } else {
@@ -62,11 +62,11 @@ impl CompactionGuard {
             if is_manual && (state.is_busy() || state.disposed) {
                 return None;
             }
-            let slot = Self::slot(&mut state, is_manual);
-            if slot.is_some() {
+            let token_slot = Self::token_slot(&mut state, is_manual);
+            if token_slot.is_some() {
                 return None;
             }
-            *slot = Some(cancel.clone());
+            *token_slot = Some(cancel.clone());
         }
         session.update_busy();
         Some(Self {
@@ -79,7 +79,7 @@ impl CompactionGuard {
 
 impl Drop for CompactionGuard {
     fn drop(&mut self) {
-        *Self::slot(&mut self.session.state(), self.is_manual) = None;
+        *Self::token_slot(&mut self.session.state(), self.is_manual) = None;
         self.session.update_busy();
     }
 }

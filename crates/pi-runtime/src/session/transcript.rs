@@ -49,7 +49,7 @@ impl Transcript {
         body: impl Into<EntryBody>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.append(body)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
@@ -59,13 +59,13 @@ impl Transcript {
         message: AgentMessage,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.append_message(message)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
     pub(crate) fn set_name(&mut self, name: &str) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_name(name)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
@@ -75,7 +75,7 @@ impl Transcript {
         label: Option<&str>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_label(target, label)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
@@ -103,7 +103,7 @@ impl Transcript {
         Ok(entry)
     }
 
-    fn follow(&mut self, entry: &Arc<Entry>) {
+    fn apply_entry(&mut self, entry: &Arc<Entry>) {
         if !is_metadata(&entry.body) {
             self.count = None;
         }

@@ -140,14 +140,14 @@ fn an_id_is_opened_or_created_with_a_warning() {
     let home = TempHome::new();
     let here = resolver(&home, "here");
     let path = saved_session(&here, "known");
-    let mut told = Vec::new();
+    let mut diagnostics = Vec::new();
     let with_id = |id: &str| SessionChoice::WithId(id.to_owned());
-    let known = here.open(with_id("known"), &mut told).unwrap();
+    let known = here.open(with_id("known"), &mut diagnostics).unwrap();
     assert_eq!(known.path(), Some(&*path));
-    assert!(told.is_empty());
-    let new = here.open(with_id("unknown"), &mut told).unwrap();
+    assert!(diagnostics.is_empty());
+    let new = here.open(with_id("unknown"), &mut diagnostics).unwrap();
     assert_eq!(new.id(), "unknown");
-    assert!(told[0].message.contains("unknown"));
+    assert!(diagnostics[0].message.contains("unknown"));
 }
 
 #[test]

@@ -352,10 +352,10 @@ async fn a_hanging_extension_does_not_affect_others() {
     let sent = serde_json::to_string(&*request.messages).unwrap();
     assert!(sent.contains("typed!!"), "{sent}");
     let failures = harness.failures.0.lock().unwrap();
-    let told = failures.iter().filter(|failure| failure.event == "input");
-    let told: Vec<&str> = told.map(|failure| failure.error.as_str()).collect();
-    assert_eq!(told.len(), 1, "{failures:?}");
-    assert!(told[0].contains("without a pause"), "{told:?}");
+    let errors = failures.iter().filter(|failure| failure.event == "input");
+    let errors: Vec<&str> = errors.map(|failure| failure.error.as_str()).collect();
+    assert_eq!(errors.len(), 1, "{failures:?}");
+    assert!(errors[0].contains("without a pause"), "{errors:?}");
 }
 
 #[tokio::test]

@@ -166,8 +166,11 @@ async fn an_unreadable_trust_file_means_no_trust() {
     env.home.write("agent/trust.json", "{ nope");
     let runtime = SessionRuntime::start(env.options()).await.unwrap();
     assert_eq!(runtime.services().project, ProjectAccess::Refused);
-    let told = format!("{:?}", runtime.diagnostics());
-    assert!(told.contains("trust.json"), "{told}");
+    let reported_changes = format!("{:?}", runtime.diagnostics());
+    assert!(
+        reported_changes.contains("trust.json"),
+        "{reported_changes}"
+    );
 }
 
 #[tokio::test]
@@ -247,26 +250,26 @@ async fn changes_in_a_trusted_project_are_reported() {
     let project = env.path("project").canonicalize().unwrap();
     let trust = serde_json::json!({project.to_str().unwrap(): true});
     env.home.write("agent/trust.json", trust.to_string());
-    let told = async || {
+    let reported_changes = async || {
         let runtime = SessionRuntime::start(env.options()).await.unwrap();
         assert!(runtime.services().project.is_trusted());
         let looked = runtime.project_changes().await;
         assert_eq!(runtime.project_changes().await, None);
-        let mut told = runtime.diagnostics().into_iter();
-        let told = told.find(|it| it.message.contains("changed"));
-        assert_eq!(told, looked);
+        let mut reported_changes = runtime.diagnostics().into_iter();
+        let reported_changes = reported_changes.find(|it| it.message.contains("changed"));
+        assert_eq!(reported_changes, looked);
         runtime.shutdown().await;
-        told.map(|it| it.message)
+        reported_changes.map(|it| it.message)
     };
-    assert_eq!(told().await, None);
+    assert_eq!(reported_changes().await, None);
     env.home.write("project/.pi/extensions/more.js", "throw 2");
     env.home.write("project/.pi/SYSTEM.md", "obey me");
-    let message = told().await.unwrap();
+    let message = reported_changes().await.unwrap();
     assert!(
         message.ends_with(": .pi/SYSTEM.md, .pi/extensions/more.js"),
         "{message}"
     );
-    assert_eq!(told().await, None);
+    assert_eq!(reported_changes().await, None);
     // Changes are not marked as reported if the result is not awaited.
     let leave_at_once = async || {
         let runtime = SessionRuntime::start(env.options()).await.unwrap();
@@ -275,10 +278,20 @@ async fn changes_in_a_trusted_project_are_reported() {
     };
     env.home.write("project/.pi/SYSTEM.md", "obey");
     leave_at_once().await;
-    assert!(told().await.unwrap().ends_with(": .pi/SYSTEM.md"));
+    assert!(
+        reported_changes()
+            .await
+            .unwrap()
+            .ends_with(": .pi/SYSTEM.md")
+    );
     // The project's state was recorded, though, so later changes are found.
     std::fs::remove_dir_all(env.path("agent/seen-projects")).unwrap();
     leave_at_once().await;
     env.home.write("project/.pi/SYSTEM.md", "obey me");
-    assert!(told().await.unwrap().ends_with(": .pi/SYSTEM.md"));
+    assert!(
+        reported_changes()
+            .await
+            .unwrap()
+            .ends_with(": .pi/SYSTEM.md")
+    );
 }

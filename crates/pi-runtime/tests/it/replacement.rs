@@ -160,12 +160,12 @@ async fn an_import_copies_the_file_into_the_session_directory() {
     prompt(&runtime.session(), "one").await;
     let stored = runtime.session().session_file().unwrap();
     let content = std::fs::read(&stored).unwrap();
-    let foreign = env.home.write("elsewhere/copy.jsonl", &content);
-    runtime.import(&foreign, None).await.unwrap();
+    let external = env.home.write("elsewhere/copy.jsonl", &content);
+    runtime.import(&external, None).await.unwrap();
     let imported = runtime.session().session_file().unwrap();
     assert_eq!(imported, stored.with_file_name("copy.jsonl"));
     prompt(&runtime.session(), "two").await;
-    assert_eq!(std::fs::read(&foreign).unwrap(), content);
+    assert_eq!(std::fs::read(&external).unwrap(), content);
 }
 
 #[tokio::test]

@@ -102,9 +102,9 @@ async fn startup_errors_are_specific() {
     assert!(unknown.to_string().contains("nothing-like-it"), "{unknown}");
     assert!(!unknown.hints().is_empty());
 
-    let nobody = start(|it| it.session = SessionChoice::Named("nobody".to_owned())).await;
+    let missing = start(|it| it.session = SessionChoice::Named("missing".to_owned())).await;
     assert!(matches!(
-        nobody,
+        missing,
         Err(StartError::Choice(SessionChoiceError::NotFound(_)))
     ));
 
@@ -142,11 +142,13 @@ async fn invalid_user_files_are_reported() {
     env.home.write("agent/models.json", "{ nope");
     env.home.write("agent/settings.json", "{ nope");
     let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
-    let told = runtime.diagnostics();
+    let diagnostics = runtime.diagnostics();
     for file in ["models.json", "settings.json"] {
-        let told = told.iter().find(|it| format!("{it:?}").contains(file));
+        let diagnostics = diagnostics
+            .iter()
+            .find(|it| format!("{it:?}").contains(file));
         assert!(
-            told.is_some_and(|it| it.level >= DiagnosticLevel::Warning),
+            diagnostics.is_some_and(|it| it.level >= DiagnosticLevel::Warning),
             "{file}"
         );
     }

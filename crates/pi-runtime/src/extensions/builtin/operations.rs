@@ -73,7 +73,7 @@ fn failure(error: EngineError) -> FileError {
 
 impl FileOperations for JavaScriptFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
-        // Links are resolved by the extension, if at all.
+        // The extension is responsible for resolving links.
         Box::pin(std::future::ready(Ok(path.to_owned())))
     }
 

@@ -11,7 +11,7 @@ use super::ExtensionHooks;
 use super::results::ResultData;
 
 impl ExtensionHooks {
-    pub(super) async fn at_tool_call(
+    pub(super) async fn handle_tool_call(
         &self,
         call: PendingToolCall,
         cancel: &CancellationToken,
@@ -42,7 +42,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_tool_result(
+    pub(super) async fn handle_tool_result(
         &self,
         call: &FinishedToolCall,
         cancel: &CancellationToken,
@@ -71,7 +71,7 @@ impl ExtensionHooks {
         })
     }
 
-    pub(super) async fn at_message_end(&self, message: &SharedMessage) -> Option<AgentMessage> {
+    pub(super) async fn handle_message_end(&self, message: &SharedMessage) -> Option<AgentMessage> {
         let event = || json!({ "message": message });
         let result = self.emit("message_end", event).await?;
         serde_json::from_value(result.get("message")?.clone()).ok()

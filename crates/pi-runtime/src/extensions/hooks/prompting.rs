@@ -15,7 +15,7 @@ use crate::hooks::{AgentStart, AgentStartChanges, InputVerdict, UserInput};
 use crate::session::{Delivery, InputSource};
 
 impl ExtensionHooks {
-    pub(super) async fn at_input(&self, input: UserInput) -> InputVerdict {
+    pub(super) async fn handle_input(&self, input: UserInput) -> InputVerdict {
         let result = self.emit("input", || {
             json!({
                 "text": input.text,
@@ -43,7 +43,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
+    pub(super) async fn handle_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
         let result = self.emit("before_agent_start", || {
             let prompt = pi_ai::transcript::system_text(&SystemMessage {
                 sections: Some(start.sections.rendered()),
@@ -74,7 +74,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_context(
+    pub(super) async fn handle_context(
         &self,
         messages: Vec<SharedMessage>,
         cancel: &CancellationToken,

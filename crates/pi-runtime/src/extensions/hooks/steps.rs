@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ExtensionHooks;
 
 impl ExtensionHooks {
-    pub(super) async fn at_step(&self, step: &AgentEvent) {
+    pub(super) async fn handle_step(&self, step: &AgentEvent) {
         match step {
             AgentEvent::AgentStart => {
                 self.turn.store(0, Ordering::Relaxed);

@@ -112,7 +112,7 @@ struct ShellData {
 }
 
 impl ExtensionHooks {
-    pub(super) async fn at_turn_end(&self, turn: TurnBoundary<'_>) -> BoundaryDecision {
+    pub(super) async fn handle_turn_end(&self, turn: TurnBoundary<'_>) -> BoundaryDecision {
         let index = self.turn.load(Ordering::Relaxed);
         let result = self.emit("turn_end", || {
             json!({
@@ -131,7 +131,7 @@ impl ExtensionHooks {
         self.decision("turn_end", result).await
     }
 
-    pub(super) async fn at_settling(&self, settle: SettleBoundary<'_>) -> BoundaryDecision {
+    pub(super) async fn handle_settling(&self, settle: SettleBoundary<'_>) -> BoundaryDecision {
         let result = self.emit("agent_before_settle", || {
             json!({
                 "outcome": outcome_name(settle.outcome),
@@ -167,7 +167,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_compaction(
+    pub(super) async fn handle_compaction(
         &self,
         proposal: CompactionProposal<'_>,
     ) -> CompactionVerdict {
@@ -222,7 +222,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_tree(&self, proposal: TreeProposal<'_>) -> TreeVerdict {
+    pub(super) async fn handle_tree(&self, proposal: TreeProposal<'_>) -> TreeVerdict {
         let event = || {
             json!({
                 "preparation": {
@@ -256,7 +256,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_user_bash(
+    pub(super) async fn handle_user_bash(
         &self,
         command: UserCommand,
     ) -> Result<UserBashVerdict, HookError> {

@@ -130,8 +130,8 @@ impl SessionHooks for LoggingHooks {
         ready(())
     }
 
-    fn report(&self, problem: HookFailure) {
-        self.note(format!("report {}", problem.event));
+    fn report(&self, failure: HookFailure) {
+        self.note(format!("report {}", failure.event));
     }
 }
 
