@@ -69,7 +69,7 @@ pub struct BugReport {
 pub struct WrittenReport {
     pub id: String,
     pub path: PathBuf,
-    /// Size of the archive.
+    /// Size of the archive in bytes.
     pub bytes: u64,
     /// Names of the files in the archive.
     pub files: Vec<String>,

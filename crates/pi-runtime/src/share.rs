@@ -36,7 +36,7 @@ const MAX_OUTPUT: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct SharePage {
     path: PathBuf,
-    /// Size of the page.
+    /// Size of the page in bytes.
     pub bytes: u64,
     /// Number of secrets that were redacted.
     pub redacted: usize,

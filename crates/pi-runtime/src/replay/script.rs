@@ -84,11 +84,11 @@ impl RecordedModel {
                 user_messages.take_while(|message| matches!(message, AgentMessage::User(_)));
             steering.extend(user_messages.cloned());
             // Without a following response, they are prompts of their own.
-            let is_answered = matches!(
+            let has_response = matches!(
                 self.messages.get(*position + steering.len()),
                 Some(AgentMessage::Assistant(_))
             );
-            if is_answered {
+            if has_response {
                 *position += steering.len();
             } else {
                 steering.clear();

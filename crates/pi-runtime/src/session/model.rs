@@ -85,10 +85,10 @@ impl AgentSession {
         model: Arc<Model>,
         persist: Persist,
     ) -> Result<(), SetModelError> {
-        if let Err(refused) = self.check_auth(&model).await {
+        if let Err(error) = self.check_auth(&model).await {
             return Err(SetModelError::Unavailable {
                 model,
-                source: Box::new(refused),
+                source: Box::new(error),
             });
         }
         let level = self.level_for(&model, None);
