@@ -7,7 +7,7 @@ use crate::event::AgentEvent;
 use crate::turn::FinishedTurn;
 
 /// An action for the driver, performed in order. Every effect except `Emit` and `Execute` is
-/// answered with exactly one input, and the machine waits for it.
+/// followed by exactly one input, and the machine waits for it.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
     /// Publish to listeners and await them.

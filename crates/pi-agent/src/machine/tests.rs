@@ -190,10 +190,10 @@ impl MachineHarness {
             Effect::Emit(event) => self.log.push(line(&event)),
             Effect::Resume => self.feed(MachineInput::Resumed),
             Effect::PrepareNextTurn => {
-                self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default()))
+                self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default()));
             }
             Effect::PrepareRequest => {
-                self.feed(MachineInput::RequestPrepared(ContextUpdate::default()))
+                self.feed(MachineInput::RequestPrepared(ContextUpdate::default()));
             }
             Effect::Stream => {
                 let response = if self.machine.run.aborted {

@@ -111,7 +111,7 @@ impl AgentHooks for CompactingHooks {
 async fn application_roles_are_converted_for_the_model() {
     let script = ScriptedModel::new([]);
     let agent = script.agent_with(Vec::new(), |options| {
-        options.hooks = Arc::new(CompactingHooks)
+        options.hooks = Arc::new(CompactingHooks);
     });
     let custom = AgentMessage::Custom(CustomMessage {
         custom_type: "note".into(),
@@ -213,7 +213,7 @@ async fn a_finished_message_can_be_replaced_and_its_calls_run() {
 async fn a_message_that_cannot_be_finished_ends_the_run_and_is_removed() {
     let script = ScriptedModel::new([]);
     let agent = script.agent_with(Vec::new(), |options| {
-        options.hooks = Arc::new(RewritingHooks)
+        options.hooks = Arc::new(RewritingHooks);
     });
     agent.prompt_text("unwelcome", Vec::new()).await.unwrap();
     assert_eq!(texts(&agent.state().messages), ["assistant Error: "]);

@@ -88,10 +88,10 @@ pub(super) fn write(
             TemplatePiece::Text(text) => out.write_all(text.as_bytes())?,
             TemplatePiece::Slot("policy") => write!(out, "{}", policy(&style, &script))?,
             TemplatePiece::Slot("scheme") => {
-                write!(out, "{}", options.theme.resolved_scheme().as_str())?
+                write!(out, "{}", options.theme.resolved_scheme().as_str())?;
             }
             TemplatePiece::Slot("title") => {
-                write!(out, "{}", escape_text(&title(session, options)))?
+                write!(out, "{}", escape_text(&title(session, options)))?;
             }
             TemplatePiece::Slot("style") => out.write_all(style.as_bytes())?,
             TemplatePiece::Slot("data") => write_data(out, session, options)?,

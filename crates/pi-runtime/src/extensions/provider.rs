@@ -60,7 +60,7 @@ impl ProviderDriver for ExtensionProvider {
         Some(AssistantStream::produce(&model, now, |writer| async move {
             match shared.upgrade() {
                 Some(shared) => {
-                    stream_response(&shared, &extension, &provider, request, writer).await
+                    stream_response(&shared, &extension, &provider, request, writer).await;
                 }
                 None => {
                     let gone = "the extension of this provider was unloaded";
@@ -241,7 +241,7 @@ fn apply(message: &mut MessageBuilder, event: Value) {
             None => message.close_tool_call(content_index),
         },
         StreamEventData::Unknown => {
-            tracing::debug!("ignoring unknown stream event of extension provider")
+            tracing::debug!("ignoring unknown stream event of extension provider");
         }
     }
 }

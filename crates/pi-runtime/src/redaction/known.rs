@@ -65,7 +65,7 @@ async fn stored(credentials: &dyn CredentialStore, env: &Env) -> Vec<SecretStrin
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(provider = info.provider, %error, "cannot read credential; it is not redacted")
+                tracing::warn!(provider = info.provider, %error, "cannot read credential; it is not redacted");
             }
         }
     }

@@ -91,7 +91,7 @@ impl RecordedConversation {
             match (message_of(entry), &entry.body) {
                 (Some(message), _) => record.messages.push(message.clone()),
                 (None, EntryBody::CustomMessage(_)) => {
-                    record.after_extension.push(record.messages.len())
+                    record.after_extension.push(record.messages.len());
                 }
                 (None, _) => {}
             }
