@@ -1,8 +1,8 @@
-//! What the loop itself costs: one tool turn, and a long answer told delta by delta.
+//! Overhead of the loop itself: one tool turn, and a long response streamed delta by delta.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a set-up that fails must stop the bench"
+    reason = "a failing setup must stop the benchmark"
 )]
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn model() -> Arc<Model> {
     Arc::new(serde_json::from_value(record).unwrap())
 }
 
-/// Answers with a tool call `turns` times, then with text.
+/// Responds with a tool call `turns` times, then with text.
 fn agent(turns: usize) -> Agent {
     let left = AtomicUsize::new(turns);
     let models = move |model: Arc<Model>, _: Arc<[Message]>, _: StreamOptions| {
@@ -85,7 +85,7 @@ fn agent(turns: usize) -> Agent {
     Agent::new(options)
 }
 
-/// Ten tool turns and the closing answer.
+/// Ten tool turns and the final response.
 #[divan::bench(args = [10, 100])]
 fn tool_turns(bencher: divan::Bencher, turns: usize) {
     let runtime = Runtime::new().unwrap();
@@ -96,7 +96,7 @@ fn tool_turns(bencher: divan::Bencher, turns: usize) {
     });
 }
 
-/// One answer of many deltas; the time per delta must not grow with the answer.
+/// One response of many deltas; the time per delta must not grow with the length of the response.
 #[divan::bench(args = [2_000, 20_000])]
 fn text_deltas(bencher: divan::Bencher, deltas: usize) {
     let runtime = Runtime::new().unwrap();

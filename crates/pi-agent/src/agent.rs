@@ -11,19 +11,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::driver::Driver;
+use crate::driver::RunDriver;
 use crate::error::AgentError;
 use crate::event::{AgentEvent, SharedMessage};
 use crate::hooks::{AgentHooks, LoopContext, LoopUpdate, NoHooks};
-use crate::machine::{ContextUpdate, Effect, Input, Machine, ToolFacts};
+use crate::machine::{ContextUpdate, Effect, Machine, MachineInput, ToolSpec};
 use crate::queue::QueueMode;
 use crate::tool::{ExecutionMode, Tool};
 use crate::turn::FinishedTurn;
 use crate::validation::Validators;
 
-/// Reaches a model. [`Models`] does, and so does any closure of this shape.
+/// Streams responses from a model. Implemented by [`Models`] and by any closure of this shape.
 pub trait ModelStream: Send + Sync {
-    /// Asks the model; failures are told in the stream.
+    /// Starts a request. Failures are reported in the stream.
     fn stream(
         &self,
         model: Arc<Model>,
@@ -57,10 +57,10 @@ where
     }
 }
 
-/// Hears of everything an agent does. Listeners are told in the order of their subscription, one
-/// after the other, and the run waits for each.
-pub trait Listener: Send + Sync {
-    /// Takes an event; `cancel` is the run's.
+/// Receives every [`AgentEvent`]. Listeners are called one after the other in subscription order,
+/// and the run awaits each call.
+pub trait AgentListener: Send + Sync {
+    /// Handles an event; `cancel` is the cancellation token of the run.
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -68,32 +68,25 @@ pub trait Listener: Send + Sync {
     ) -> BoxFuture<'a, ()>;
 }
 
-/// What an agent starts with.
 pub struct AgentOptions {
     pub models: Arc<dyn ModelStream>,
-    /// The model to ask.
     pub model: Arc<Model>,
-    /// How much it shall think.
+    /// Reasoning effort for requests.
     pub thinking_level: ThinkingLevel,
-    /// What it may call.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// The conversation so far.
+    /// Initial transcript.
     pub messages: Vec<SharedMessage>,
-    /// The application's part in the loop.
     pub hooks: Arc<dyn AgentHooks>,
-    /// How steering is delivered.
     pub steering_mode: QueueMode,
-    /// How follow-ups are delivered.
     pub follow_up_mode: QueueMode,
-    /// Whether calls of one answer run side by side.
+    /// Whether the tool calls of one response run in parallel.
     pub execution_mode: ExecutionMode,
-    /// How requests are made; cancellation and thinking level are the loop's.
+    /// Options for every request. The loop sets cancellation and thinking level itself.
     pub stream_options: StreamOptions,
     pub env: Env,
 }
 
 impl AgentOptions {
-    /// Creates options with a model and defaults for the rest.
     pub fn new(models: Arc<dyn ModelStream>, model: Arc<Model>) -> Self {
         Self {
             models,
@@ -117,30 +110,30 @@ pub struct Agent {
     core: Arc<AgentCore>,
 }
 
-/// What all handles and the driver share.
+/// State shared by all handles and the driver.
 pub(crate) struct AgentCore {
     pub(crate) models: Arc<dyn ModelStream>,
     pub(crate) hooks: Arc<dyn AgentHooks>,
-    state: Mutex<State>,
-    /// Whether a run is under way; `wait_for_idle` watches it.
+    state: Mutex<AgentCoreState>,
+    /// Whether a run is in progress; watched by `wait_for_idle`.
     running: watch::Sender<bool>,
-    /// What the request under way is doing; none between requests.
+    /// Phase of the current request; `None` between requests.
     pub(crate) request_phase: watch::Sender<Option<StreamPhase>>,
-    /// The argument schemas of the tools that were called.
+    /// Compiled argument schemas of the tools called so far.
     pub(crate) validators: Validators,
     runs: TaskTracker,
 }
 
-struct State {
+struct AgentCoreState {
     machine: Machine,
     tools: Vec<Arc<dyn Tool>>,
-    listeners: Vec<(u64, Arc<dyn Listener>)>,
+    listeners: Vec<(u64, Arc<dyn AgentListener>)>,
     next_listener: u64,
     stream_options: StreamOptions,
     cancel: CancellationToken,
 }
 
-/// A subscription; dropping it ends it.
+/// Unsubscribes the listener when dropped.
 pub struct Subscription {
     core: std::sync::Weak<AgentCore>,
     id: u64,
@@ -155,17 +148,16 @@ impl Drop for Subscription {
 }
 
 impl Agent {
-    /// Creates an idle agent.
     pub fn new(options: AgentOptions) -> Self {
         let env = options.env;
         let mut machine = Machine::new(options.model, move || env.now_ms());
         machine.transcript = options.messages;
-        machine.tools = tool_facts(&options.tools);
+        machine.tools = tool_specs(&options.tools);
         machine.thinking_level = options.thinking_level;
         machine.execution_mode = options.execution_mode;
         machine.steering.set_mode(options.steering_mode);
         machine.follow_ups.set_mode(options.follow_up_mode);
-        let state = State {
+        let state = AgentCoreState {
             machine,
             tools: options.tools,
             listeners: Vec::new(),
@@ -186,8 +178,7 @@ impl Agent {
         }
     }
 
-    /// Begins to hear of what the agent does.
-    pub fn subscribe(&self, listener: Arc<dyn Listener>) -> Subscription {
+    pub fn subscribe(&self, listener: Arc<dyn AgentListener>) -> Subscription {
         let mut state = self.core.lock();
         let id = state.next_listener;
         state.next_listener += 1;
@@ -205,7 +196,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Sends a text with images and waits until the agent is idle again.
+    /// Sends text and images and waits until the agent is idle again.
     pub async fn prompt_text(
         &self,
         text: &str,
@@ -215,15 +206,15 @@ impl Agent {
         self.prompt(vec![message]).await
     }
 
-    /// Goes on from the transcript as it is, and waits until the agent is idle again. Where the
-    /// model has already answered, queued messages are sent instead.
+    /// Continues from the current transcript and waits until the agent is idle again. If the
+    /// transcript ends with a model response, sends the queued messages instead.
     pub async fn resume(&self) -> Result<(), AgentError> {
         self.start(Machine::resume)?;
         self.wait_for_idle().await;
         Ok(())
     }
 
-    /// Creates a user message of now.
+    /// Creates a user message with the current time.
     pub fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
         let mut blocks = vec![InputBlock::text(text)];
         blocks.extend(images.into_iter().map(InputBlock::Image));
@@ -234,7 +225,7 @@ impl Agent {
         })
     }
 
-    /// The check and the start are one step under the lock, so two prompts cannot both begin.
+    /// Checks and starts under one lock, so two prompts cannot both begin.
     fn start(
         &self,
         begin: impl FnOnce(&mut Machine) -> Result<Vec<Effect>, AgentError>,
@@ -248,48 +239,48 @@ impl Agent {
         };
         let core = Arc::clone(&self.core);
         self.core.runs.spawn(async move {
-            // Whatever happens to the driver, nobody waits for ever.
+            // Marks the agent idle even if the driver panics, so callers never wait forever.
             let _idle = IdleGuard(Arc::clone(&core));
-            Driver::new(core, cancel, effects).run().await;
+            RunDriver::new(core, cancel, effects).run().await;
         });
         Ok(())
     }
 
     /// Queues a message for the next turn.
     pub fn steer(&self, message: AgentMessage) {
-        self.core.step(Input::Steer(message));
+        self.core.step(MachineInput::Steer(message));
     }
 
-    /// Queues a message for when the run would end.
+    /// Queues a message for the point where the run would end.
     pub fn follow_up(&self, message: AgentMessage) {
-        self.core.step(Input::FollowUp(message));
+        self.core.step(MachineInput::FollowUp(message));
     }
 
-    /// Asks the run to end. It does so in a valid state; [`Agent::wait_for_idle`] tells when.
+    /// Cancels the run. It still ends in a valid state; use [`Agent::wait_for_idle`] to wait for
+    /// that.
     pub fn abort(&self) {
         let mut state = self.core.lock();
         if state.machine.is_running() {
-            state.machine.step(Input::Abort);
+            state.machine.step(MachineInput::Abort);
             state.cancel.cancel();
         }
     }
 
-    /// Waits until no run is under way and the listeners of `agent_end` have settled.
+    /// Waits until no run is in progress and the listeners of `agent_end` have returned.
     pub async fn wait_for_idle(&self) {
         let mut running = self.core.running.subscribe();
         if running.wait_for(|running| !running).await.is_err() {
-            // The sender lives in `self`, which we hold.
-            tracing::debug!("agent is gone while waited for");
+            // The sender lives in `self`, so it cannot be dropped here.
+            tracing::debug!("agent dropped while waiting for idle");
         }
     }
 
-    /// Returns what the request under way is doing, as a value that can be watched; none between
-    /// requests.
+    /// Watches the phase of the current request; `None` between requests.
     pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
         self.core.request_phase.subscribe()
     }
 
-    /// Looks at the agent's state.
+    /// Returns a copy of the agent's state.
     pub fn state(&self) -> AgentState {
         let state = self.core.lock();
         AgentState {
@@ -303,66 +294,60 @@ impl Agent {
         }
     }
 
-    /// Returns the tools that can run.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.core.lock().tools.clone()
     }
 
-    /// Replaces the tools; the model is told before the next request.
+    /// Replaces the tools. The change is announced to the model before the next request.
     pub fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) {
         let mut state = self.core.lock();
-        state.machine.tools = tool_facts(&tools);
+        state.machine.tools = tool_specs(&tools);
         state.tools = tools;
     }
 
-    /// Replaces the transcript.
     pub fn set_messages(&self, messages: Vec<SharedMessage>) {
         self.core.lock().machine.transcript = messages;
     }
 
-    /// Adds a message to the transcript without telling anybody; not while a tool call waits for its
-    /// result.
+    /// Adds a message to the transcript without emitting events. Must not be called while a tool
+    /// call is waiting for its result.
     pub fn append_message(&self, message: SharedMessage) {
         self.core.lock().machine.transcript.push(message);
     }
 
-    /// Returns how many messages the transcript has.
     pub fn message_count(&self) -> usize {
         self.core.lock().machine.transcript.len()
     }
 
-    /// Returns whether anything waits in the queues.
     pub fn has_queued_messages(&self) -> bool {
         let state = self.core.lock();
         !state.machine.steering.is_empty() || !state.machine.follow_ups.is_empty()
     }
 
-    /// Replaces the model for requests to come.
+    /// Replaces the model for future requests.
     pub fn set_model(&self, model: Arc<Model>) {
         self.core.lock().machine.model = model;
     }
 
-    /// Replaces the thinking level for requests to come.
+    /// Replaces the thinking level for future requests.
     pub fn set_thinking_level(&self, level: ThinkingLevel) {
         self.core.lock().machine.thinking_level = level;
     }
 
-    /// Changes how requests to come are made.
+    /// Changes the options of future requests.
     pub fn update_stream_options(&self, change: impl FnOnce(&mut StreamOptions)) {
         change(&mut self.core.lock().stream_options);
     }
 
-    /// Changes how steering is delivered.
     pub fn set_steering_mode(&self, mode: QueueMode) {
         self.core.lock().machine.steering.set_mode(mode);
     }
 
-    /// Changes how follow-ups are delivered.
     pub fn set_follow_up_mode(&self, mode: QueueMode) {
         self.core.lock().machine.follow_ups.set_mode(mode);
     }
 
-    /// Returns the waiting messages: steering, then follow-ups.
+    /// Returns the queued messages: steering, then follow-ups.
     pub fn queued_messages(&self) -> (Vec<AgentMessage>, Vec<AgentMessage>) {
         let state = self.core.lock();
         let machine = &state.machine;
@@ -372,7 +357,7 @@ impl Agent {
         )
     }
 
-    /// Returns what the next turn would take from the queues.
+    /// Returns the messages the next turn would take from the queues.
     pub fn peek_queued_messages(&self) -> Vec<AgentMessage> {
         let state = self.core.lock();
         let steering = state.machine.steering.peek();
@@ -383,7 +368,7 @@ impl Agent {
         }
     }
 
-    /// Empties the queues and returns what waited: steering, then follow-ups.
+    /// Empties the queues and returns their messages: steering, then follow-ups.
     pub fn clear_queues(&self) -> (Vec<AgentMessage>, Vec<AgentMessage>) {
         let mut state = self.core.lock();
         (
@@ -392,54 +377,52 @@ impl Agent {
         )
     }
 
-    /// Forgets the conversation and the queues; prompt and tools stay declared.
+    /// Clears the conversation and the queues; system prompt and tools stay declared.
     pub fn reset(&self) -> Result<(), AgentError> {
         let mut state = self.core.lock();
         if state.machine.is_running() {
             return Err(AgentError::Busy);
         }
-        state.machine.forget_conversation();
+        state.machine.clear_conversation();
         Ok(())
     }
 }
 
-/// A look at an agent.
+/// A copy of an agent's state.
 #[derive(Debug, Clone)]
 pub struct AgentState {
     pub messages: Vec<SharedMessage>,
-    /// The model in use.
     pub model: Arc<Model>,
-    /// The thinking level in use.
     pub thinking_level: ThinkingLevel,
-    /// Whether a run is under way.
     pub is_running: bool,
-    /// The answer that is arriving.
+    /// The response being streamed.
     pub streaming_message: Option<LiveMessage>,
-    /// Calls that have begun and not ended.
+    /// IDs of tool calls that have started and not finished.
     pub pending_tool_calls: Vec<String>,
     /// Why the last turn failed.
     pub error_message: Option<String>,
 }
 
-/// Ends a run when it is dropped. As with the start, the machine and who waits for it change in one step
-/// under the lock: a prompt that comes meanwhile is of the next run, which this one must not end.
+/// Marks the run as finished when dropped. The machine and the `running` flag change under one
+/// lock, like at the start: a prompt sent in between belongs to the next run, which this guard must
+/// not end.
 struct IdleGuard(Arc<AgentCore>);
 
 impl Drop for IdleGuard {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.machine.step(Input::Settled);
+        state.machine.step(MachineInput::Settled);
         self.0.running.send_replace(false);
     }
 }
 
 impl AgentCore {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The machine's steps do not panic; a poisoned lock is somebody else's doing.
+    fn lock(&self) -> MutexGuard<'_, AgentCoreState> {
+        // The machine's steps do not panic, so a poisoned lock still holds valid state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn step(&self, input: Input) -> Vec<Effect> {
+    pub(crate) fn step(&self, input: MachineInput) -> Vec<Effect> {
         self.lock().machine.step(input)
     }
 
@@ -469,8 +452,8 @@ impl AgentCore {
         self.lock().machine.last_turn().cloned()
     }
 
-    pub(crate) fn answer(&self) -> Option<SharedMessage> {
-        self.lock().machine.running_answer()
+    pub(crate) fn current_response(&self) -> Option<SharedMessage> {
+        self.lock().machine.running_assistant_message()
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -493,9 +476,9 @@ impl AgentCore {
         }
     }
 
-    /// Takes over the part of an update that the machine does not hold: the tools themselves.
-    pub(crate) fn adopt(&self, update: LoopUpdate) -> ContextUpdate {
-        let facts = update.tools.as_deref().map(tool_facts);
+    /// Applies the part of an update the machine does not own (the tools) and returns the rest.
+    pub(crate) fn apply_tools(&self, update: LoopUpdate) -> ContextUpdate {
+        let facts = update.tools.as_deref().map(tool_specs);
         if let Some(tools) = update.tools {
             self.lock().tools = tools;
         }
@@ -509,10 +492,10 @@ impl AgentCore {
     }
 }
 
-fn tool_facts(tools: &[Arc<dyn Tool>]) -> Vec<ToolFacts> {
+fn tool_specs(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
     tools
         .iter()
-        .map(|tool| ToolFacts {
+        .map(|tool| ToolSpec {
             declaration: tool.declaration().clone(),
             mode: tool.execution_mode(),
         })

@@ -1,7 +1,7 @@
-//! Performs the machine's effects: asks hooks and the model, runs tools, tells listeners.
+//! Performs the machine's effects: calls hooks and the model, runs tools, notifies listeners.
 //!
-//! One driver task per run; it owns the run's cancellation token and the set of running tools, so
-//! that nothing of a run outlives it.
+//! There is one driver task per run. It owns the run's cancellation token and its running tools, so
+//! nothing of a run outlives it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,21 +16,20 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::AgentCore;
 use crate::error::HookError;
 use crate::event::{AgentEvent, SharedMessage};
-use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
-use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
+use crate::hooks::{FinishedToolCall, LoopUpdate, PendingToolCall, ToolCallVerdict};
+use crate::machine::{CallOutcome, Effect, MachineInput, PreflightOutcome};
 use crate::request_phase::PhaseRelay;
 use crate::tool::{Tool, ToolOutput, UpdateSink};
 
-/// What is said of a call that a hook stopped without words of its own.
+/// Result of a call that a hook blocked without giving a reason.
 const BLOCKED_CALL: &str = "Tool execution was blocked";
 
-/// A run in progress.
-pub(crate) struct Driver {
+pub(crate) struct RunDriver {
     core: Arc<AgentCore>,
     cancel: CancellationToken,
     effects: VecDeque<Effect>,
     running: JoinSet<CallOutcome>,
-    /// The calls of `running`, by task.
+    /// The calls in `running`, by task.
     calls: Vec<RunningCall>,
 }
 
@@ -40,7 +39,7 @@ struct RunningCall {
     updates: UpdateSink,
 }
 
-impl Driver {
+impl RunDriver {
     pub(crate) fn new(core: Arc<AgentCore>, cancel: CancellationToken, first: Vec<Effect>) -> Self {
         Self {
             core,
@@ -51,7 +50,7 @@ impl Driver {
         }
     }
 
-    /// Runs to the end. Whoever runs the driver tells the machine that it has settled.
+    /// Runs to completion. The caller marks the run as settled afterwards.
     pub(crate) async fn run(mut self) {
         loop {
             match self.effects.pop_front() {
@@ -63,7 +62,7 @@ impl Driver {
         }
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: MachineInput) {
         self.effects.extend(self.core.step(input));
     }
 
@@ -75,7 +74,7 @@ impl Driver {
                 }
             }
             Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
-            Effect::Resume => self.feed(Input::Resumed),
+            Effect::Resume => self.feed(MachineInput::Resumed),
             Effect::PrepareNextTurn => {
                 let update = match self.core.last_turn() {
                     Some(turn) => {
@@ -87,21 +86,21 @@ impl Driver {
                     }
                     None => Ok(LoopUpdate::default()),
                 };
-                self.feed_update(update, Input::NextTurnPrepared);
+                self.apply_update(update, MachineInput::NextTurnPrepared);
             }
             Effect::PrepareRequest => {
                 let context = self.core.context();
                 let update = self.core.hooks.prepare_request(context, &self.cancel).await;
-                self.feed_update(update, Input::RequestPrepared);
+                self.apply_update(update, MachineInput::RequestPrepared);
             }
             Effect::Stream => {
                 if let Err(error) = self.stream().await {
-                    self.feed(Input::Failed(error.0));
+                    self.feed(MachineInput::Failed(error.0));
                 }
             }
             Effect::Preflight(call) => {
                 let outcome = self.preflight(call).await;
-                self.feed(Input::Preflighted(outcome));
+                self.feed(MachineInput::Preflighted(outcome));
             }
             Effect::Execute {
                 index,
@@ -110,25 +109,25 @@ impl Driver {
             } => self.execute(index, call, arguments),
             Effect::FinishTurn(turn) => {
                 match self.core.hooks.finish_turn(&turn, &self.cancel).await {
-                    Ok(decision) => self.feed(Input::TurnFinished(decision)),
-                    Err(error) => self.feed(Input::Failed(error.0)),
+                    Ok(decision) => self.feed(MachineInput::TurnFinished(decision)),
+                    Err(error) => self.feed(MachineInput::Failed(error.0)),
                 }
             }
             Effect::Finish => {}
         }
     }
 
-    fn feed_update(
+    fn apply_update(
         &mut self,
         update: Result<LoopUpdate, HookError>,
-        input: fn(crate::machine::ContextUpdate) -> Input,
+        input: fn(crate::machine::ContextUpdate) -> MachineInput,
     ) {
         match update {
             Ok(update) => {
-                let update = self.core.adopt(update);
+                let update = self.core.apply_tools(update);
                 self.feed(input(update));
             }
-            Err(error) => self.feed(Input::Failed(error.0)),
+            Err(error) => self.feed(MachineInput::Failed(error.0)),
         }
     }
 
@@ -142,24 +141,24 @@ impl Driver {
         let options = self
             .core
             .stream_options(context.thinking_level, self.cancel.child_token());
-        let mut answer = self
+        let mut response = self
             .core
             .models
             .stream(context.model, messages.into(), options);
-        let mut phases = PhaseRelay::new(&self.core.request_phase, &answer);
+        let mut phases = PhaseRelay::new(&self.core.request_phase, &response);
         loop {
             let event = tokio::select! {
                 biased;
-                event = answer.next() => event,
+                event = response.next() => event,
                 () = phases.changed() => {
                     phases.catch_up();
                     continue;
                 }
             };
-            // A phase that began with this event is seen before it.
+            // Publish the new phase before the event that started it.
             phases.catch_up();
             let Some(event) = event else { break };
-            for effect in self.core.step(Input::Stream(event)) {
+            for effect in self.core.step(MachineInput::Stream(event)) {
                 match effect {
                     Effect::Emit(AgentEvent::MessageEnd { message }) => {
                         if let Some(instead) = self.end_message(message).await {
@@ -167,7 +166,8 @@ impl Driver {
                             break;
                         }
                     }
-                    // Told at once, so that a fast model cannot run ahead of its listeners.
+                    // Process effects immediately, so a fast model cannot get ahead of its
+                    // listeners.
                     Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
                     later => self.effects.push_back(later),
                 }
@@ -176,29 +176,29 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the hook finish a message and tells of its end. Returns effects where they take the place
-    /// of those that would follow.
+    /// Lets the hook finish a message, then emits `message_end`. Returns the effects that replace
+    /// those that would have followed, if any.
     async fn end_message(&mut self, message: SharedMessage) -> Option<Vec<Effect>> {
         let given = Arc::clone(&message);
         let (message, instead) = match self.core.hooks.finish_message(given, &self.cancel).await {
             Ok(finished) if Arc::ptr_eq(&finished, &message) => (message, Vec::new()),
             Ok(finished) => {
                 self.replace_in_effects(&message, &finished);
-                let instead = self.core.step(Input::MessageReplaced {
-                    was: message,
-                    is: Arc::clone(&finished),
+                let instead = self.core.step(MachineInput::MessageReplaced {
+                    old: message,
+                    new: Arc::clone(&finished),
                 });
                 (finished, instead)
             }
             Err(error) => {
-                let instead = self.core.step(Input::MessageRefused {
+                let instead = self.core.step(MachineInput::MessageRefused {
                     message: Arc::clone(&message),
                     error: error.0,
                 });
                 if !instead.is_empty() {
                     return Some(instead);
                 }
-                // The run is ending for this very reason: its last message is told all the same.
+                // The run is ending for this reason; its last message is still published.
                 (message, Vec::new())
             }
         };
@@ -207,15 +207,15 @@ impl Driver {
         (!instead.is_empty()).then_some(instead)
     }
 
-    fn replace_in_effects(&mut self, was: &SharedMessage, is: &SharedMessage) {
+    fn replace_in_effects(&mut self, old: &SharedMessage, new: &SharedMessage) {
         let replace = |message: &mut SharedMessage| {
-            if Arc::ptr_eq(message, was) {
-                *message = Arc::clone(is);
+            if Arc::ptr_eq(message, old) {
+                *message = Arc::clone(new);
             }
         };
         for effect in &mut self.effects {
             match effect {
-                Effect::FinishTurn(turn) => turn.replace(was, is),
+                Effect::FinishTurn(turn) => turn.replace(old, new),
                 Effect::Emit(AgentEvent::TurnEnd {
                     message,
                     tool_results,
@@ -238,7 +238,7 @@ impl Driver {
         };
         if let Some(error) = call.arguments_error() {
             return refuse(format!(
-                "This call was not run: {error}. Make the call again with all its arguments."
+                "This call was not run: {error}. Repeat the call with complete arguments."
             ));
         }
         let prepared = match tool.prepare(call.arguments.clone()).await {
@@ -249,8 +249,8 @@ impl Driver {
             Ok(arguments) => arguments,
             Err(error) => return refuse(error.to_string()),
         };
-        let pending = PendingCall {
-            answer: self.core.answer(),
+        let pending = PendingToolCall {
+            response: self.core.current_response(),
             call,
             arguments,
         };
@@ -263,8 +263,8 @@ impl Driver {
             return PreflightOutcome::Refused(ToolOutput::aborted());
         }
         match verdict {
-            Ok(CallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
-            Ok(CallVerdict::Block { reason, terminate }) => {
+            Ok(ToolCallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
+            Ok(ToolCallVerdict::Block { reason, terminate }) => {
                 let mut output =
                     ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
                 output.terminate = terminate.then_some(true);
@@ -276,11 +276,11 @@ impl Driver {
 
     fn execute(&mut self, index: usize, call: ToolCall, arguments: JsonObject) {
         let updates = UpdateSink::default();
-        let execution = Execution {
+        let execution = ToolExecution {
             core: Arc::clone(&self.core),
             tool: self.core.tool(&call.name),
-            pending: PendingCall {
-                answer: self.core.answer(),
+            pending: PendingToolCall {
+                response: self.core.current_response(),
                 call,
                 arguments,
             },
@@ -295,7 +295,7 @@ impl Driver {
         });
     }
 
-    /// Waits until a running tool shows something or ends.
+    /// Waits until a running tool reports progress or finishes.
     async fn await_tools(&mut self) {
         let mut ended = None;
         let input = {
@@ -303,7 +303,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 (partial, place, _) = shown => {
-                    self.calls.get(place).map(|call| Input::ToolUpdated(call.index, partial))
+                    self.calls.get(place).map(|call| MachineInput::ToolUpdated(call.index, partial))
                 }
                 joined = self.running.join_next_with_id() => {
                     ended = joined;
@@ -323,8 +323,8 @@ impl Driver {
         let (task, outcome) = match joined {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::error!(%error, "a tool crashed");
-                let output = ToolOutput::failure("The tool crashed; this is a defect of the tool");
+                tracing::error!(%error, "tool panicked");
+                let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
                 (
                     error.id(),
                     CallOutcome {
@@ -338,24 +338,24 @@ impl Driver {
             return;
         };
         let call = self.calls.swap_remove(place);
-        // What the tool showed before it ended comes before its end.
+        // Partial results are published before the end of the call.
         while let Some(partial) = call.updates.take() {
-            self.feed(Input::ToolUpdated(call.index, partial));
+            self.feed(MachineInput::ToolUpdated(call.index, partial));
         }
-        self.feed(Input::ToolFinished(call.index, outcome));
+        self.feed(MachineInput::ToolFinished(call.index, outcome));
     }
 }
 
-/// One call, from its start to the outcome the hooks have seen.
-struct Execution {
+/// One call, from its start to the outcome after the hooks.
+struct ToolExecution {
     core: Arc<AgentCore>,
     tool: Option<Arc<dyn Tool>>,
-    pending: PendingCall,
+    pending: PendingToolCall,
     updates: UpdateSink,
     cancel: CancellationToken,
 }
 
-impl Execution {
+impl ToolExecution {
     async fn run(self) -> CallOutcome {
         let ran = match &self.tool {
             Some(tool) => {
@@ -370,7 +370,7 @@ impl Execution {
                 .await
             }
             None => Err(crate::tool::ToolError::new(
-                "the tool was removed before it could run",
+                "the tool was removed before the call started",
             )),
         };
         self.updates.close();
@@ -378,7 +378,7 @@ impl Execution {
             Ok(output) => (output, false),
             Err(error) => (ToolOutput::failure(error.0), true),
         };
-        let mut finished = FinishedCall {
+        let mut finished = FinishedToolCall {
             pending: self.pending,
             output,
             is_error,

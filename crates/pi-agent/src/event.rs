@@ -1,7 +1,7 @@
-//! What an agent tells its listeners.
+//! Events an agent emits.
 //!
-//! The JSON form is the one of RPC and JSON mode. Listeners are told in order and awaited; messages
-//! travel as shared handles, so an event costs the same however long the message is.
+//! The JSON form is the one of RPC and JSON mode. Listeners are called in order and awaited.
+//! Messages are shared handles, so the cost of an event does not depend on the message's length.
 
 use std::sync::Arc;
 
@@ -11,10 +11,9 @@ use serde_json::Value;
 
 use crate::tool::ToolOutput;
 
-/// A message as it stands in the transcript.
+/// A message of the transcript.
 pub type SharedMessage = Arc<AgentMessage>;
 
-/// One step of a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(
     tag = "type",
@@ -24,27 +23,26 @@ pub type SharedMessage = Arc<AgentMessage>;
 #[non_exhaustive]
 pub enum AgentEvent {
     AgentStart,
-    /// A run is over; nothing follows.
+    /// A run is over; no event follows.
     AgentEnd {
-        /// The messages this run added.
+        /// The messages added by this run.
         messages: Vec<SharedMessage>,
     },
-    /// A turn begins: one answer of the model and the tools it calls.
+    /// A turn begins: one model response and the tool calls in it.
     TurnStart,
-    /// A turn is over.
     TurnEnd {
         message: SharedMessage,
         /// The results of its tool calls.
         tool_results: Vec<SharedMessage>,
     },
-    /// A message begins; all but the model's own are complete at once.
+    /// A message begins. Only model responses are incomplete at this point.
     MessageStart {
-        /// The message as far as it is known.
+        /// The message so far.
         message: SharedMessage,
     },
-    /// The model's answer grew.
+    /// The model response grew.
     MessageUpdate {
-        /// The answer so far.
+        /// The response so far.
         #[serde(rename = "usage", serialize_with = "usage_of")]
         message: LiveMessage,
         assistant_message_event: AssistantMessageEvent,
@@ -53,23 +51,21 @@ pub enum AgentEvent {
     MessageEnd {
         message: SharedMessage,
     },
-    /// A tool call is about to be checked and run.
+    /// A tool call is about to be validated and run.
     ToolExecutionStart {
         tool_call_id: String,
         tool_name: String,
-        /// The arguments as the model gave them.
+        /// The arguments as sent by the model.
         args: Value,
     },
-    /// A running tool has something to show.
+    /// A running tool reports a partial result.
     ToolExecutionUpdate {
         tool_call_id: String,
         tool_name: String,
-        /// The arguments as the model gave them.
+        /// The arguments as sent by the model.
         args: Value,
-        /// The result so far.
         partial_result: ToolOutput,
     },
-    /// A tool call is over.
     ToolExecutionEnd {
         tool_call_id: String,
         tool_name: String,
@@ -82,7 +78,6 @@ fn usage_of<S: Serializer>(message: &LiveMessage, serializer: S) -> Result<S::Ok
     message.read(|message| message.usage.serialize(serializer))
 }
 
-/// Creates the text block most results consist of.
 pub(crate) fn text_blocks(text: impl Into<String>) -> Vec<InputBlock> {
     vec![InputBlock::text(text)]
 }

@@ -1,7 +1,7 @@
-//! Where an application takes part in the loop.
+//! Hooks into the agent loop.
 //!
-//! Every hook has a default that changes nothing. A hook that fails ends the run with a message
-//! that says why, except around tool calls, where the failure becomes the call's result.
+//! Every hook has a default that changes nothing. A failing hook ends the run with an error
+//! message, except around tool calls, where the failure becomes the call's result.
 
 use std::sync::Arc;
 
@@ -16,78 +16,72 @@ use crate::event::SharedMessage;
 use crate::tool::{Tool, ToolOutput};
 use crate::turn::{FinishedTurn, TurnDecision};
 
-/// The loop as a hook sees it.
+/// State of the loop, as passed to hooks.
 #[derive(Clone)]
 pub struct LoopContext {
     pub messages: Vec<SharedMessage>,
-    /// The tools that can run.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// The model in use.
     pub model: Arc<Model>,
-    /// The thinking level in use.
     pub thinking_level: ThinkingLevel,
 }
 
-/// What a hook changes before a turn or a request; what is absent stays.
+/// Changes a hook makes before a turn or a request; `None` leaves the value unchanged.
 #[derive(Clone, Default)]
 pub struct LoopUpdate {
-    /// Another transcript, after a compaction for instance.
+    /// A new transcript, after a compaction for example.
     pub transcript: Option<Vec<SharedMessage>>,
-    /// Messages to append, with events of their own.
+    /// Messages to append; each emits its own events.
     pub messages: Vec<AgentMessage>,
     pub tools: Option<Vec<Arc<dyn Tool>>>,
     pub model: Option<Arc<Model>>,
     pub thinking_level: Option<ThinkingLevel>,
 }
 
-/// A tool call as a hook sees it before it runs.
+/// A tool call before it runs.
 #[derive(Clone)]
-pub struct PendingCall {
-    /// The answer that asks for it.
-    pub answer: Option<SharedMessage>,
-    /// The call as the model made it.
+pub struct PendingToolCall {
+    /// The response that contains the call.
+    pub response: Option<SharedMessage>,
+    /// The call as sent by the model.
     pub call: ToolCall,
     pub arguments: JsonObject,
 }
 
-/// What a hook decides about a call before it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CallVerdict {
-    /// It runs, with these arguments.
+pub enum ToolCallVerdict {
+    /// Run the call with these arguments.
     Run(JsonObject),
-    /// It does not run; the model is told why.
+    /// Do not run the call; the model receives the reason.
     Block {
-        /// The words for the model; a default when absent.
+        /// The reason sent to the model; a default if absent.
         reason: Option<String>,
-        /// Whether the blocked call asks to end the run.
+        /// Whether the blocked call requests the end of the run.
         terminate: bool,
     },
 }
 
-/// What a hook changes in a result; what is absent stays.
+/// Changes a hook makes to a result; `None` leaves the value unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ResultUpdate {
+pub struct ToolResultUpdate {
     pub content: Option<Vec<InputBlock>>,
     pub details: Option<Value>,
-    /// Another verdict on whether the call failed.
     pub is_error: Option<bool>,
     pub usage: Option<Usage>,
-    /// Another wish about ending the run.
     pub terminate: Option<bool>,
 }
 
-/// A tool call that has run, as a hook sees it.
+/// A tool call that has run.
 #[derive(Clone)]
-pub struct FinishedCall {
-    /// The call with its checked arguments.
-    pub pending: PendingCall,
+pub struct FinishedToolCall {
+    /// The call with its validated arguments.
+    pub pending: PendingToolCall,
     pub output: ToolOutput,
     pub is_error: bool,
 }
 
-impl FinishedCall {
-    /// Lets a hook's changes take effect.
-    pub fn apply(&mut self, update: ResultUpdate) {
+impl FinishedToolCall {
+    /// Applies a hook's changes.
+    pub fn apply(&mut self, update: ToolResultUpdate) {
         if let Some(content) = update.content {
             self.output.content = content;
         }
@@ -98,9 +92,9 @@ impl FinishedCall {
     }
 }
 
-/// The application's part in the loop.
+/// Callbacks of an application in the agent loop.
 pub trait AgentHooks: Send + Sync {
-    /// Called after `turn_end` when another turn follows.
+    /// Called after `turn_end` if another turn follows.
     fn prepare_next_turn<'a>(
         &'a self,
         turn: &'a FinishedTurn,
@@ -111,7 +105,7 @@ pub trait AgentHooks: Send + Sync {
         ready(Ok(LoopUpdate::default()))
     }
 
-    /// Called before every request, when its messages are in the transcript.
+    /// Called before every request, after its messages are in the transcript.
     fn prepare_request<'a>(
         &'a self,
         context: LoopContext,
@@ -121,7 +115,7 @@ pub trait AgentHooks: Send + Sync {
         ready(Ok(LoopUpdate::default()))
     }
 
-    /// Changes what one request is made of; the transcript stays.
+    /// Changes the messages of one request; the transcript is not modified.
     fn transform_context<'a>(
         &'a self,
         messages: Vec<SharedMessage>,
@@ -131,7 +125,7 @@ pub trait AgentHooks: Send + Sync {
         ready(Ok(messages))
     }
 
-    /// Turns the transcript into what models understand; the default drops all other roles.
+    /// Converts the transcript to model messages. The default drops all other roles.
     fn convert_to_model(
         &self,
         messages: Vec<SharedMessage>,
@@ -142,29 +136,31 @@ pub trait AgentHooks: Send + Sync {
             .collect()))
     }
 
-    /// Called before a call runs, when its arguments are checked. A failure is the call's result.
+    /// Called before a call runs, after its arguments were validated. An error becomes the call's
+    /// result.
     fn before_tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         let _ = cancel;
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
-    /// Called after a call has run, before it is told. A failure is the call's result.
+    /// Called after a call has run, before its end is published. An error becomes the call's
+    /// result.
     fn after_tool_call<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let _ = (call, cancel);
-        ready(Ok(ResultUpdate::default()))
+        ready(Ok(ToolResultUpdate::default()))
     }
 
-    /// Called when a message is complete, before `message_end`: the place to store it. The returned
-    /// message takes its place; of an answer, its calls are those that run. On a failure the message
-    /// and what would follow leave the transcript, and the run ends.
+    /// Called when a message is complete, before `message_end`; the place to store it. The returned
+    /// message replaces it, and for a response its tool calls are the ones that run. On error, the
+    /// message and everything after it are removed from the transcript and the run ends.
     fn finish_message<'a>(
         &'a self,
         message: SharedMessage,
@@ -181,11 +177,11 @@ pub trait AgentHooks: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<TurnDecision, HookError>> {
         let _ = (turn, cancel);
-        ready(Ok(TurnDecision::Usual))
+        ready(Ok(TurnDecision::Default))
     }
 }
 
-/// The hooks of an agent without an application.
+/// Hooks that change nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -195,7 +191,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-/// Returns the message if it is of one of the roles that models understand.
+/// Returns the message if models understand its role.
 pub fn model_message(message: &AgentMessage) -> Option<Message> {
     match message {
         AgentMessage::System(message) => Some(Message::System(message.clone())),

@@ -1,8 +1,8 @@
 //! The agent loop: turns, tool calls, queues and events. No files, no terminal.
 //!
-//! An [`Agent`] holds a transcript, tools and a model, and runs at most one prompt at a time. The
-//! loop itself is a pure state machine; a driver performs what it asks for and tells [`Listener`]s
-//! of every step. Applications take part through [`AgentHooks`].
+//! An [`Agent`] has a transcript, tools and a model, and runs at most one prompt at a time. The
+//! loop is a pure state machine; a driver performs its effects and sends every event to the
+//! [`AgentListener`]s. Applications customize the loop with [`AgentHooks`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -37,14 +37,14 @@ mod tool;
 mod turn;
 mod validation;
 
-pub use agent::{Agent, AgentOptions, AgentState, Listener, ModelStream, Subscription};
+pub use agent::{Agent, AgentListener, AgentOptions, AgentState, ModelStream, Subscription};
 pub use error::{AgentError, HookError};
 pub use event::{AgentEvent, SharedMessage};
 pub use hooks::{
-    AgentHooks, CallVerdict, FinishedCall, LoopContext, LoopUpdate, NoHooks, PendingCall,
-    ResultUpdate, model_message,
+    AgentHooks, FinishedToolCall, LoopContext, LoopUpdate, NoHooks, PendingToolCall,
+    ToolCallVerdict, ToolResultUpdate, model_message,
 };
 pub use queue::{MessageQueue, QueueMode};
 pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
 pub use turn::{FinishedTurn, TurnDecision};
-pub use validation::{ArgumentError, check_arguments};
+pub use validation::{ArgumentError, validate_arguments};

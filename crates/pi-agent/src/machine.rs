@@ -1,9 +1,9 @@
 //! The loop as a pure state machine: `(state, input) → effects`.
 //!
-//! It owns the transcript, the queues and the phase of the run; it performs nothing. The driver
-//! ([`crate::driver`]) performs the effects in order and feeds their outcomes back, and callers may
-//! feed steering, follow-ups and aborts at any moment. So every interleaving can be tested without
-//! time, tasks or a model.
+//! The machine owns the transcript, the queues and the phase of the run, and performs no I/O. The
+//! driver ([`crate::driver`]) performs the effects in order and feeds their outcomes back; callers
+//! may feed steering, follow-ups and aborts at any time. Every interleaving can therefore be tested
+//! without time, tasks or a model.
 
 mod batch;
 mod effect;
@@ -19,11 +19,11 @@ use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, S
 
 pub(crate) use batch::CallOutcome;
 pub(crate) use effect::Effect;
-pub(crate) use input::{ContextUpdate, Input, PreflightOutcome};
-pub(crate) use state::{Machine, ToolFacts};
+pub(crate) use input::{ContextUpdate, MachineInput, PreflightOutcome};
+pub(crate) use state::{Machine, ToolSpec};
 
 use batch::{Batch, BatchAction, BatchStep};
-use state::{Phase, PollPoint, Run};
+use state::{Phase, PollPoint, RunData};
 
 use crate::error::AgentError;
 use crate::event::{AgentEvent, SharedMessage};
@@ -31,7 +31,7 @@ use crate::tool::ToolOutput;
 use crate::turn::{FinishedTurn, TurnDecision};
 
 impl Machine {
-    /// Begins a run with the given messages. The caller performs the returned effects.
+    /// Starts a run with the given messages. The caller performs the returned effects.
     pub(crate) fn prompt(
         &mut self,
         messages: Vec<AgentMessage>,
@@ -40,8 +40,8 @@ impl Machine {
         Ok(self.begin(messages, false))
     }
 
-    /// Begins a run from the transcript as it is, or from queued messages where the model has
-    /// already answered.
+    /// Starts a run from the current transcript, or from queued messages if the transcript ends
+    /// with a model response.
     pub(crate) fn resume(&mut self) -> Result<Vec<Effect>, AgentError> {
         self.require_idle()?;
         let has_conversation = self
@@ -78,13 +78,13 @@ impl Machine {
     }
 
     fn begin(&mut self, messages: Vec<AgentMessage>, skip_first_poll: bool) -> Vec<Effect> {
-        self.run = Run::default();
+        self.run = RunData::default();
         self.error_message = None;
         let mut effects = vec![
             Effect::Emit(AgentEvent::AgentStart),
             Effect::Emit(AgentEvent::TurnStart),
         ];
-        // A continuation adds nothing of its own; tool changes then wait for the first request.
+        // A continuation adds no messages, so tool changes wait for the first request.
         if !messages.is_empty() {
             let messages = self.with_tool_changes(messages);
             self.append_all(messages, &mut effects);
@@ -96,37 +96,39 @@ impl Machine {
         effects
     }
 
-    /// Takes an input and returns what to do next.
-    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+    /// Processes an input and returns the effects to perform.
+    pub(crate) fn step(&mut self, input: MachineInput) -> Vec<Effect> {
         match input {
-            Input::Steer(message) => {
+            MachineInput::Steer(message) => {
                 self.steering.push(message);
                 Vec::new()
             }
-            Input::FollowUp(message) => {
+            MachineInput::FollowUp(message) => {
                 self.follow_ups.push(message);
                 Vec::new()
             }
-            Input::Abort => {
+            MachineInput::Abort => {
                 self.run.aborted = true;
                 Vec::new()
             }
-            Input::Failed(error) => self.fail(error),
-            Input::MessageReplaced { was, is } => self.message_replaced(&was, is),
-            Input::MessageRefused { message, error } => self.message_refused(&message, error),
-            Input::Resumed => self.resumed(),
-            Input::NextTurnPrepared(update) => self.next_turn_prepared(update),
-            Input::RequestPrepared(update) => self.request_prepared(update),
-            Input::Stream(event) => self.stream_event(event),
-            Input::Preflighted(outcome) => {
+            MachineInput::Failed(error) => self.fail(error),
+            MachineInput::MessageReplaced { old, new } => self.message_replaced(&old, new),
+            MachineInput::MessageRefused { message, error } => {
+                self.message_rejected(&message, error)
+            }
+            MachineInput::Resumed => self.resumed(),
+            MachineInput::NextTurnPrepared(update) => self.next_turn_prepared(update),
+            MachineInput::RequestPrepared(update) => self.request_prepared(update),
+            MachineInput::Stream(event) => self.stream_event(event),
+            MachineInput::Preflighted(outcome) => {
                 self.batch_input(|batch, aborted| batch.preflighted(outcome, aborted))
             }
-            Input::ToolUpdated(index, partial) => self.tool_updated(index, partial),
-            Input::ToolFinished(index, outcome) => {
+            MachineInput::ToolUpdated(index, partial) => self.tool_updated(index, partial),
+            MachineInput::ToolFinished(index, outcome) => {
                 self.batch_input(|batch, aborted| batch.finished(index, outcome, aborted))
             }
-            Input::TurnFinished(decision) => self.turn_finished(decision),
-            Input::Settled => {
+            MachineInput::TurnFinished(decision) => self.turn_finished(decision),
+            MachineInput::Settled => {
                 self.phase = Phase::Idle;
                 Vec::new()
             }
@@ -168,8 +170,9 @@ impl Machine {
             return Vec::new();
         }
         let prepared = self.apply(update);
-        // Preparing may take long (a compaction, say); what was steered meanwhile belongs to this
-        // turn. A second poll after a successful first would deliver two in one-at-a-time mode.
+        // Preparing may take long (a compaction, for example); messages steered in the meantime
+        // belong to this turn. A second poll after a successful first would deliver two in
+        // one-at-a-time mode.
         if self.run.pending.is_empty() {
             self.run.pending = self.steering.drain();
         }
@@ -205,7 +208,7 @@ impl Machine {
             return Vec::new();
         };
         if let Some(message) = event.final_message() {
-            return self.answered(message, started);
+            return self.response_finished(message, started);
         }
         if let AssistantMessageEvent::Start { message } = event {
             self.phase = Phase::Streaming { started: true };
@@ -222,10 +225,14 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: &Arc<AssistantMessage>, started: bool) -> Vec<Effect> {
+    fn response_finished(
+        &mut self,
+        response: &Arc<AssistantMessage>,
+        started: bool,
+    ) -> Vec<Effect> {
         self.streaming = None;
         let mut effects = Vec::new();
-        let message = Arc::new(AgentMessage::Assistant(Arc::clone(answer)));
+        let message = Arc::new(AgentMessage::Assistant(Arc::clone(response)));
         if !started {
             effects.push(Effect::Emit(AgentEvent::MessageStart {
                 message: Arc::clone(&message),
@@ -236,56 +243,56 @@ impl Machine {
         effects.push(Effect::Emit(AgentEvent::MessageEnd {
             message: Arc::clone(&message),
         }));
-        effects.extend(self.after_answer(message));
+        effects.extend(self.after_response(message));
         effects
     }
 
-    /// Does what an answer asks for, once it is in the transcript.
-    fn after_answer(&mut self, message: SharedMessage) -> Vec<Effect> {
-        let AgentMessage::Assistant(answer) = &*message else {
-            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
+    /// Acts on a response once it is in the transcript: runs its tool calls or finishes the turn.
+    fn after_response(&mut self, message: SharedMessage) -> Vec<Effect> {
+        let AgentMessage::Assistant(response) = &*message else {
+            return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls);
         };
-        if answer.stop_reason.is_failure() {
-            return self.finish_turn(message, Vec::new(), TurnEnding::Failed);
+        if response.stop_reason.is_failure() {
+            return self.finish_turn(message, Vec::new(), TurnOutcome::Failed);
         }
-        let calls: Vec<_> = answer.tool_calls().cloned().collect();
+        let calls: Vec<_> = response.tool_calls().cloned().collect();
         if calls.is_empty() {
-            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
+            return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls);
         }
-        let mut batch = Batch::new(calls, self.batch_mode(answer));
-        let step = if answer.stop_reason == StopReason::Length {
-            batch.refuse_all(TRUNCATED_CALL)
+        let mut batch = Batch::new(calls, self.batch_mode(response));
+        let step = if response.stop_reason == StopReason::Length {
+            batch.fail_all(TRUNCATED_CALL)
         } else {
             batch.start()
         };
         self.phase = Phase::RunningTools {
-            answer: message,
+            response: message,
             batch,
         };
         self.after_batch_step(step)
     }
 
-    /// Puts a message in the place of another. Where that is the answer of the turn, what it asks
-    /// for takes the place of everything the old one had asked for.
-    fn message_replaced(&mut self, was: &SharedMessage, is: SharedMessage) -> Vec<Effect> {
-        replace_message(&mut self.transcript, was, &is);
-        replace_message(&mut self.run.new_messages, was, &is);
+    /// Replaces a message. If it is the response of the current turn, its tool calls replace those
+    /// of the old one.
+    fn message_replaced(&mut self, old: &SharedMessage, new: SharedMessage) -> Vec<Effect> {
+        replace_message(&mut self.transcript, old, &new);
+        replace_message(&mut self.run.new_messages, old, &new);
         let is_answer = match &mut self.phase {
-            Phase::RunningTools { answer, .. } => Arc::ptr_eq(answer, was),
+            Phase::RunningTools { response, .. } => Arc::ptr_eq(response, old),
             Phase::FinishingTurn { turn, .. } => {
-                turn.replace(was, &is);
-                Arc::ptr_eq(&turn.message, &is)
+                turn.replace(old, &new);
+                Arc::ptr_eq(&turn.message, &new)
             }
             _ => false,
         };
         if is_answer {
-            self.after_answer(is)
+            self.after_response(new)
         } else {
             Vec::new()
         }
     }
 
-    fn message_refused(&mut self, message: &SharedMessage, error: String) -> Vec<Effect> {
+    fn message_rejected(&mut self, message: &SharedMessage, error: String) -> Vec<Effect> {
         if matches!(self.phase, Phase::Idle | Phase::Ending) {
             return Vec::new();
         }
@@ -299,9 +306,9 @@ impl Machine {
         self.fail(error)
     }
 
-    fn batch_mode(&self, answer: &AssistantMessage) -> crate::tool::ExecutionMode {
+    fn batch_mode(&self, response: &AssistantMessage) -> crate::tool::ExecutionMode {
         use crate::tool::ExecutionMode::{Parallel, Sequential};
-        let one_is_sequential = answer.tool_calls().any(|call| {
+        let one_is_sequential = response.tool_calls().any(|call| {
             self.tools
                 .iter()
                 .any(|tool| tool.declaration.name == call.name && tool.mode == Sequential)
@@ -338,7 +345,7 @@ impl Machine {
         for action in step.actions {
             match action {
                 BatchAction::Do(effect) => effects.push(effect),
-                BatchAction::Answer(result) => {
+                BatchAction::AddResult(result) => {
                     let message = AgentMessage::from(result.into_message(self.now_ms()));
                     self.append_shared(Arc::new(message), &mut effects);
                 }
@@ -347,26 +354,27 @@ impl Machine {
         if !step.complete {
             return effects;
         }
-        let Phase::RunningTools { answer, batch } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::RunningTools { response, batch } =
+            std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return effects;
         };
-        let ending = if batch.asks_to_terminate() {
-            TurnEnding::NoCalls
+        let outcome = if batch.requests_termination() {
+            TurnOutcome::NoCalls
         } else {
-            TurnEnding::CallsRemain
+            TurnOutcome::CallsRemain
         };
-        let results = self.results_since(&answer);
-        effects.extend(self.finish_turn(answer, results, ending));
+        let results = self.results_since(&response);
+        effects.extend(self.finish_turn(response, results, outcome));
         effects
     }
 
-    fn results_since(&self, answer: &SharedMessage) -> Vec<SharedMessage> {
+    fn results_since(&self, response: &SharedMessage) -> Vec<SharedMessage> {
         let place = self
             .run
             .new_messages
             .iter()
-            .rposition(|message| Arc::ptr_eq(message, answer));
+            .rposition(|message| Arc::ptr_eq(message, response));
         let from = place.map_or(self.run.new_messages.len(), |place| place + 1);
         self.run
             .new_messages
@@ -379,7 +387,7 @@ impl Machine {
         &mut self,
         message: SharedMessage,
         tool_results: Vec<SharedMessage>,
-        ending: TurnEnding,
+        outcome: TurnOutcome,
     ) -> Vec<Effect> {
         let turn = FinishedTurn {
             message,
@@ -388,30 +396,31 @@ impl Machine {
         };
         self.phase = Phase::FinishingTurn {
             turn: turn.clone(),
-            ending,
+            outcome,
         };
         vec![Effect::FinishTurn(turn)]
     }
 
     fn turn_finished(&mut self, decision: TurnDecision) -> Vec<Effect> {
-        let Phase::FinishingTurn { turn, ending } = std::mem::replace(&mut self.phase, Phase::Idle)
+        let Phase::FinishingTurn { turn, outcome } =
+            std::mem::replace(&mut self.phase, Phase::Idle)
         else {
             return Vec::new();
         };
-        if let AgentMessage::Assistant(answer) = &*turn.message {
-            self.error_message.clone_from(&answer.error_message);
+        if let AgentMessage::Assistant(response) = &*turn.message {
+            self.error_message.clone_from(&response.error_message);
         }
         let mut effects = vec![Effect::Emit(AgentEvent::TurnEnd {
             message: Arc::clone(&turn.message),
             tool_results: turn.tool_results.clone(),
         })];
         self.run.last_turn = Some(turn);
-        if matches!(ending, TurnEnding::Failed) || decision == TurnDecision::End {
+        if matches!(outcome, TurnOutcome::Failed) || decision == TurnDecision::End {
             effects.extend(self.end());
             return effects;
         }
         self.phase = Phase::Polling(PollPoint::AfterTurn {
-            calls_remain: matches!(ending, TurnEnding::CallsRemain),
+            calls_remain: matches!(outcome, TurnOutcome::CallsRemain),
             asked_to_continue: decision == TurnDecision::Continue,
         });
         effects.push(Effect::Resume);
@@ -427,7 +436,7 @@ impl Machine {
         ]
     }
 
-    /// Ends the run with a message that tells why; hooks are the only source of such failures.
+    /// Ends the run with an error message. Only hooks cause such failures.
     fn fail(&mut self, error: String) -> Vec<Effect> {
         if matches!(self.phase, Phase::Idle | Phase::Ending) {
             return Vec::new();
@@ -493,9 +502,9 @@ impl Machine {
         self.run.new_messages.push(message);
     }
 
-    /// Announces the difference between the tools that can run and the tools the transcript
-    /// declares: on the last pending system message if there is one, else on a new one before the
-    /// first other message.
+    /// Announces the difference between the available tools and the tools the transcript declares:
+    /// on the last pending system message if there is one, otherwise on a new system message before
+    /// the first other message.
     fn with_tool_changes(&self, mut pending: Vec<AgentMessage>) -> Vec<AgentMessage> {
         let carrier = pending
             .iter()
@@ -538,30 +547,30 @@ impl Machine {
     }
 }
 
-fn replace_message(messages: &mut [SharedMessage], was: &SharedMessage, is: &SharedMessage) {
+fn replace_message(messages: &mut [SharedMessage], old: &SharedMessage, new: &SharedMessage) {
     for message in messages {
-        if Arc::ptr_eq(message, was) {
-            *message = Arc::clone(is);
+        if Arc::ptr_eq(message, old) {
+            *message = Arc::clone(new);
         }
     }
 }
 
-/// What is said of calls whose answer was cut off by the output limit.
-const TRUNCATED_CALL: &str = "This call was not run: the answer reached its output limit, so the \
-     arguments may be incomplete. Make the call again with all its arguments.";
+/// Result of calls in a response that was cut off by the output limit.
+const TRUNCATED_CALL: &str = "This call was not run: the response reached its output limit, so the \
+     arguments may be incomplete. Repeat the call with complete arguments.";
 
 fn set_tool_changes(system: &mut SystemMessage, changes: ToolChanges) {
     system.tools_added = (!changes.added.is_empty()).then_some(changes.added);
     system.tools_removed = (!changes.removed.is_empty()).then_some(changes.removed);
 }
 
-/// How a turn ended, as far as the loop's next step depends on it.
+/// Outcome of a turn, as far as the next step of the loop depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnEnding {
-    /// The model stopped, or its tools asked to end the run.
+pub(crate) enum TurnOutcome {
+    /// The model stopped, or its tools requested the end of the run.
     NoCalls,
-    /// Tool results wait for the model.
+    /// Tool results are waiting to be sent to the model.
     CallsRemain,
-    /// The request failed or was cancelled.
+    /// The request failed or was canceled.
     Failed,
 }

@@ -1,11 +1,11 @@
-//! Messages that wait for their turn: steering for the next turn, follow-ups for the end of a run.
+//! Queued messages: steering for the next turn, follow-ups for the end of a run.
 
 use std::collections::VecDeque;
 
 use pi_ai::AgentMessage;
 use serde::{Deserialize, Serialize};
 
-/// How many waiting messages a drain takes.
+/// How many queued messages a drain takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueMode {
@@ -22,7 +22,6 @@ pub struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Creates an empty queue.
     pub fn new(mode: QueueMode) -> Self {
         Self {
             messages: VecDeque::new(),
@@ -30,32 +29,28 @@ impl MessageQueue {
         }
     }
 
-    /// Returns the drain mode.
     pub fn mode(&self) -> QueueMode {
         self.mode
     }
 
-    /// Changes the drain mode.
     pub fn set_mode(&mut self, mode: QueueMode) {
         self.mode = mode;
     }
 
-    /// Adds a message at the end.
     pub fn push(&mut self, message: AgentMessage) {
         self.messages.push_back(message);
     }
 
-    /// Returns whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Returns all waiting messages, oldest first.
+    /// Returns all queued messages, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &AgentMessage> {
         self.messages.iter()
     }
 
-    /// Returns what the next drain would take.
+    /// Returns the messages the next drain would take.
     pub fn peek(&self) -> Vec<AgentMessage> {
         self.messages
             .iter()
@@ -64,13 +59,13 @@ impl MessageQueue {
             .collect()
     }
 
-    /// Takes what the mode allows.
+    /// Takes as many messages as the mode allows.
     pub fn drain(&mut self) -> Vec<AgentMessage> {
         let length = self.drain_length();
         self.messages.drain(..length).collect()
     }
 
-    /// Takes everything.
+    /// Takes all messages.
     pub fn clear(&mut self) -> Vec<AgentMessage> {
         self.messages.drain(..).collect()
     }

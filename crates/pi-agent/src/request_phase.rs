@@ -1,9 +1,9 @@
-//! What the request under way is doing, passed on from its stream to whoever watches the agent.
+//! Forwards the phase of the current request from its stream to watchers of the agent.
 
 use pi_ai::{AssistantStream, StreamPhase};
 use tokio::sync::watch;
 
-/// Shows the phases of one request to whoever watches the agent; dropping it ends that.
+/// Publishes the phases of one request. Dropping it resets the published phase to `None`.
 pub(crate) struct PhaseRelay {
     shown: watch::Sender<Option<StreamPhase>>,
     phase: watch::Receiver<StreamPhase>,
@@ -12,24 +12,24 @@ pub(crate) struct PhaseRelay {
 impl PhaseRelay {
     pub(crate) fn new(
         shown: &watch::Sender<Option<StreamPhase>>,
-        answer: &AssistantStream,
+        response: &AssistantStream,
     ) -> Self {
         let relay = Self {
             shown: shown.clone(),
-            phase: answer.phase(),
+            phase: response.phase(),
         };
         relay.show(StreamPhase::default());
         relay
     }
 
-    /// Waits for another phase; never returns once there will be none.
+    /// Waits for the next phase; never returns once the last phase was seen.
     pub(crate) async fn changed(&mut self) {
         if self.phase.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Shows the phase of now, if it is a new one.
+    /// Publishes the current phase if it changed.
     pub(crate) fn catch_up(&mut self) {
         let phase = *self.phase.borrow_and_update();
         self.show(phase);
@@ -66,22 +66,22 @@ mod tests {
         .unwrap();
         let shown = watch::Sender::new(None);
         let (go, gate) = tokio::sync::oneshot::channel::<()>();
-        let mut answer = AssistantStream::produce(&model, 0, |writer| async move {
+        let mut response = AssistantStream::produce(&model, 0, |writer| async move {
             writer.set_phase(StreamPhase::Connecting);
             gate.await.ok();
             writer.set_phase(StreamPhase::Receiving);
             writer.complete().await;
         });
-        let mut relay = PhaseRelay::new(&shown, &answer);
+        let mut relay = PhaseRelay::new(&shown, &response);
         assert_eq!(*shown.borrow(), Some(StreamPhase::Preparing));
         tokio::select! {
             biased;
-            _ = answer.next() => panic!("nothing has been said yet"),
+            _ = response.next() => panic!("nothing was streamed yet"),
             () = relay.changed() => relay.catch_up(),
         }
         assert_eq!(*shown.borrow(), Some(StreamPhase::Connecting));
         go.send(()).unwrap();
-        while answer.next().await.is_some() {}
+        while response.next().await.is_some() {}
         relay.catch_up();
         assert_eq!(*shown.borrow(), Some(StreamPhase::Ended));
         drop(relay);

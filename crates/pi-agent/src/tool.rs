@@ -1,4 +1,4 @@
-//! A tool: what the model may call and what runs when it does.
+//! Tools the model can call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,36 +13,36 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::text_blocks;
 
-/// Something the model may call.
+/// A tool the model can call.
 ///
 /// A failure is a result for the model, not an error of the run: return [`ToolError`] and the loop
-/// goes on.
+/// continues.
 pub trait Tool: Send + Sync {
-    /// Returns name, description and argument schema, as the model sees them.
+    /// Returns name, description and argument schema as sent to the model.
     fn declaration(&self) -> &ToolDeclaration;
 
-    /// Returns a name for people.
+    /// Returns a display name.
     fn label(&self) -> &str {
         &self.declaration().name
     }
 
-    /// Says whether the tool may run beside others.
+    /// Returns whether the tool may run in parallel with others.
     fn execution_mode(&self) -> ExecutionMode {
         ExecutionMode::Parallel
     }
 
-    /// Mends arguments before they are checked against the schema.
+    /// Repairs arguments before they are validated against the schema.
     fn prepare_arguments(&self, arguments: JsonObject) -> JsonObject {
         arguments
     }
 
-    /// Mends arguments where that takes time, because the code is somebody else's. A failure is
-    /// told to the model.
+    /// Asynchronous variant of `prepare_arguments`, for tools implemented by extensions. An error
+    /// is returned to the model.
     fn prepare(&self, arguments: JsonObject) -> BoxFuture<'_, Result<JsonObject, ToolError>> {
         Box::pin(std::future::ready(Ok(self.prepare_arguments(arguments))))
     }
 
-    /// Runs the tool. Cancelling is a request: the tool stops, cleans up and still returns.
+    /// Runs the tool. Cancellation is cooperative: the tool stops, cleans up and still returns.
     fn execute<'a>(
         &'a self,
         call_id: &'a str,
@@ -52,35 +52,34 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Whether tool calls of one answer run side by side.
+/// Whether the tool calls of one response run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionMode {
     #[default]
     Parallel,
-    /// One after the other; one such tool makes its whole batch sequential.
+    /// One after the other. A single sequential tool makes the complete batch sequential.
     Sequential,
 }
 
-/// What a tool returns, at the end or along the way.
+/// A final or partial result of a tool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// Text and images for the model.
     #[serde(default)]
     pub content: Vec<InputBlock>,
-    /// Data for the application.
+    /// Data for the application; not sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Tokens the tool itself used.
+    /// Tokens used by the tool itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Asks to end the run after this batch; it does when every result of the batch asks.
+    /// Requests the end of the run after this batch. The run ends only if every result of the batch
+    /// requests it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminate: Option<bool>,
 }
 
 impl ToolOutput {
-    /// Creates a result of one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: text_blocks(text),
@@ -88,12 +87,11 @@ impl ToolOutput {
         }
     }
 
-    /// Creates the result of a call that was cancelled before it ran.
+    /// Creates the result of a call that was canceled before it ran.
     pub(crate) fn aborted() -> Self {
         Self::failure(ABORTED_CALL)
     }
 
-    /// Creates the result of a failed call.
     pub fn failure(text: impl Into<String>) -> Self {
         Self {
             content: text_blocks(text),
@@ -103,26 +101,25 @@ impl ToolOutput {
     }
 }
 
-/// What is said of calls that were cancelled before they ran.
+/// Result of calls that were canceled before they ran.
 const ABORTED_CALL: &str = "Operation aborted";
 
-/// A tool's failure, in words for the model.
+/// A tool failure; the message is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
 
 impl ToolError {
-    /// Creates a failure with the given words.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// More than any tool has in flight while listeners keep up. Beyond it the newest update replaces
-/// the one before: only the latest state matters, and memory stays bounded.
+/// More updates than any tool has in flight while listeners keep up. Beyond this, the newest update
+/// replaces the previous one: only the latest state matters, and memory stays bounded.
 const UPDATES_IN_FLIGHT: usize = 64;
 
-/// Takes the partial results of one running call.
+/// Receives the partial results of one running call.
 #[derive(Clone, Default)]
 pub struct UpdateSink(Arc<UpdateQueue>);
 
@@ -145,7 +142,7 @@ impl std::fmt::Debug for UpdateSink {
 }
 
 impl UpdateSink {
-    /// Shows a partial result; ignored once the call has ended.
+    /// Sends a partial result; ignored once the call has ended.
     pub fn send(&self, partial: ToolOutput) {
         {
             let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +157,6 @@ impl UpdateSink {
         self.0.changed.notify_one();
     }
 
-    /// Waits for the next partial result.
     pub async fn next(&self) -> ToolOutput {
         loop {
             if let Some(partial) = self.take() {
@@ -170,7 +166,8 @@ impl UpdateSink {
         }
     }
 
-    /// Takes a partial result that is already there, for those who run a tool without an agent.
+    /// Takes a pending partial result without waiting, for callers that run a tool without an
+    /// agent.
     pub fn take(&self) -> Option<ToolOutput> {
         self.0
             .state
@@ -180,7 +177,7 @@ impl UpdateSink {
             .pop_front()
     }
 
-    /// Ignores everything sent from here on.
+    /// Ignores everything sent from now on.
     pub(crate) fn close(&self) {
         self.0
             .state

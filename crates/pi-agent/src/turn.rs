@@ -1,38 +1,36 @@
-//! A finished turn, and what it leads to.
+//! A finished turn and the decision that follows it.
 
 use std::sync::Arc;
 
 use crate::event::SharedMessage;
 
-/// A turn that is over but for its `turn_end`.
+/// A turn that is complete except for its `turn_end` event.
 #[derive(Debug, Clone)]
 pub struct FinishedTurn {
     pub message: SharedMessage,
-    /// The results of its tool calls.
     pub tool_results: Vec<SharedMessage>,
-    /// What the run has added so far.
+    /// Messages the run has added so far.
     pub new_messages: Vec<SharedMessage>,
 }
 
 impl FinishedTurn {
-    /// Puts a message in the place of another.
-    pub(crate) fn replace(&mut self, was: &SharedMessage, is: &SharedMessage) {
+    pub(crate) fn replace(&mut self, old: &SharedMessage, new: &SharedMessage) {
         let own = std::iter::once(&mut self.message);
         let others = self.tool_results.iter_mut().chain(&mut self.new_messages);
-        for message in own.chain(others).filter(|one| Arc::ptr_eq(one, was)) {
-            *message = Arc::clone(is);
+        for message in own.chain(others).filter(|one| Arc::ptr_eq(one, old)) {
+            *message = Arc::clone(new);
         }
     }
 }
 
-/// What a finished turn leads to.
+/// How the run continues after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TurnDecision {
-    /// The loop decides as usual.
+    /// The loop decides.
     #[default]
-    Usual,
-    /// At least one more request follows.
+    Default,
+    /// Send at least one more request.
     Continue,
-    /// The run ends here.
+    /// End the run.
     End,
 }

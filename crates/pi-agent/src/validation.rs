@@ -1,8 +1,8 @@
-//! Checks tool arguments against the tool's schema, after mending what models commonly get wrong.
+//! Validates tool arguments against the tool's schema, after coercing common mistakes of models.
 //!
-//! Models send numbers as strings, `null` for what they leave out, booleans as words. The schema
-//! says what was meant, so such values are coerced; everything else is told to the model, with the
-//! place of each fault.
+//! Models send numbers as strings, `null` for omitted values, and booleans as words. Where the
+//! schema makes the meaning clear, such values are coerced; every other violation is reported to
+//! the model with its path.
 
 mod coerce;
 
@@ -16,35 +16,35 @@ use pi_ai::json::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Arguments that do not fit the schema, in words for the model.
+/// Arguments that do not match the schema, with a message for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("Validation failed for tool \"{tool}\":\n{faults}\n\nReceived arguments:\n{received}")]
+#[error("Validation failed for tool \"{tool}\":\n{violations}\n\nReceived arguments:\n{received}")]
 pub struct ArgumentError {
     tool: String,
-    faults: String,
+    violations: String,
     received: String,
 }
 
-/// Schemas that are ready to check with, by tool: a tool is called again and again.
+/// Compiled schemas by tool, since a tool is called many times.
 #[derive(Debug, Default)]
-pub(crate) struct Validators(Mutex<HashMap<String, Compiled>>);
+pub(crate) struct Validators(Mutex<HashMap<String, CompiledSchema>>);
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledSchema {
     schema: Value,
     validator: Arc<Validator>,
 }
 
 impl Validators {
-    /// Mends the arguments and checks them.
+    /// Coerces the arguments and validates them.
     pub(crate) fn check(
         &self,
         tool: &ToolDeclaration,
         arguments: JsonObject,
     ) -> Result<JsonObject, ArgumentError> {
-        // A schema nobody can check is the tool's defect; its arguments pass as they are.
+        // An invalid schema is the tool's bug; its arguments are passed through unchecked.
         let validator = self.compiled(tool).inspect_err(|error| {
-            tracing::warn!(tool = tool.name, %error, "tool schema cannot be compiled");
+            tracing::warn!(tool = tool.name, %error, "cannot compile tool schema");
         });
         check_with(validator.ok().as_deref(), tool, arguments)
     }
@@ -58,7 +58,7 @@ impl Validators {
         }
         let validator = jsonschema::validator_for(&tool.parameters);
         let validator = Arc::new(validator.map_err(|error| error.to_string())?);
-        let compiled = Compiled {
+        let compiled = CompiledSchema {
             schema: tool.parameters.clone(),
             validator: Arc::clone(&validator),
         };
@@ -67,8 +67,8 @@ impl Validators {
     }
 }
 
-/// Mends the arguments of one call and checks them.
-pub fn check_arguments(
+/// Coerces the arguments of one call and validates them.
+pub fn validate_arguments(
     tool: &ToolDeclaration,
     arguments: JsonObject,
 ) -> Result<JsonObject, ArgumentError> {
@@ -81,46 +81,46 @@ fn check_with(
     arguments: JsonObject,
 ) -> Result<JsonObject, ArgumentError> {
     let received = Value::Object(arguments);
-    let mended = coerce::coerce(received.clone(), &tool.parameters);
-    let faults = validator.map_or_else(Vec::new, |validator| faults(&mended, validator));
-    match mended {
-        Value::Object(arguments) if faults.is_empty() => Ok(arguments),
+    let coerced = coerce::coerce(received.clone(), &tool.parameters);
+    let violations = validator.map_or_else(Vec::new, |validator| violations(&coerced, validator));
+    match coerced {
+        Value::Object(arguments) if violations.is_empty() => Ok(arguments),
         _ => Err(ArgumentError {
             tool: tool.name.clone(),
-            faults: faults.join("\n"),
+            violations: violations.join("\n"),
             received: serde_json::to_string_pretty(&received).unwrap_or_default(),
         }),
     }
 }
 
-fn faults(value: &Value, validator: &Validator) -> Vec<String> {
+fn violations(value: &Value, validator: &Validator) -> Vec<String> {
     validator
         .iter_errors(value)
         .map(|error| {
-            let mut place = error
+            let mut path = error
                 .instance_path()
                 .as_str()
                 .trim_start_matches('/')
                 .replace('/', ".");
             if let ValidationErrorKind::Required { property } = error.kind() {
                 let property = property.as_str().unwrap_or_default();
-                place = if place.is_empty() {
+                path = if path.is_empty() {
                     property.to_owned()
                 } else {
-                    format!("{place}.{property}")
+                    format!("{path}.{property}")
                 };
             }
-            if place.is_empty() {
-                "root".clone_into(&mut place);
+            if path.is_empty() {
+                "root".clone_into(&mut path);
             }
-            format!("  - {place}: {}", fault_text(&error))
+            format!("  - {path}: {}", describe_violation(&error))
         })
         .collect()
 }
 
-/// Says what is wrong. A value of the wrong type is not repeated: it may be long, and the arguments
-/// follow below.
-fn fault_text(error: &ValidationError<'_>) -> String {
+/// Describes a violation. A value of the wrong type is not repeated: it may be long, and the
+/// arguments follow below.
+fn describe_violation(error: &ValidationError<'_>) -> String {
     let ValidationErrorKind::Type { kind } = error.kind() else {
         return error.to_string();
     };
@@ -149,7 +149,7 @@ mod tests {
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")
         };
-        check_arguments(&tool, arguments)
+        validate_arguments(&tool, arguments)
             .map(Value::Object)
             .map_err(|error| error.to_string())
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_named_and_not_repeated_in_the_fault() {
+    fn a_type_error_does_not_repeat_the_value() {
         for (arguments, fault) in [
             (json!({"path": ["ls"]}), "  - path: must be string"),
             (
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_compiled_once_and_again_when_it_changes() {
+    fn a_schema_is_compiled_once_until_it_changes() {
         let validators = Validators::default();
         let tool = |parameters: Value| ToolDeclaration {
             name: "probe".into(),
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn plain_meanings_are_coerced() {
-        for (given, mended) in [
+    fn unambiguous_values_are_coerced() {
+        for (given, coerced) in [
             (json!({"path": 5}), json!({"path": "5"})),
             (json!({"path": true}), json!({"path": "true"})),
             (
@@ -239,13 +239,13 @@ mod tests {
                 json!({"path": "a", "extra": {"kept": 1}}),
             ),
         ] {
-            assert_eq!(check(schema(), given.clone()), Ok(mended), "{given}");
+            assert_eq!(check(schema(), given.clone()), Ok(coerced), "{given}");
         }
     }
 
     #[test]
-    fn every_other_fault_is_told_with_its_place() {
-        for (given, place) in [
+    fn other_violations_are_reported_with_their_path() {
+        for (given, path) in [
             (json!({}), "  - path: "),
             (json!({"path": null}), "  - path: "),
             (json!({"path": ["a"]}), "  - path: "),
@@ -254,13 +254,13 @@ mod tests {
             (json!({"path": "a", "edits": [{}]}), "  - edits.0.new: "),
         ] {
             let error = check(schema(), given.clone()).unwrap_err();
-            assert!(error.contains(place), "{given}: {error}");
+            assert!(error.contains(path), "{given}: {error}");
             assert!(error.contains("\"probe\""), "{error}");
         }
     }
 
     #[test]
-    fn a_broken_schema_lets_arguments_pass() {
+    fn arguments_pass_if_the_schema_is_invalid() {
         let broken = json!({"type": "no such type"});
         assert_eq!(check(broken, json!({"a": 1})), Ok(json!({"a": 1})));
     }

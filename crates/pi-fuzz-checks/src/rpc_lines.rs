@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
 use pi_config::{AgentDir, Settings, SettingsStore};
-use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, Frame, LineDecoder, RpcCommand, ServeOptions, serve};
+use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineFrame, LineDecoder, RpcCommand, ServeOptions, serve};
 use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -34,8 +34,8 @@ pub fn rpc_lines(data: &[u8]) {
     let lines: Vec<ClientLine> = frames(&[bytes], COMMAND_LINE_LIMIT)
         .iter()
         .filter_map(|frame| match frame {
-            Frame::Line(line) => Some(ClientLine::parse(line)),
-            Frame::TooLong => None,
+            LineFrame::Line(line) => Some(ClientLine::parse(line)),
+            LineFrame::TooLong => None,
         })
         .collect();
     if lines.iter().all(is_harmless) {
@@ -47,7 +47,7 @@ pub fn rpc_lines(data: &[u8]) {
     }
 }
 
-fn frames(pieces: &[&[u8]], limit: usize) -> Vec<Frame> {
+fn frames(pieces: &[&[u8]], limit: usize) -> Vec<LineFrame> {
     let mut decoder = LineDecoder::new(limit);
     let mut frames = Vec::new();
     for piece in pieces {

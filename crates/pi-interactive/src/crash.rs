@@ -36,8 +36,8 @@ pub(crate) fn install_panic_hook(directory: &Path, version: &str) {
 
 fn write_record(directory: &Path, text: &str) {
     let path = directory.join(RECORD);
-    let redaction = environment_secrets(&Env::process()).and_by_shape();
-    let text = redaction.clean(text);
+    let redaction = environment_secrets(&Env::process()).with_pattern_detection();
+    let text = redaction.redact(text);
     // The newest crash replaces older records.
     drop(std::fs::remove_file(&path));
     if let Err(error) = crate::temp_files::write_private(&path, text.as_bytes()) {

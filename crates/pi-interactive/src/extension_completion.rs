@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::ExtensionLink;
+use pi_runtime::ExtensionHandle;
 use pi_tui::{
     CommandCompletion, CompletedLine, CompletionProvider, CompletionReply, CompletionRequest,
     SelectItem, Suggestions,
@@ -14,7 +14,7 @@ use crate::extension_ui::{question, select_item};
 /// Lets an extension complete the arguments of its command.
 pub(crate) fn with_arguments(
     completion: CommandCompletion,
-    link: ExtensionLink,
+    link: ExtensionHandle,
     command: String,
 ) -> CommandCompletion {
     let runtime = Handle::current();
@@ -32,7 +32,7 @@ pub(crate) fn with_arguments(
 
 /// Wraps the built-in completion provider with the extensions' providers.
 pub(crate) struct ExtensionCompletionProvider {
-    link: ExtensionLink,
+    link: ExtensionHandle,
     builtin: Arc<dyn CompletionProvider>,
     triggers: Vec<char>,
     runtime: Handle,
@@ -41,7 +41,7 @@ pub(crate) struct ExtensionCompletionProvider {
 impl ExtensionCompletionProvider {
     /// Extensions are asked first; they call the built-in provider themselves.
     pub(crate) fn new(
-        link: ExtensionLink,
+        link: ExtensionHandle,
         builtin: Arc<dyn CompletionProvider>,
         triggers: Vec<char>,
     ) -> Self {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use pi_runtime::{DialogResponse, DialogPrompt, ExtensionDialog};
 
 use crate::dialog::Dialog;
 use crate::dialogs::{EditorDialog, PromptDialog, QuestionDialog, QuestionOptions};
@@ -18,22 +18,22 @@ pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> 
             .map(str::to_owned),
         timeout: request.timeout,
     };
-    match &request.question {
-        DialogQuestion::Select { title, options } => Box::new(QuestionDialog::choose(
+    match &request.prompt {
+        DialogPrompt::Select { title, options } => Box::new(QuestionDialog::choose(
             ui,
             question(title, None),
             options,
             since,
         )),
-        DialogQuestion::Confirm { title, message } => {
+        DialogPrompt::Confirm { title, message } => {
             let question = question(title, Some(message));
             Box::new(QuestionDialog::confirm(ui, question, since))
         }
-        DialogQuestion::Input { title, placeholder } => {
+        DialogPrompt::Input { title, placeholder } => {
             let (question, example) = (question(title, None), placeholder.as_deref());
             Box::new(PromptDialog::open(ui, question, example, since))
         }
-        DialogQuestion::Editor { title, prefill } => {
+        DialogPrompt::Editor { title, prefill } => {
             let text = prefill.as_deref().unwrap_or_default();
             Box::new(EditorDialog::open(ui, question(title, None), text))
         }
@@ -41,14 +41,14 @@ pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> 
 }
 
 /// Converts an answer for the extension, which identifies options by their text.
-pub(crate) fn to_dialog_answer(question: &DialogQuestion, answer: QuestionAnswer) -> DialogAnswer {
+pub(crate) fn to_dialog_answer(question: &DialogPrompt, answer: QuestionAnswer) -> DialogResponse {
     match (answer, question) {
-        (QuestionAnswer::Text(text), _) => DialogAnswer::Text(text),
-        (QuestionAnswer::Confirmed(yes), _) => DialogAnswer::Confirmed(yes),
-        (QuestionAnswer::Chosen(index), DialogQuestion::Select { options, .. }) => options
+        (QuestionAnswer::Text(text), _) => DialogResponse::Text(text),
+        (QuestionAnswer::Confirmed(yes), _) => DialogResponse::Confirmed(yes),
+        (QuestionAnswer::Chosen(index), DialogPrompt::Select { options, .. }) => options
             .get(index)
-            .map_or(DialogAnswer::Cancelled, |it| DialogAnswer::Text(it.clone())),
-        (QuestionAnswer::Chosen(_) | QuestionAnswer::Dismissed, _) => DialogAnswer::Cancelled,
+            .map_or(DialogResponse::Cancelled, |it| DialogResponse::Text(it.clone())),
+        (QuestionAnswer::Chosen(_) | QuestionAnswer::Dismissed, _) => DialogResponse::Cancelled,
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_choice_is_answered_with_its_text() {
-        let question = DialogQuestion::Select {
+        let question = DialogPrompt::Select {
             title: String::new(),
             options: vec!["a".to_owned(), "b".to_owned()],
         };
@@ -72,9 +72,9 @@ mod tests {
         assert_eq!(
             answers.map(|answer| to_dialog_answer(&question, answer)),
             [
-                DialogAnswer::Text("b".to_owned()),
-                DialogAnswer::Cancelled,
-                DialogAnswer::Cancelled,
+                DialogResponse::Text("b".to_owned()),
+                DialogResponse::Cancelled,
+                DialogResponse::Cancelled,
             ]
         );
     }

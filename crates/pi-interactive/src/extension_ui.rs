@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use pi_ai::Env;
 use pi_config::{AgentDir, RunSettings};
 use pi_runtime::{
-    DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice,
+    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice,
     ExtensionScreen, ExtensionUi,
 };
 use tokio::sync::{Notify, oneshot};
@@ -53,7 +53,7 @@ struct BridgeInner {
 
 #[derive(Default)]
 struct BridgeState {
-    link: Option<ExtensionLink>,
+    link: Option<ExtensionHandle>,
     events: ExtensionEventQueue,
     task_queue: ComponentTaskQueue,
     surfaces: Surfaces,
@@ -91,7 +91,7 @@ impl ExtensionUiBridge {
     }
 
     /// Shows a dialog standalone, if the application is not running yet.
-    fn ask_standalone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
+    fn ask_standalone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogResponse>> {
         if self.0.has_application.load(Ordering::Relaxed) {
             return None;
         }
@@ -111,11 +111,11 @@ impl ExtensionUiBridge {
             match startup_prompter.ask(&cwd, make, read).await {
                 Ok(answer) => {
                     let answer = answer.unwrap_or(QuestionAnswer::Dismissed);
-                    extension_question::to_dialog_answer(&dialog.question, answer)
+                    extension_question::to_dialog_answer(&dialog.prompt, answer)
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot show the extension dialog");
-                    DialogAnswer::Cancelled
+                    DialogResponse::Cancelled
                 }
             }
         }))
@@ -126,7 +126,7 @@ impl ExtensionUiBridge {
     }
 
     /// Returns the connection to the extensions, if any are loaded.
-    pub(crate) fn link(&self) -> Option<ExtensionLink> {
+    pub(crate) fn link(&self) -> Option<ExtensionHandle> {
         self.state().link.clone()
     }
 
@@ -163,7 +163,7 @@ impl ExtensionUi for ExtensionUiBridge {
         ExtensionMode::Terminal
     }
 
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         {
             let mut state = self.state();
             match &notice {
@@ -176,7 +176,7 @@ impl ExtensionUi for ExtensionUiBridge {
         Box::pin(std::future::ready(()))
     }
 
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         if let Some(answer) = self.ask_standalone(&dialog) {
             return answer;
         }
@@ -191,16 +191,16 @@ impl ExtensionUi for ExtensionUiBridge {
         Box::pin(async move {
             let answer = answered.await;
             pending.answered();
-            answer.unwrap_or(DialogAnswer::Cancelled)
+            answer.unwrap_or(DialogResponse::Cancelled)
         })
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.emit(ExtensionEvent::Failed(failure));
         Box::pin(std::future::ready(()))
     }
 
-    fn shut_down(&self) {
+    fn request_shutdown(&self) {
         self.emit(ExtensionEvent::ShutDown);
     }
 

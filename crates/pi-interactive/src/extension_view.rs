@@ -2,7 +2,7 @@
 //!
 //! Drawing is asynchronous: this component only requests, caches and shows lines.
 
-use pi_runtime::{ComponentId, Drawn};
+use pi_runtime::{ComponentId, RenderedComponent};
 use pi_tui::{
     Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
     MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, truncate_to_width,
@@ -66,7 +66,7 @@ impl ExtensionView {
     }
 
     /// Accepts lines drawn for a width. Returns how many were too wide, the first time that happens.
-    pub(crate) fn accept(&mut self, width: usize, drawn: &Drawn) -> Option<usize> {
+    pub(crate) fn accept(&mut self, width: usize, drawn: &RenderedComponent) -> Option<usize> {
         self.key_release = drawn.key_release;
         self.mouse = drawn.mouse;
         self.wheel = drawn.wheel;
@@ -212,10 +212,10 @@ mod tests {
 
     use super::*;
 
-    fn drawn(lines: &[&str]) -> Drawn {
-        Drawn {
+    fn drawn(lines: &[&str]) -> RenderedComponent {
+        RenderedComponent {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-            ..Drawn::default()
+            ..RenderedComponent::default()
         }
     }
 

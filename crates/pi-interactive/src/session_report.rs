@@ -12,7 +12,7 @@ pub(crate) fn session_report(
     session: &AgentSession,
     version: &str,
 ) -> Result<String, SessionError> {
-    session.prepare_stats()?;
+    session.precompute_stats()?;
     let stats = session.stats()?;
     let totals = session.totals()?;
     let mut report = String::from("Session\n");

@@ -157,7 +157,7 @@ pub(crate) fn after_first_frame(app: &mut App) {
     let runtime = app.runtime.clone();
     // Hooks may prompt the user first.
     app.spawn(
-        async move { runtime.tell_session_start().await },
+        async move { runtime.notify_session_start().await },
         |app, ()| app.send_prompts(prompts),
     );
 }

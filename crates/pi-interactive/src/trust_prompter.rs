@@ -68,7 +68,7 @@ impl TrustPrompter {
 }
 
 impl TrustPrompt for TrustPrompter {
-    fn ask<'a>(
+    fn prompt<'a>(
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,

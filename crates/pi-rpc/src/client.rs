@@ -1,8 +1,8 @@
-//! Starts a pi of its own in RPC mode and talks to it.
+//! Client: starts a pi process in RPC mode and sends commands to it.
 //!
-//! Commands are methods (`client/commands.rs`); an answer finds its command by the `id` it repeats. Everything else
-//! the process says is an event, heard by every listener in order, on the task that reads: a listener
-//! that blocks stops the reading, and with it the process.
+//! Commands are methods (`client/commands.rs`); responses are matched to commands by `id`. Every
+//! other line is an event and is passed to all listeners in order, on the reader task. A listener
+//! that blocks therefore stops reading, and with it the process.
 
 mod commands;
 
@@ -24,38 +24,34 @@ use tokio::task::JoinSet;
 
 use crate::command::RpcCommand;
 use crate::extension_ui::ExtensionUiResponse;
-use crate::framing::{Frame, LineReader};
+use crate::framing::{LineFrame, LineReader};
 use crate::line_sink::LineWriter;
 use crate::response::RpcResponse;
 
-/// The longest line of an answer: `get_entries` sends a whole session.
-const ANSWER_LINE_LIMIT: usize = 2 * 1024 * 1024 * 1024;
+/// Maximum length of a response line: `get_entries` sends a complete session.
+const RESPONSE_LINE_LIMIT: usize = 2 * 1024 * 1024 * 1024;
 
-/// How much of what the process writes to its standard error is kept.
-const STDERR_KEPT: usize = 64 * 1024;
+/// Bytes of the process's standard error that are kept.
+const STDERR_TAIL: usize = 64 * 1024;
 
-/// How long a process may take to end by itself.
-const GRACE: Duration = Duration::from_secs(1);
+/// Time a process may take to exit after its input was closed.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// How to start the process.
 #[derive(Debug, Clone)]
 pub struct RpcClientOptions {
     pub program: PathBuf,
-    /// Arguments before `--mode rpc`, for a program that is run by another.
+    /// Arguments before `--mode rpc`, for programs started through another program.
     pub leading_arguments: Vec<OsString>,
     pub arguments: Vec<OsString>,
-    /// `--provider`.
     pub provider: Option<String>,
-    /// `--model`.
     pub model: Option<String>,
-    /// Where it works; here otherwise.
+    /// Working directory; the current one if absent.
     pub cwd: Option<PathBuf>,
-    /// Variables on top of this process's own.
+    /// Environment variables added to those of this process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl RpcClientOptions {
-    /// Starts this program without further arguments.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -92,30 +88,25 @@ impl RpcClientOptions {
     }
 }
 
-/// Why a command of a client came to nothing.
+/// Why a client's command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcClientError {
-    /// The process did not start.
     #[error("cannot start {}: {source}", program.display())]
     Start {
         program: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The process is gone.
-    #[error("the pi process has ended{}", quoted(stderr))]
-    Ended {
-        /// The end of what it wrote to its standard error.
+    #[error("the pi process has exited{}", quoted(stderr))]
+    Exited {
+        /// The last output of the process on standard error.
         stderr: String,
     },
-    /// The process refused the command.
     #[error("{command}: {error}")]
-    Refused { command: String, error: String },
-    /// The answer is not what it should be.
-    #[error("cannot read the answer: {0}")]
-    Answer(#[from] serde_json::Error),
-    /// It took too long.
+    Rejected { command: String, error: String },
+    #[error("invalid response: {0}")]
+    InvalidResponse(#[from] serde_json::Error),
     #[error("the agent did not settle within {} s", .0.as_secs_f64())]
     Timeout(Duration),
 }
@@ -123,11 +114,11 @@ pub enum RpcClientError {
 fn quoted(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),
-        said => format!("; it said: {said}"),
+        stderr => format!("; stderr: {stderr}"),
     }
 }
 
-/// Something the process tells by itself.
+/// An event sent by the process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcEvent(Value);
 
@@ -137,12 +128,10 @@ impl RpcEvent {
         self.0.get("type").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// Returns the whole event.
     pub fn json(&self) -> &Value {
         &self.0
     }
 
-    /// Takes the whole event.
     pub fn into_json(self) -> Value {
         self.0
     }
@@ -152,26 +141,26 @@ type EventListener = dyn Fn(&RpcEvent) + Send + Sync;
 
 /// A pi process in RPC mode. Dropping the client kills it.
 pub struct RpcClient {
-    shared: Arc<Shared>,
-    process: tokio::sync::Mutex<Process>,
+    shared: Arc<ClientInner>,
+    process: tokio::sync::Mutex<ServerProcess>,
     _readers: JoinSet<()>,
 }
 
-struct Process {
+struct ServerProcess {
     child: Child,
-    /// Ends with the process's input.
+    /// Dropping it closes the input of the process.
     input: Option<LineWriter>,
 }
 
-struct Shared {
+struct ClientInner {
     input: crate::line_sink::LineSink,
     last_id: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ClientState>,
     ended: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct ClientState {
     pending: HashMap<String, oneshot::Sender<RpcResponse>>,
     listeners: Vec<(u64, Arc<EventListener>)>,
     stderr: String,
@@ -179,30 +168,31 @@ struct State {
 }
 
 impl RpcClient {
-    /// Starts the process. It is ready at once: commands wait in its input until it reads them.
+    /// Starts the process. Commands can be sent immediately; they wait in its input until it reads
+    /// them.
     pub fn start(options: &RpcClientOptions) -> Result<Self, RpcClientError> {
         let failed = |source| RpcClientError::Start {
             program: options.program.clone(),
             source,
         };
         let mut child = options.command().spawn().map_err(failed)?;
-        let missing = || failed(io::Error::other("its streams are not connected"));
+        let missing = || failed(io::Error::other("its standard streams are not piped"));
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
         let writer = LineWriter::start(stdin);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ClientInner {
             input: writer.sink(),
             last_id: AtomicU64::new(0),
             state: Mutex::default(),
             ended: Notify::new(),
         });
         let mut readers = JoinSet::new();
-        readers.spawn(keep_stderr(Arc::clone(&shared), stderr));
+        readers.spawn(capture_stderr(Arc::clone(&shared), stderr));
         readers.spawn(read_records(Arc::clone(&shared), stdout));
         Ok(Self {
             shared,
-            process: tokio::sync::Mutex::new(Process {
+            process: tokio::sync::Mutex::new(ServerProcess {
                 child,
                 input: Some(writer),
             }),
@@ -210,11 +200,11 @@ impl RpcClient {
         })
     }
 
-    /// Ends the process: closes its input, and kills it if that does not help soon.
+    /// Stops the process: closes its input, and kills it if it does not exit in time.
     pub async fn stop(&self) -> io::Result<()> {
         let mut process = self.process.lock().await;
         process.input = None;
-        match tokio::time::timeout(GRACE, process.child.wait()).await {
+        match tokio::time::timeout(EXIT_GRACE, process.child.wait()).await {
             Ok(status) => status.map(drop),
             Err(_late) => process.child.kill().await,
         }
@@ -234,19 +224,19 @@ impl RpcClient {
         }
     }
 
-    /// Returns the end of what the process wrote to its standard error.
+    /// Returns the last output of the process on standard error.
     pub fn stderr(&self) -> String {
         self.shared.state().stderr.clone()
     }
 
-    /// Sends a command and waits for its answer's data.
+    /// Sends a command and waits for the data of its response.
     pub async fn request(&self, command: &RpcCommand) -> Result<Value, RpcClientError> {
         let mut object = serde_json::to_value(command)?;
         let id = format!("req_{}", self.shared.next_id());
         if let Some(object) = object.as_object_mut() {
             object.insert("id".to_owned(), id.clone().into());
         }
-        let answer = self.shared.expect_answer(&id)?;
+        let response = self.shared.register_pending(&id)?;
         let sent = self
             .shared
             .input
@@ -254,13 +244,13 @@ impl RpcClient {
             .await;
         if sent.is_err() {
             self.shared.state().pending.remove(&id);
-            return Err(self.shared.ended_error());
+            return Err(self.shared.exited_error());
         }
-        let response = answer.await.map_err(|_gone| self.shared.ended_error())?;
+        let response = response.await.map_err(|_gone| self.shared.exited_error())?;
         if response.success {
             return Ok(response.data);
         }
-        Err(RpcClientError::Refused {
+        Err(RpcClientError::Rejected {
             command: response.command.unwrap_or_default(),
             error: response.error.unwrap_or_default(),
         })
@@ -270,11 +260,11 @@ impl RpcClient {
     pub async fn reply(&self, response: &ExtensionUiResponse) -> Result<(), RpcClientError> {
         let line = pi_ai::json::to_string(response)?;
         let sent = self.shared.input.send(line).await;
-        sent.map_err(|_closed| self.shared.ended_error())
+        sent.map_err(|_closed| self.shared.exited_error())
     }
 
-    /// Waits until the agent settles, from this call on: call it before the command that sets it to work,
-    /// and await it after that. [`RpcClient::prompt_and_wait`] does both.
+    /// Waits until the agent settles, counting from this call: call it before the command that
+    /// starts the run and await it afterwards. [`RpcClient::prompt_and_wait`] does both.
     pub fn wait_for_idle(
         &self,
         limit: Duration,
@@ -283,27 +273,27 @@ impl RpcClient {
         async { events.await.map(drop) }
     }
 
-    /// Gathers events, from this call on, until the agent settles.
+    /// Collects events, starting with this call, until the agent settles.
     pub fn collect_events(
         &self,
         limit: Duration,
     ) -> impl Future<Output = Result<Vec<RpcEvent>, RpcClientError>> + Send + use<> {
-        self.gather().finish(limit)
+        self.start_collecting().finish(limit)
     }
 
-    /// Sends a message and gathers events until the agent settles.
+    /// Sends a message and collects events until the agent settles.
     pub async fn prompt_and_wait(
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
         limit: Duration,
     ) -> Result<Vec<RpcEvent>, RpcClientError> {
-        let events = self.gather();
+        let events = self.start_collecting();
         self.prompt(message, images).await?;
         events.finish(limit).await
     }
 
-    fn gather(&self) -> Gathering {
+    fn start_collecting(&self) -> EventCollector {
         let events = Arc::new(Mutex::new(Vec::new()));
         let settled = Arc::new(Notify::new());
         let subscription = {
@@ -315,7 +305,7 @@ impl RpcClient {
                 }
             })
         };
-        Gathering {
+        EventCollector {
             events,
             settled,
             subscription,
@@ -323,27 +313,27 @@ impl RpcClient {
     }
 }
 
-/// Events that are being gathered.
-struct Gathering {
+/// Collects events until the agent settles.
+struct EventCollector {
     events: Arc<Mutex<Vec<RpcEvent>>>,
     settled: Arc<Notify>,
     subscription: RpcSubscription,
 }
 
-impl Gathering {
+impl EventCollector {
     async fn finish(self, limit: Duration) -> Result<Vec<RpcEvent>, RpcClientError> {
         let shared = &self.subscription.shared;
         let ended = shared.ended.notified();
         tokio::pin!(ended);
         ended.as_mut().enable();
         if shared.state().is_ended {
-            return Err(shared.ended_error());
+            return Err(shared.exited_error());
         }
         let waiting = async {
             tokio::select! {
                 biased;
                 () = self.settled.notified() => Ok(()),
-                () = ended => Err(shared.ended_error()),
+                () = ended => Err(shared.exited_error()),
             }
         };
         tokio::time::timeout(limit, waiting)
@@ -353,10 +343,10 @@ impl Gathering {
     }
 }
 
-/// Keeps a listener listening.
+/// Unsubscribes the listener when dropped.
 pub struct RpcSubscription {
     id: u64,
-    shared: Arc<Shared>,
+    shared: Arc<ClientInner>,
 }
 
 impl Drop for RpcSubscription {
@@ -366,8 +356,8 @@ impl Drop for RpcSubscription {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ClientInner {
+    fn state(&self) -> MutexGuard<'_, ClientState> {
         lock(&self.state)
     }
 
@@ -375,38 +365,38 @@ impl Shared {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn expect_answer(&self, id: &str) -> Result<oneshot::Receiver<RpcResponse>, RpcClientError> {
+    fn register_pending(&self, id: &str) -> Result<oneshot::Receiver<RpcResponse>, RpcClientError> {
         let mut state = self.state();
         if state.is_ended {
             drop(state);
-            return Err(self.ended_error());
+            return Err(self.exited_error());
         }
         let (sender, receiver) = oneshot::channel();
         state.pending.insert(id.to_owned(), sender);
         Ok(receiver)
     }
 
-    fn ended_error(&self) -> RpcClientError {
-        RpcClientError::Ended {
+    fn exited_error(&self) -> RpcClientError {
+        RpcClientError::Exited {
             stderr: self.state().stderr.clone(),
         }
     }
 
-    /// Takes a line: an answer goes to its command, the rest to the listeners.
-    fn take(&self, line: &str) {
+    /// Dispatches a line: responses to their command, everything else to the listeners.
+    fn handle_line(&self, line: &str) {
         let Ok(record) = serde_json::from_str::<Value>(line) else {
-            tracing::warn!("a line of the process is no JSON");
+            tracing::warn!("process sent a line that is not JSON");
             return;
         };
-        let is_answer = record.get("type").and_then(Value::as_str) == Some("response");
+        let is_response = record.get("type").and_then(Value::as_str) == Some("response");
         let id = record.get("id").and_then(Value::as_str);
-        if let (true, Some(id)) = (is_answer, id) {
+        if let (true, Some(id)) = (is_response, id) {
             let waiting = self.state().pending.remove(id);
             if let Some(waiting) = waiting {
                 match serde_json::from_value(record) {
-                    // Whoever asked may have stopped waiting.
+                    // The caller may have stopped waiting.
                     Ok(response) => drop(waiting.send(response)),
-                    Err(error) => tracing::warn!(%error, "an answer makes no sense"),
+                    Err(error) => tracing::warn!(%error, "invalid response"),
                 }
                 return;
             }
@@ -418,7 +408,7 @@ impl Shared {
         }
     }
 
-    fn end(&self) {
+    fn mark_exited(&self) {
         let mut state = self.state();
         state.is_ended = true;
         state.pending.clear();
@@ -431,29 +421,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn read_records(shared: Arc<Shared>, stdout: ChildStdout) {
-    let mut lines = LineReader::new(stdout, ANSWER_LINE_LIMIT);
+async fn read_records(shared: Arc<ClientInner>, stdout: ChildStdout) {
+    let mut lines = LineReader::new(stdout, RESPONSE_LINE_LIMIT);
     loop {
         match lines.next().await {
-            Ok(Some(Frame::Line(line))) => shared.take(&line),
-            Ok(Some(Frame::TooLong)) => tracing::warn!("a line of the process is too long"),
+            Ok(Some(LineFrame::Line(line))) => shared.handle_line(&line),
+            Ok(Some(LineFrame::TooLong)) => tracing::warn!("process sent a line that is too long"),
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!(%error, "cannot read from the process");
+                tracing::warn!(%error, "cannot read from process");
                 break;
             }
         }
     }
-    shared.end();
+    shared.mark_exited();
 }
 
-async fn keep_stderr(shared: Arc<Shared>, stderr: ChildStderr) {
-    if let Err(error) = keep_tail(&shared, stderr).await {
-        tracing::warn!(%error, "cannot read the errors of the process");
+async fn capture_stderr(shared: Arc<ClientInner>, stderr: ChildStderr) {
+    if let Err(error) = append_tail(&shared, stderr).await {
+        tracing::warn!(%error, "cannot read standard error of process");
     }
 }
 
-async fn keep_tail(shared: &Shared, mut stderr: impl AsyncRead + Unpin) -> io::Result<()> {
+async fn append_tail(shared: &ClientInner, mut stderr: impl AsyncRead + Unpin) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {
         let read = stderr.read(&mut chunk).await?;
@@ -463,7 +453,7 @@ async fn keep_tail(shared: &Shared, mut stderr: impl AsyncRead + Unpin) -> io::R
         let text = String::from_utf8_lossy(chunk.get(..read).unwrap_or_default());
         let mut state = shared.state();
         state.stderr.push_str(&text);
-        let excess = state.stderr.len().saturating_sub(STDERR_KEPT);
+        let excess = state.stderr.len().saturating_sub(STDERR_TAIL);
         if excess > 0 {
             let cut = state.stderr.ceil_char_boundary(excess);
             state.stderr.drain(..cut);

@@ -1,7 +1,7 @@
-//! What a client may ask: one object a line, told apart by `type`.
+//! Commands of clients: one JSON object per line, identified by `type`.
 //!
-//! Reading is lenient where the TypeScript pi is: an `id` may be any JSON value, unknown fields are ignored, `null`
-//! counts as absent. A line that is no command at all still gets an answer.
+//! Parsing is as lenient as in the TypeScript pi: an `id` may be any JSON value, unknown fields are
+//! ignored, and `null` means absent. A line that is not a command still gets a response.
 
 use pi_agent::QueueMode;
 use pi_ai::ImageContent;
@@ -10,17 +10,16 @@ use serde_json::Value;
 
 use crate::extension_ui::ExtensionUiResponse;
 
-/// What to do with a prompt while the agent works.
+/// What to do with a prompt while the agent is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StreamingBehavior {
-    /// Deliver it after the tools that run now.
+    /// Deliver it after the current tool calls.
     Steer,
     /// Deliver it when the agent would stop.
     FollowUp,
 }
 
-/// A command of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -29,131 +28,111 @@ pub enum StreamingBehavior {
 )]
 #[non_exhaustive]
 pub enum RpcCommand {
-    /// Sends a message of the user. Answered when the run starts, not when it ends.
+    /// Sends a user message. The response is sent when the run starts, not when it ends.
     Prompt {
         message: String,
-        /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
         images: Vec<ImageContent>,
-        /// What to do if the agent works already; without it that is an error.
+        /// How to queue the message if the agent is busy; without it, a busy agent is an error.
         #[serde(skip_serializing_if = "Option::is_none")]
         streaming_behavior: Option<StreamingBehavior>,
     },
-    /// Queues a message for after the tools that run now.
+    /// Queues a message to be delivered after the current tool calls.
     Steer {
         message: String,
-        /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
         images: Vec<ImageContent>,
     },
-    /// Queues a message for when the agent would stop.
+    /// Queues a message for the point where the agent would stop.
     FollowUp {
         message: String,
-        /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
         images: Vec<ImageContent>,
     },
-    /// Stops what is under way; answered when the agent is idle.
+    /// Aborts the current activity. The response is sent when the agent is idle.
     Abort,
     /// Empties the queues and returns their texts.
     ClearQueue,
-    /// Begins a new session.
     NewSession {
-        /// The session file it comes from.
+        /// The parent session file.
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_session: Option<String>,
     },
-    /// Asks how things stand.
     GetState,
-    /// Asks for the messages the model sees.
+    /// Returns the messages in the model's context.
     GetMessages,
     SetModel {
         provider: String,
         model_id: String,
     },
-    /// Chooses the next model.
     CycleModel,
-    /// Asks for the models that can be used.
     GetAvailableModels,
-    /// Chooses a thinking level. An unknown one means the least the model offers.
+    /// Selects a thinking level. An unknown level selects the lowest one the model supports.
     SetThinkingLevel {
         level: String,
     },
-    /// Chooses the next thinking level.
     CycleThinkingLevel,
-    /// Asks for the levels the model offers.
     GetAvailableThinkingLevels,
-    /// Says how steering messages are delivered.
     SetSteeringMode {
         mode: QueueMode,
     },
-    /// Says how follow-up messages are delivered.
     SetFollowUpMode {
         mode: QueueMode,
     },
-    /// Summarizes the conversation so far.
     Compact {
-        /// What the summary should heed.
+        /// Additional instructions for the summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         custom_instructions: Option<String>,
     },
-    /// Turns automatic compaction on or off.
     SetAutoCompaction {
         enabled: bool,
     },
-    /// Turns automatic retries on or off.
     SetAutoRetry {
         enabled: bool,
     },
-    /// Gives up a retry that is waiting.
+    /// Cancels a pending retry.
     AbortRetry,
-    /// Runs a command of the user.
+    /// Runs a shell command for the user.
     Bash {
         command: String,
-        /// Whether the model shall not see it.
+        /// Whether to keep the command out of the model's context.
         #[serde(skip_serializing_if = "Option::is_none")]
         exclude_from_context: Option<bool>,
     },
-    /// Stops the user's commands.
     AbortBash,
-    /// Asks for counts and costs.
     GetSessionStats,
-    /// Writes the session as a web page.
+    /// Exports the session as HTML.
     ExportHtml {
-        /// Where to; a name after the session otherwise.
+        /// The output path; derived from the session file by default.
         #[serde(skip_serializing_if = "Option::is_none")]
         output_path: Option<String>,
     },
-    /// Opens another session file.
     SwitchSession {
         session_path: String,
     },
-    /// Begins a session from before a message of the user.
+    /// Starts a session that branches off before a user message.
     Fork {
         entry_id: String,
     },
-    /// Begins a session that is a copy of this branch.
+    /// Starts a session that is a copy of the current branch.
     Clone,
-    /// Asks which messages a fork can begin at.
+    /// Returns the user messages at which the session can be forked.
     GetForkMessages,
-    /// Asks for entries of the session file.
     GetEntries {
-        /// Only those after this one.
+        /// Only return entries after this one.
         #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<String>,
     },
-    /// Asks for the entries as a tree.
     GetTree,
-    /// Asks for the text of the last answer.
+    /// Returns the text of the last model response.
     GetLastAssistantText,
     SetSessionName {
         name: String,
     },
-    /// Asks what a message may begin with after `/`.
+    /// Returns the available slash commands.
     GetCommands,
 }
 
-/// The `type` of every command.
 const COMMANDS: [&str; 34] = [
     "prompt",
     "steer",
@@ -191,38 +170,37 @@ const COMMANDS: [&str; 34] = [
     "extension_ui_response",
 ];
 
-/// A command with what its answer is to carry.
+/// A command with the fields its response repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcRequest {
-    /// Repeated in the answer, as it is.
+    /// Repeated in the response unchanged.
     pub id: Option<Value>,
-    /// The `type`, repeated in the answer.
+    /// The `type`, repeated in the response.
     pub kind: String,
     pub command: RpcCommand,
 }
 
-/// What a line of a client is.
+/// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientLine {
     Request(RpcRequest),
-    /// An answer to an extension's dialog.
+    /// A reply to a dialog of an extension.
     ExtensionUi(ExtensionUiResponse),
-    /// Nothing that can be done.
-    Rejected(Rejected),
+    /// Not a valid command.
+    Rejected(RejectedLine),
 }
 
-/// Why a line is no command, with what its answer is to carry.
+/// A line that is not a valid command, with the fields its response repeats.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rejected {
-    /// The `id`, where there is one.
+pub struct RejectedLine {
     pub id: Option<Value>,
-    /// The `type`, where there is one; `parse` for a line that is no JSON.
+    /// The `type`, if there is one; `parse` for a line that is not JSON.
     pub command: Option<String>,
     pub error: String,
 }
 
 impl ClientLine {
-    /// Reads a line. Every line can be read.
+    /// Parses a line. Never fails; invalid lines become [`ClientLine::Rejected`].
     pub fn parse(line: &str) -> Self {
         match pi_ai::json::from_str_lenient(line) {
             Ok(Value::Object(mut object)) => {
@@ -230,9 +208,9 @@ impl ClientLine {
                 let kind = match object.get("type") {
                     Some(Value::String(kind)) => kind.clone(),
                     Some(_) => {
-                        return Self::rejected(id, None, "The type of a command is a string");
+                        return Self::rejected(id, None, "The command type must be a string");
                     }
-                    None => return Self::rejected(id, None, "A command has a type"),
+                    None => return Self::rejected(id, None, "Missing command type"),
                 };
                 if !COMMANDS.contains(&kind.as_str()) {
                     let error = format!("Unknown command: {kind}");
@@ -241,10 +219,10 @@ impl ClientLine {
                 if kind == ExtensionUiResponse::TYPE {
                     return match ExtensionUiResponse::from_object(&object) {
                         Some(response) => Self::ExtensionUi(response),
-                        None => Self::rejected(id, Some(kind), "The id of a dialog is a string"),
+                        None => Self::rejected(id, Some(kind), "The dialog ID must be a string"),
                     };
                 }
-                // An internally tagged value keeps what it does not know only where it is told to.
+                // The `id` belongs to the request; commands have no field for it.
                 object.shift_remove("id");
                 match RpcCommand::deserialize(Value::Object(object)) {
                     Ok(command) => Self::Request(RpcRequest { id, kind, command }),
@@ -257,28 +235,28 @@ impl ClientLine {
             Ok(other) => Self::rejected(
                 None,
                 None,
-                format!("A command is a JSON object, not {}", name_of(&other)),
+                format!("A command must be a JSON object, not {}", type_name(&other)),
             ),
             Err(error) => Self::rejected(
                 None,
                 Some("parse".to_owned()),
-                format!("Not a JSON line: {error}"),
+                format!("Invalid JSON: {error}"),
             ),
         }
     }
 
-    /// Answers a line that was too long to read.
+    /// Rejects a line that exceeded the length limit.
     pub(crate) fn too_long(limit: usize) -> Self {
         let megabytes = limit / (1024 * 1024);
         Self::rejected(
             None,
             Some("parse".to_owned()),
-            format!("The line is longer than {megabytes} MiB and was skipped"),
+            format!("Line skipped: longer than {megabytes} MiB"),
         )
     }
 
     fn rejected(id: Option<Value>, command: Option<String>, error: impl Into<String>) -> Self {
-        Self::Rejected(Rejected {
+        Self::Rejected(RejectedLine {
             id,
             command,
             error: error.into(),
@@ -286,7 +264,7 @@ impl ClientLine {
     }
 }
 
-fn name_of(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -297,7 +275,7 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// Images carry `"type": "image"` on the wire, which the struct has no field for.
+/// Images carry `"type": "image"` on the wire, for which the struct has no field.
 mod images {
     use super::{Deserialize, Deserializer, ImageContent, Serialize, Serializer};
     use pi_ai::InputBlock;

@@ -1,4 +1,4 @@
-//! Events of a session as lines of JSON, for RPC and for JSON mode.
+//! Writes session events as JSON lines, for RPC and JSON mode.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,31 +6,31 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
 use pi_ai::{AssistantMessageEvent, LiveMessage, Usage};
-use pi_runtime::{SessionEvent, SessionListener, UpdateForm};
+use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
 use tokio_util::sync::CancellationToken;
 
 use crate::line_sink::LineSink;
 
-/// Writes every event it hears as a line. The session waits until the line is taken, which holds
-/// it back while the reader is slow.
+/// Writes every event as a line. The session waits until the line is accepted, so a slow reader
+/// slows it down.
 #[derive(Debug)]
-pub struct JsonEvents {
+pub struct JsonEventWriter {
     sink: LineSink,
-    form: UpdateForm,
+    format: UpdateFormat,
     muted: CancellationToken,
-    usage: Mutex<SpelledUsage>,
+    usage: Mutex<UsageCache>,
 }
 
-/// The usage that was told last. Every piece of an answer tells it, and it changes a few times in an
-/// answer.
+/// The usage serialized last. Every delta of a response carries it, but it changes only a few times
+/// per response.
 #[derive(Debug, Default)]
-struct SpelledUsage {
+struct UsageCache {
     usage: Usage,
     json: String,
 }
 
-impl SpelledUsage {
-    /// Spells the usage of an answer.
+impl UsageCache {
+    /// Returns the usage of a response as JSON.
     fn of(&mut self, message: &LiveMessage) -> serde_json::Result<&str> {
         message.read(|message| {
             if self.json.is_empty() || self.usage != message.usage {
@@ -43,32 +43,31 @@ impl SpelledUsage {
     }
 }
 
-impl JsonEvents {
-    /// Writes to this sink.
-    pub fn new(sink: LineSink, form: UpdateForm) -> Self {
+impl JsonEventWriter {
+    pub fn new(sink: LineSink, format: UpdateFormat) -> Self {
         Self {
             sink,
-            form,
+            format,
             muted: CancellationToken::new(),
             usage: Mutex::default(),
         }
     }
 
     fn line(&self, event: &SessionEvent) -> serde_json::Result<String> {
-        match (event, self.form) {
+        match (event, self.format) {
             (
                 SessionEvent::Agent(AgentEvent::MessageUpdate {
                     message,
                     assistant_message_event,
                 }),
-                UpdateForm::Delta,
+                UpdateFormat::Delta,
             ) => self.update_line(message, assistant_message_event),
-            _ => event.to_json(self.form),
+            _ => event.to_json(self.format),
         }
     }
 
-    /// Spells what [`SessionEvent::to_json`] would, for the event that comes a thousand times as often as
-    /// all others.
+    /// Serializes a message update exactly as [`SessionEvent::to_json`] does, but faster: it is by
+    /// far the most frequent event.
     fn update_line(
         &self,
         message: &LiveMessage,
@@ -87,13 +86,13 @@ impl JsonEvents {
         .concat())
     }
 
-    /// Writes nothing more, and lets go of a session that waits for the reader.
+    /// Stops writing and releases a session that is waiting for the reader.
     pub fn mute(&self) {
         self.muted.cancel();
     }
 }
 
-impl SessionListener for JsonEvents {
+impl SessionListener for JsonEventWriter {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if self.muted.is_cancelled() {
             return std::future::ready(()).boxed();
@@ -101,7 +100,7 @@ impl SessionListener for JsonEvents {
         let line = match self.line(event) {
             Ok(line) => line,
             Err(error) => {
-                tracing::error!(%error, "an event cannot be spelled");
+                tracing::error!(%error, "cannot serialize event");
                 return std::future::ready(()).boxed();
             }
         };
@@ -111,7 +110,7 @@ impl SessionListener for JsonEvents {
         async move {
             let sent = self.muted.run_until_cancelled(self.sink.send(line)).await;
             if let Some(Err(error)) = sent {
-                tracing::debug!(%error, "an event has no reader");
+                tracing::debug!(%error, "event dropped: output is closed");
             }
         }
         .boxed()
@@ -130,9 +129,9 @@ mod tests {
     use crate::line_sink::LineWriter;
 
     #[tokio::test]
-    async fn an_update_is_spelled_as_any_event_and_tells_the_usage_of_its_moment() {
+    async fn a_message_update_serializes_like_to_json_with_the_current_usage() {
         let writer = LineWriter::start(tokio::io::sink());
-        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
         let mut builder = MessageBuilder::new(&FauxProvider::new().model(), 7);
         for output in [0, 0, 5, 5, 9] {
             builder.set_usage(Usage {
@@ -147,25 +146,25 @@ mod tests {
                 },
             });
             let line = events.line(&event).unwrap();
-            assert_eq!(line, event.to_json(UpdateForm::Delta).unwrap());
+            assert_eq!(line, event.to_json(UpdateFormat::Delta).unwrap());
         }
     }
 
     #[tokio::test]
-    async fn a_session_waits_for_the_reader_until_it_is_let_go() {
+    async fn a_session_waits_for_the_reader_until_muted() {
         let (near, _far) = tokio::io::duplex(1);
         let writer = LineWriter::start(near);
-        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
         let event = SessionEvent::AgentSettled;
-        let mut taken = 0;
+        let mut accepted = 0;
         let mut waiting = loop {
-            let mut hearing = events.on_event(&event);
-            if unconstrained(&mut hearing).now_or_never().is_none() {
-                break hearing;
+            let mut pending = events.on_event(&event);
+            if unconstrained(&mut pending).now_or_never().is_none() {
+                break pending;
             }
-            taken += 1;
+            accepted += 1;
             tokio::task::yield_now().await;
-            assert!(taken < 10_000, "nothing holds the session back");
+            assert!(accepted < 10_000, "the session is not slowed down");
         };
         events.mute();
         assert!((&mut waiting).now_or_never().is_some());

@@ -1,7 +1,7 @@
-//! Dialogs and notices of extensions, carried by the protocol.
+//! Protocol types for dialogs and notices of extensions.
 //!
-//! A request goes out as a line; dialogs wait for a reply with the same id, notices do not. A reply
-//! nobody waits for is ignored and gets no answer. Who asks is the extension host's matter.
+//! A request is sent as a line. Dialogs wait for a reply with the same ID, notices do not. A reply
+//! that matches no pending dialog is ignored and gets no response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,18 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// What an extension shows or asks.
+/// A notice or dialog of an extension.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "extension_ui_request")]
 pub struct ExtensionUiRequest {
-    /// Names the request; a reply repeats it.
+    /// Identifies the request; a reply repeats it.
     pub id: String,
-    /// What is shown or asked.
     #[serde(flatten)]
     pub method: ExtensionUiMethod,
 }
 
-/// The kinds of requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "method",
@@ -31,94 +29,89 @@ pub struct ExtensionUiRequest {
 )]
 #[non_exhaustive]
 pub enum ExtensionUiMethod {
-    /// Asks for one of several options.
+    /// Choose one of several options.
     Select {
         title: String,
         options: Vec<String>,
-        /// When the dialog gives up, in milliseconds.
+        /// Timeout in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
     },
-    /// Asks yes or no.
+    /// Yes or no.
     Confirm {
         title: String,
         message: String,
-        /// When the dialog gives up, in milliseconds.
+        /// Timeout in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
     },
-    /// Asks for a line.
+    /// A single line of text.
     Input {
         title: String,
-        /// Shown while nothing is typed.
+        /// Shown while the input is empty.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         placeholder: Option<String>,
-        /// When the dialog gives up, in milliseconds.
+        /// Timeout in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
     },
-    /// Asks for a text of any length.
+    /// Multi-line text.
     Editor {
         title: String,
-        /// The text to begin with.
+        /// The initial text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefill: Option<String>,
     },
-    /// Tells the user something.
+    /// Show a message to the user.
     Notify {
         message: String,
         /// `info`, `warning` or `error`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notify_type: Option<String>,
     },
-    /// Shows or clears a line of status.
+    /// Set or clear a status line.
     SetStatus {
         status_key: String,
-        /// The text; none clears it.
+        /// The text; `None` clears it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status_text: Option<String>,
     },
-    /// Shows or clears lines around the editor.
+    /// Set or clear lines around the editor.
     SetWidget {
         widget_key: String,
-        /// The lines; none clears them.
+        /// The lines; `None` clears them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         widget_lines: Option<Vec<String>>,
         /// `aboveEditor` or `belowEditor`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         widget_placement: Option<String>,
     },
-    /// Sets the title of the window.
+    /// Set the window title.
     SetTitle { title: String },
-    /// Sets the text the user is writing.
+    /// Set the text in the editor.
     #[serde(rename = "set_editor_text")]
     SetEditorText { text: String },
 }
 
-/// A reply to a dialog.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionUiResponse {
-    /// The request it answers.
     pub id: String,
     pub reply: DialogReply,
 }
 
-/// How a dialog ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialogReply {
-    /// With a text or an option.
+    /// A text or the chosen option.
     Value(String),
-    /// With yes or no.
     Confirmed(bool),
     Cancelled,
 }
 
 impl ExtensionUiResponse {
-    /// The `type` of a reply.
     pub const TYPE: &str = "extension_ui_response";
 
-    /// Reads a reply; none if it does not name its request. What is neither a value nor a confirmation
-    /// counts as cancelled.
+    /// Parses a reply; `None` if it has no request ID. A reply with neither a value nor a
+    /// confirmation means canceled.
     pub(crate) fn from_object(object: &JsonObject) -> Option<Self> {
         let id = object.get("id")?.as_str()?.to_owned();
         let cancelled = object.get("cancelled").and_then(Value::as_bool) == Some(true);
@@ -149,27 +142,27 @@ impl Serialize for ExtensionUiResponse {
     }
 }
 
-/// The dialogs that wait for a reply; cheap to clone.
+/// The dialogs waiting for a reply; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Dialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
+pub struct PendingDialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
 
-impl Dialogs {
-    /// Begins to wait for the reply to a request. Dropping the dialog stops waiting.
-    pub fn open(&self, id: impl Into<String>) -> Dialog {
+impl PendingDialogs {
+    /// Registers a dialog. Dropping the result stops waiting.
+    pub fn open(&self, id: impl Into<String>) -> PendingDialog {
         let id = id.into();
         let (sender, receiver) = oneshot::channel();
         self.waiting().insert(id.clone(), sender);
-        Dialog {
+        PendingDialog {
             id,
             receiver,
             dialogs: self.clone(),
         }
     }
 
-    /// Hands a reply to the dialog that waits for it, if one does.
+    /// Passes a reply to the waiting dialog, if there is one.
     pub fn reply(&self, response: ExtensionUiResponse) {
         if let Some(dialog) = self.waiting().remove(&response.id) {
-            // It may have stopped waiting in between.
+            // The dialog may have been dropped since.
             dialog.send(response.reply).ok();
         }
     }
@@ -179,22 +172,22 @@ impl Dialogs {
     }
 }
 
-/// A dialog that waits for its reply.
+/// A dialog waiting for its reply.
 #[derive(Debug)]
-pub struct Dialog {
+pub struct PendingDialog {
     id: String,
     receiver: oneshot::Receiver<DialogReply>,
-    dialogs: Dialogs,
+    dialogs: PendingDialogs,
 }
 
-impl Dialog {
-    /// Waits for the reply; a dialog that cannot be answered any more is cancelled.
+impl PendingDialog {
+    /// Waits for the reply; resolves to canceled if no reply can arrive anymore.
     pub async fn reply(mut self) -> DialogReply {
         (&mut self.receiver).await.unwrap_or(DialogReply::Cancelled)
     }
 }
 
-impl Drop for Dialog {
+impl Drop for PendingDialog {
     fn drop(&mut self) {
         self.dialogs.waiting().remove(&self.id);
     }
@@ -212,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_have_the_shape_clients_know() {
+    fn requests_serialize_to_the_wire_format() {
         for (method, expected) in [
             (
                 ExtensionUiMethod::Select {
@@ -257,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_read_as_far_as_they_make_sense() {
+    fn replies_are_parsed_leniently() {
         let reply = |value: Value| response(&value).map(|response| response.reply);
         assert_eq!(
             reply(json!({"id": "1", "value": "a"})),
@@ -278,10 +271,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_reaches_the_dialog_that_waits_for_it() {
-        let dialogs = Dialogs::default();
+    async fn a_reply_reaches_the_pending_dialog() {
+        let dialogs = PendingDialogs::default();
         let (first, second) = (dialogs.open("1"), dialogs.open("2"));
-        for (id, value) in [("2", "two"), ("3", "nobody"), ("1", "one"), ("1", "again")] {
+        for (id, value) in [("2", "two"), ("3", "none"), ("1", "one"), ("1", "again")] {
             dialogs.reply(ExtensionUiResponse {
                 id: id.to_owned(),
                 reply: DialogReply::Value(value.to_owned()),

@@ -1,43 +1,40 @@
-//! Lines: one JSON record each, parted by LF alone.
+//! Line framing: one JSON record per line, separated by LF only.
 //!
-//! U+2028 and U+2029 are data, and so is a CR anywhere but at the end of a line. A line longer than the limit is
-//! reported and skipped, so that a client that never sends LF cannot fill the memory. What a line
-//! means is for others.
+//! U+2028 and U+2029 are data, and so is a CR anywhere except at the end of a line. A line longer
+//! than the limit is reported and skipped, so a client that never sends LF cannot exhaust memory.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The longest line a server reads: room for a prompt with several large images.
+/// Maximum length of a line a server reads; allows a prompt with several large images.
 pub const COMMAND_LINE_LIMIT: usize = 256 * 1024 * 1024;
 
-/// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// What stands between two line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
-    /// A line without its end; bytes that are not UTF-8 read as U+FFFD.
+pub enum LineFrame {
+    /// A line without its line ending; invalid UTF-8 is replaced with U+FFFD.
     Line(String),
-    /// A line that was too long and is gone.
+    /// A line that exceeded the limit and was dropped.
     TooLong,
 }
 
-/// Cuts bytes into lines, however they are split.
+/// Splits a byte stream into lines, independent of chunk boundaries.
 #[derive(Debug)]
 pub struct LineDecoder {
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Up to where no line end was found.
+    /// Position up to which no line ending was found.
     searched: usize,
     limit: usize,
-    /// Whether the line under way is too long and is dropped up to its end.
+    /// Whether the current line is too long and is dropped up to its end.
     skipping: bool,
 }
 
 impl LineDecoder {
-    /// Creates a decoder that refuses lines of more bytes than `limit`.
+    /// Creates a decoder that rejects lines longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: Vec::new(),
@@ -48,7 +45,7 @@ impl LineDecoder {
         }
     }
 
-    /// Adds bytes. Take the frames before adding more: they wait in memory.
+    /// Adds bytes. Take the available frames before adding more, since they stay in memory.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -58,8 +55,8 @@ impl LineDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Takes the next line that is complete.
-    pub fn next_frame(&mut self) -> Option<Frame> {
+    /// Returns the next complete line.
+    pub fn next_frame(&mut self) -> Option<LineFrame> {
         loop {
             let unseen = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(offset) = unseen.iter().position(|byte| *byte == b'\n') else {
@@ -71,9 +68,9 @@ impl LineDecoder {
             let frame = if self.skipping {
                 None
             } else if line.len() > self.limit {
-                Some(Frame::TooLong)
+                Some(LineFrame::TooLong)
             } else {
-                Some(Frame::Line(text(line)))
+                Some(LineFrame::Line(text(line)))
             };
             self.skipping = false;
             self.start = end + 1;
@@ -84,22 +81,22 @@ impl LineDecoder {
         }
     }
 
-    /// Takes what follows the last line end, at the end of the input.
-    pub fn finish(&mut self) -> Option<Frame> {
+    /// Returns the data after the last line ending, at the end of the input.
+    pub fn finish(&mut self) -> Option<LineFrame> {
         let line = self.buffer.get(self.start..).unwrap_or_default();
-        let frame = (!line.is_empty() && !self.skipping).then(|| Frame::Line(text(line)));
+        let frame = (!line.is_empty() && !self.skipping).then(|| LineFrame::Line(text(line)));
         self.buffer.clear();
         (self.start, self.searched, self.skipping) = (0, 0, false);
         frame
     }
 
-    fn drop_overlong(&mut self) -> Option<Frame> {
+    fn drop_overlong(&mut self) -> Option<LineFrame> {
         if self.buffer.len() - self.start <= self.limit {
             return None;
         }
         self.buffer = Vec::new();
         (self.start, self.searched) = (0, 0);
-        (!std::mem::replace(&mut self.skipping, true)).then_some(Frame::TooLong)
+        (!std::mem::replace(&mut self.skipping, true)).then_some(LineFrame::TooLong)
     }
 }
 
@@ -108,7 +105,6 @@ fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).into_owned()
 }
 
-/// Reads lines from a stream.
 #[derive(Debug)]
 pub(crate) struct LineReader<R> {
     reader: R,
@@ -118,7 +114,7 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Creates a reader that refuses lines of more bytes than `limit`.
+    /// Creates a reader that rejects lines longer than `limit` bytes.
     pub(crate) fn new(reader: R, limit: usize) -> Self {
         Self {
             reader,
@@ -128,9 +124,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Reads the next line; `None` at the end of the stream. Nothing is lost if the future is
-    /// dropped.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
+    /// Reads the next line; `None` at the end of the stream. Cancel safe: no data is lost if the
+    /// future is dropped.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<LineFrame>> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
                 return Ok(Some(frame));
@@ -153,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    fn frames(chunks: &[&[u8]], limit: usize) -> Vec<Frame> {
+    fn frames(chunks: &[&[u8]], limit: usize) -> Vec<LineFrame> {
         let mut decoder = LineDecoder::new(limit);
         let mut frames = Vec::new();
         for chunk in chunks {
@@ -164,12 +160,12 @@ mod tests {
         frames
     }
 
-    fn line(text: &str) -> Frame {
-        Frame::Line(text.to_owned())
+    fn line(text: &str) -> LineFrame {
+        LineFrame::Line(text.to_owned())
     }
 
     #[test]
-    fn only_line_feeds_part_lines() {
+    fn only_line_feeds_separate_lines() {
         for (input, expected) in [
             ("", vec![]),
             ("a\nb\n", vec![line("a"), line("b")]),
@@ -186,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_do_not_end_the_stream() {
+    fn invalid_utf8_does_not_end_the_stream() {
         assert_eq!(
             frames(&[b"\xff\xfe\nok\n"], 100),
             [line("\u{fffd}\u{fffd}"), line("ok")]
@@ -195,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_reported_once_and_skipped() {
-        let expected = [line("ab"), Frame::TooLong, line("cd"), line("abcd")];
+        let expected = [line("ab"), LineFrame::TooLong, line("cd"), line("abcd")];
         assert_eq!(frames(&[b"ab\n12345\ncd\nabcd"], 4), expected);
         assert_eq!(
             frames(&[b"ab\n", b"12345", b"6789", b"0\ncd\nab", b"cd"], 4),
@@ -204,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_does_not_stay_in_memory() {
+    fn an_endless_line_is_not_buffered() {
         let mut decoder = LineDecoder::new(1000);
         for _ in 0..100 {
             decoder.push(&[b'x'; 500]);
@@ -215,22 +211,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn splits_do_not_matter(
+        fn chunk_boundaries_do_not_matter(
             input in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..200),
             cuts in prop::collection::vec(0_usize..200, 0..8),
             limit in 1_usize..40,
         ) {
-            let whole = frames(&[&input], limit);
+            let unsplit = frames(&[&input], limit);
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(input.len())).collect();
             cuts.extend([0, input.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &input[pair[0]..pair[1]]).collect();
-            prop_assert_eq!(frames(&pieces, limit), whole);
+            prop_assert_eq!(frames(&pieces, limit), unsplit);
         }
     }
 
     #[tokio::test]
-    async fn a_reader_gives_the_tail_and_then_nothing() {
+    async fn a_reader_returns_the_tail_and_then_none() {
         let mut reader = LineReader::new(&b"one\ntwo"[..], 100);
         assert_eq!(reader.next().await.unwrap(), Some(line("one")));
         assert_eq!(reader.next().await.unwrap(), Some(line("two")));

@@ -1,8 +1,8 @@
-//! The line protocol of pi.
+//! pi's line protocol.
 //!
-//! A client sends commands, one JSON object a line, and reads answers and events the same way. The
-//! [server](serve) puts one live session behind the protocol; [`RpcClient`] starts a pi of its own and
-//! talks to it. JSON mode writes the same events without the commands.
+//! A client sends commands as one JSON object per line, and reads responses and events the same
+//! way. The [server](serve) exposes one session through the protocol; [`RpcClient`] starts a pi
+//! process and talks to it. JSON mode writes the same events without commands.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), pi_rpc::RpcClientError> {
@@ -21,29 +21,31 @@
 mod client;
 mod command;
 mod events;
-mod extension_lines;
 mod extension_ui;
 mod framing;
 mod line_sink;
 mod response;
+mod rpc_extension_ui;
 mod server;
 
 pub use client::{RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription};
-pub use command::{ClientLine, Rejected, RpcCommand, RpcRequest, StreamingBehavior};
-pub use events::JsonEvents;
-pub use extension_lines::ExtensionLines;
+pub use command::{ClientLine, RejectedLine, RpcCommand, RpcRequest, StreamingBehavior};
+pub use events::JsonEventWriter;
 pub use extension_ui::{
-    Dialog, DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
+    DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialog,
+    PendingDialogs,
 };
-pub use framing::{COMMAND_LINE_LIMIT, Frame, LineDecoder};
+pub use framing::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame};
 pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
-    BashFinished, Compacted, ContextFill, CycledModel, EntryList, ForkMessage, Forked, MessageList,
-    QueuedMessages, Replaced, RpcResponse, SessionState, SessionStats, TokenCounts,
+    BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
+    MessagesResponse, QueuedMessages, ReplaceResponse, RpcContextUsage, RpcForkMessage,
+    RpcResponse, RpcSessionState, RpcSessionStats, TokenCounts,
 };
-pub use server::{ServeEnd, ServeOptions, serve};
+pub use rpc_extension_ui::RpcExtensionUi;
+pub use server::{ServeOptions, ServeOutcome, serve};
 
-/// The examples of the manual, compiled as doctests.
+/// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rpc.md")]
 mod manual {}

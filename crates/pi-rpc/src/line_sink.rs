@@ -1,7 +1,7 @@
-//! The one owner of an output stream: whole lines, in the order they were sent.
+//! Single owner of an output stream: writes complete lines in the order they were sent.
 //!
-//! Lines gather in one buffer and are written together. Senders wait while it is full, so that a run
-//! goes no faster than its output is taken.
+//! Lines are collected in one buffer and written together. Senders wait while it is full, so a run
+//! cannot get ahead of the reader.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,51 +10,50 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-/// How many bytes may wait. A line longer than that waits alone.
-const WAITING_BYTES: usize = 128 * 1024;
+/// Maximum number of buffered bytes. A longer line is buffered alone.
+const MAX_BUFFERED_BYTES: usize = 128 * 1024;
 
-/// The stream is closed: nobody reads what is sent.
+/// The stream is closed; nothing reads what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the output is closed")]
+#[error("output closed")]
 pub struct OutputClosed;
 
-/// What senders and the writer share.
+/// Buffer shared by senders and the writer task.
 #[derive(Debug)]
-struct Outbox {
-    waiting: Mutex<Waiting>,
-    /// There is something to write.
+struct LineBuffer {
+    waiting: Mutex<QueuedBytes>,
+    /// Notified when there is something to write.
     filled: Notify,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<WriteProgress>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedBytes {
     bytes: Vec<u8>,
-    /// How many bytes were ever put in.
+    /// Total number of bytes ever queued.
     sent: u64,
 }
 
-/// How far the writer has come.
 #[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    /// How many bytes were ever written.
+struct WriteProgress {
+    /// Total number of bytes ever written.
     written: u64,
     closed: bool,
 }
 
-impl Outbox {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl LineBuffer {
+    fn waiting(&self) -> MutexGuard<'_, QueuedBytes> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a line in if there is room.
-    fn put(&self, line: &str) -> Result<bool, OutputClosed> {
+    /// Queues a line if there is room; returns whether it was queued.
+    fn insert(&self, line: &str) -> Result<bool, OutputClosed> {
         if self.progress.borrow().closed {
             return Err(OutputClosed);
         }
         let mut waiting = self.waiting();
         let is_empty = waiting.bytes.is_empty();
-        if !is_empty && waiting.bytes.len() + line.len() >= WAITING_BYTES {
+        if !is_empty && waiting.bytes.len() + line.len() >= MAX_BUFFERED_BYTES {
             return Ok(false);
         }
         waiting.bytes.extend_from_slice(line.as_bytes());
@@ -74,18 +73,18 @@ impl Outbox {
 
 /// Sends lines to a stream; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct LineSink(Arc<Outbox>);
+pub struct LineSink(Arc<LineBuffer>);
 
 impl LineSink {
-    /// Sends a line, given without its end, if it need not wait; tells whether it was sent.
+    /// Sends a line without its line ending if there is room; returns whether it was sent.
     pub fn try_send(&self, line: &str) -> Result<bool, OutputClosed> {
-        self.0.put(line)
+        self.0.insert(line)
     }
 
-    /// Sends a line, given without its end; waits while too much is under way.
+    /// Sends a line without its line ending; waits while the buffer is full.
     pub async fn send(&self, line: String) -> Result<(), OutputClosed> {
         let mut progress = self.0.progress.subscribe();
-        while !self.0.put(&line)? {
+        while !self.0.insert(&line)? {
             progress.changed().await.map_err(|_gone| OutputClosed)?;
         }
         Ok(())
@@ -106,15 +105,15 @@ impl LineSink {
         }
     }
 
-    /// Waits until the stream is closed by the other end.
+    /// Waits until the other end closes the stream.
     pub async fn closed(&self) {
         let mut progress = self.0.progress.subscribe();
-        // The outbox holds the sender, so the wait ends only with the stream.
+        // The buffer holds the sender, so the wait ends only when the stream closes.
         progress.wait_for(|progress| progress.closed).await.ok();
     }
 }
 
-/// The task that owns a stream. Dropping it ends the writing, in the middle of a line if need be.
+/// The task that owns a stream. Dropping it stops writing, possibly in the middle of a line.
 #[derive(Debug)]
 pub struct LineWriter {
     sink: LineSink,
@@ -122,25 +121,24 @@ pub struct LineWriter {
 }
 
 impl LineWriter {
-    /// Starts writing to a stream.
     pub fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        let outbox = Arc::new(Outbox {
+        let buffer = Arc::new(LineBuffer {
             waiting: Mutex::default(),
             filled: Notify::new(),
             progress: watch::Sender::default(),
         });
         Self {
-            sink: LineSink(Arc::clone(&outbox)),
-            task: tokio::spawn(write_lines(outbox, writer)),
+            sink: LineSink(Arc::clone(&buffer)),
+            task: tokio::spawn(write_lines(buffer, writer)),
         }
     }
 
-    /// Returns what sends lines to the stream.
     pub fn sink(&self) -> LineSink {
         self.sink.clone()
     }
 
-    /// Returns why the stream was closed. To be asked when a sink says that it is: before that, this waits.
+    /// Returns why the stream was closed. Call it only after a sink reported [`OutputClosed`];
+    /// before that, it waits.
     pub async fn closed_by(mut self) -> Option<io::Error> {
         match (&mut self.task).await {
             Ok(Err(error)) => Some(error),
@@ -156,25 +154,28 @@ impl Drop for LineWriter {
     }
 }
 
-async fn write_lines(outbox: Arc<Outbox>, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn write_lines(
+    buffer: Arc<LineBuffer>,
+    mut writer: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
     let mut bytes = Vec::new();
     loop {
-        std::mem::swap(&mut outbox.waiting().bytes, &mut bytes);
+        std::mem::swap(&mut buffer.waiting().bytes, &mut bytes);
         if bytes.is_empty() {
-            outbox.filled.notified().await;
+            buffer.filled.notified().await;
             continue;
         }
         if let Err(error) = write(&mut writer, &bytes).await {
-            outbox.close();
+            buffer.close();
             return Err(error);
         }
         let written = bytes.len() as u64;
-        outbox
+        buffer
             .progress
             .send_modify(|progress| progress.written += written);
         bytes.clear();
-        // One long line must not keep its size for ever.
-        bytes.shrink_to(2 * WAITING_BYTES);
+        // Do not keep the capacity of one very long line.
+        bytes.shrink_to(2 * MAX_BUFFERED_BYTES);
     }
 }
 
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_arrive_whole_and_in_order() {
+    async fn lines_arrive_complete_and_in_order() {
         let (near, mut far) = tokio::io::duplex(16);
         let writer = LineWriter::start(near);
         let sink = writer.sink();
@@ -225,16 +226,19 @@ mod tests {
         {
             sent += 1;
             tokio::task::yield_now().await;
-            assert!(sent <= 4 * WAITING_BYTES / 100, "the queue has no end");
+            assert!(
+                sent <= 4 * MAX_BUFFERED_BYTES / 100,
+                "the queue is unbounded"
+            );
         }
     }
 
     #[tokio::test]
-    async fn a_line_longer_than_the_buffer_goes_alone() {
+    async fn a_line_longer_than_the_buffer_is_buffered_alone() {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::start(near);
         let sink = writer.sink();
-        let long = "x".repeat(2 * WAITING_BYTES);
+        let long = "x".repeat(2 * MAX_BUFFERED_BYTES);
         assert_eq!(sink.try_send("first"), Ok(true));
         assert_eq!(sink.try_send(&long), Ok(false));
         let reading = tokio::spawn(async move {
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_stream_is_told_to_senders() {
+    async fn senders_see_a_closed_stream() {
         let (near, far) = tokio::io::duplex(16);
         let writer = LineWriter::start(near);
         let sink = writer.sink();

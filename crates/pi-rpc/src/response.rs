@@ -1,36 +1,32 @@
-//! What a client is answered: one record for each command, and the data it carries.
+//! Responses to commands and the data they carry.
 //!
-//! A record that goes out is built as text, since its data can be a whole session; one that comes in is an
-//! [`RpcResponse`].
+//! Outgoing responses are built as text, since their data can be a complete session; incoming ones
+//! are parsed into [`RpcResponse`].
 
 use pi_agent::QueueMode;
 use pi_ai::{AgentMessage, Model, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::command::Rejected;
+use crate::command::RejectedLine;
 
-/// An answer, as a client reads it.
+/// A response, as read by a client.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RpcResponse {
-    /// The `id` of the command.
     #[serde(default)]
     pub id: Option<Value>,
-    /// The `type` of the command.
     #[serde(default)]
     pub command: Option<String>,
-    /// Whether it was done.
     pub success: bool,
     #[serde(default)]
     pub data: Value,
-    /// Why it was not done.
     #[serde(default)]
     pub error: Option<String>,
 }
 
-/// The head of every answer, in the order clients see it.
+/// The leading fields of every response, in wire order.
 #[derive(Serialize)]
-struct Head<'a> {
+struct ResponseHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a Value>,
     r#type: &'static str,
@@ -41,9 +37,9 @@ struct Head<'a> {
     error: Option<&'a str>,
 }
 
-/// Builds the line that says a command was done; `data` is JSON.
+/// Builds the response line of a successful command; `data` is JSON.
 pub(crate) fn success_line(id: Option<&Value>, command: &str, data: Option<&str>) -> String {
-    let mut line = head_line(&Head {
+    let mut line = head_line(&ResponseHead {
         id,
         r#type: "response",
         command: Some(command),
@@ -60,9 +56,9 @@ pub(crate) fn success_line(id: Option<&Value>, command: &str, data: Option<&str>
     line
 }
 
-/// Builds the line that says a command was not done.
-pub(crate) fn failure_line(failure: &Rejected) -> String {
-    head_line(&Head {
+/// Builds the response line of a failed command.
+pub(crate) fn failure_line(failure: &RejectedLine) -> String {
+    head_line(&ResponseHead {
         id: failure.id.as_ref(),
         r#type: "response",
         command: failure.command.as_deref(),
@@ -71,42 +67,40 @@ pub(crate) fn failure_line(failure: &Rejected) -> String {
     })
 }
 
-fn head_line(head: &Head<'_>) -> String {
-    // Strings and JSON values have no way to fail.
+fn head_line(head: &ResponseHead<'_>) -> String {
+    // Serializing strings and JSON values cannot fail.
     pi_ai::json::to_string(head).unwrap_or_default()
 }
 
-/// How things stand, the answer to `get_state`.
+/// Response to `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionState {
-    /// The model, where one is chosen.
+pub struct RpcSessionState {
+    /// `None` until a model is selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<std::sync::Arc<Model>>,
     pub thinking_level: ThinkingLevel,
-    /// Whether the agent works.
+    /// Whether a run is in progress.
     pub is_streaming: bool,
-    /// Whether a compaction is under way.
+    /// Whether a compaction is in progress.
     pub is_compacting: bool,
-    /// How steering messages are delivered.
     pub steering_mode: QueueMode,
-    /// How follow-up messages are delivered.
     pub follow_up_mode: QueueMode,
-    /// The session file, which may not exist yet.
+    /// The session file; it may not exist yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
     pub session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_name: Option<String>,
-    /// Whether compaction happens by itself.
+    /// Whether auto-compaction is on.
     pub auto_compaction_enabled: bool,
-    /// How many messages the model sees.
+    /// Number of messages in the model's context.
     pub message_count: usize,
-    /// How many messages are queued.
+    /// Number of queued messages.
     pub pending_message_count: usize,
 }
 
-/// The texts that were queued, the answer to `clear_queue`.
+/// Response to `clear_queue`: the queued texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedMessages {
@@ -114,96 +108,90 @@ pub struct QueuedMessages {
     pub follow_up: Vec<String>,
 }
 
-/// The answer to commands that replace the session.
+/// Response to commands that replace the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replaced {
-    /// Whether an extension stopped it.
+pub struct ReplaceResponse {
+    /// Whether an extension canceled it.
     pub cancelled: bool,
 }
 
-/// The answer to `fork`.
+/// Response to `fork`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forked {
-    /// The text of the message that was left out.
+pub struct ForkResponse {
+    /// The text of the message before which the session was forked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether an extension stopped it.
+    /// Whether an extension canceled it.
     pub cancelled: bool,
 }
 
-/// The answer to `cycle_model`.
+/// Response to `cycle_model`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CycledModel {
+pub struct CycleModelResponse {
     pub model: std::sync::Arc<Model>,
     pub thinking_level: ThinkingLevel,
-    /// Whether the choice was among the models of `--models`.
+    /// Whether the model was chosen from the models of `--models`.
     pub is_scoped: bool,
 }
 
-/// The answer to `compact`.
+/// Response to `compact`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Compacted {
+pub struct CompactResponse {
     pub summary: String,
-    /// The first entry that stays.
+    /// The first entry that stays in the context.
     #[serde(default)]
     pub first_kept_entry_id: Option<String>,
-    /// The size of the context before.
+    /// Context tokens before.
     pub tokens_before: u64,
-    /// The size of the context after, estimated.
+    /// Estimated context tokens after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_tokens_after: Option<u64>,
-    /// What the summary cost.
+    /// Tokens used to write the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Data of whoever wrote the summary.
+    /// Data of the extension that wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
-/// The answer to `bash`.
+/// Response to `bash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BashFinished {
-    /// What the command wrote, cut to its end if it was long.
+pub struct BashResponse {
+    /// Output of the command, truncated to its end if it was long.
     pub output: String,
-    /// The exit code; none if it was killed.
+    /// The exit code; `None` if the command was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Whether it was stopped.
     pub cancelled: bool,
-    /// Whether the output was cut.
     pub truncated: bool,
-    /// Where all of the output is.
+    /// File with the complete output, if it was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
 }
 
-/// Counts and costs, the answer to `get_session_stats`.
+/// Response to `get_session_stats`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionStats {
+pub struct RpcSessionStats {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
     pub session_id: String,
-    /// Messages of the user.
     pub user_messages: u64,
     pub assistant_messages: u64,
-    /// Calls in the answers.
     pub tool_calls: u64,
     pub tool_results: u64,
-    /// Messages of every role.
+    /// Messages of all roles.
     pub total_messages: u64,
     pub tokens: TokenCounts,
     /// Cost in US dollars.
     pub cost: f64,
-    /// How full the model's window is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<ContextFill>,
+    pub context_usage: Option<RpcContextUsage>,
 }
 
-/// Tokens by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCounts {
@@ -214,39 +202,38 @@ pub struct TokenCounts {
     pub total: u64,
 }
 
-/// How full the model's window is.
+/// Usage of the model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ContextFill {
-    /// The size of the context, where it is known.
+pub struct RpcContextUsage {
+    /// Context tokens, if known.
     pub tokens: Option<u64>,
-    /// The size of the window.
     pub context_window: u64,
-    /// How much of it is filled, in percent.
+    /// Usage in percent.
     pub percent: Option<f64>,
 }
 
-/// A message a fork can begin at.
+/// A user message at which the session can be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ForkMessage {
+pub struct RpcForkMessage {
     pub entry_id: String,
     pub text: String,
 }
 
-/// Entries of the session file, the answer to `get_entries`.
+/// Response to `get_entries`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EntryList {
-    /// The entries, in the order of the file.
+pub struct EntriesResponse {
+    /// The entries, in file order.
     pub entries: Vec<Value>,
-    /// The entry the conversation stands at.
+    /// The entry the conversation is at.
     pub leaf_id: Option<String>,
 }
 
-/// The messages the model sees, the answer to `get_messages`.
+/// Response to `get_messages`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct MessageList {
+pub struct MessagesResponse {
     pub messages: Vec<AgentMessage>,
 }
 
@@ -258,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_spelled_in_the_order_clients_see() {
+    fn responses_serialize_in_wire_order() {
         assert_eq!(
             success_line(Some(&json!("r1")), "abort", None),
             r#"{"id":"r1","type":"response","command":"abort","success":true}"#
@@ -267,7 +254,7 @@ mod tests {
             success_line(None, "cycle_model", Some("null")),
             r#"{"type":"response","command":"cycle_model","success":true,"data":null}"#
         );
-        let failure = Rejected {
+        let failure = RejectedLine {
             id: Some(json!(5)),
             command: None,
             error: "a \"b\"\n".to_owned(),

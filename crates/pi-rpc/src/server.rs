@@ -1,8 +1,9 @@
-//! Puts a live session behind the protocol.
+//! Serves a session through the protocol.
 //!
-//! Every line begins to be served in the order it came, as far as it gets without waiting; what waits goes on
-//! beside the lines after it. Answers therefore may come in another order than their commands, and
-//! carry their `id`. What a command does is in `server/execute.rs`.
+//! Lines are started in the order they arrive and run until they first have to wait; waiting
+//! commands continue concurrently with later lines. Responses may therefore arrive in a different
+//! order than their commands, and carry their `id`. The commands are implemented in
+//! `server/execute.rs`.
 
 mod execute;
 mod session_json;
@@ -12,55 +13,54 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use pi_runtime::{AgentSession, SessionRuntime, SessionSubscription, UpdateForm};
+use pi_runtime::{AgentSession, SessionRuntime, SessionSubscription, UpdateFormat};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{ClientLine, Rejected, RpcRequest};
-use crate::events::JsonEvents;
-use crate::extension_lines::ExtensionLines;
-use crate::framing::{COMMAND_LINE_LIMIT, Frame, LineReader};
+use crate::command::{ClientLine, RejectedLine, RpcRequest};
+use crate::events::JsonEventWriter;
+use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
 use crate::response::{failure_line, success_line};
+use crate::rpc_extension_ui::RpcExtensionUi;
 
-/// How many commands may wait at the same time before reading pauses: more than a client has use
-/// for, few enough to bound memory.
+/// Maximum number of commands in progress before reading pauses: more than a client needs, few
+/// enough to bound memory.
 const PENDING_COMMANDS: usize = 4096;
 
-/// How long a reader may take for the last lines when the server is told to stop.
-const LAST_LINES: Duration = Duration::from_millis(500);
+/// Time a reader may take for the last lines when the server stops.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How to serve.
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
     /// How much of a growing message its updates repeat.
-    pub updates: UpdateForm,
+    pub updates: UpdateFormat,
     pub stop: CancellationToken,
-    /// Carries what extensions show and ask; the one the runtime was started with.
-    pub extensions: ExtensionLines,
+    /// Sends notices and dialogs of extensions; the instance the runtime was started with.
+    pub extensions: RpcExtensionUi,
 }
 
-/// Why the serving ended.
+/// Why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServeEnd {
-    /// The client closed its end.
+pub enum ServeOutcome {
+    /// The client closed its input.
     InputEnded,
-    /// The client reads no more.
+    /// The client stopped reading.
     OutputClosed,
-    /// [`ServeOptions::stop`] was cancelled.
+    /// [`ServeOptions::stop`] was canceled.
     Stopped,
 }
 
-/// Serves a client until it leaves; the runtime is shut down then.
+/// Serves a client until it disconnects, then shuts the runtime down.
 pub async fn serve(
     runtime: SessionRuntime,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     options: ServeOptions,
-) -> ServeEnd {
+) -> ServeOutcome {
     let writer = LineWriter::start(writer);
     let server = Server {
-        events: Arc::new(JsonEvents::new(writer.sink(), options.updates)),
+        events: Arc::new(JsonEventWriter::new(writer.sink(), options.updates)),
         sink: writer.sink(),
         runtime,
         subscription: Mutex::new(None),
@@ -70,14 +70,14 @@ pub async fn serve(
     let end = server.run(reader, &options.stop).await;
     let flushed = server.sink.flush();
     match end {
-        // A client that reads no more misses nothing.
-        ServeEnd::InputEnded => flushed.await.unwrap_or_default(),
-        ServeEnd::Stopped => {
-            if tokio::time::timeout(LAST_LINES, flushed).await.is_err() {
-                tracing::info!("the client did not take the last lines");
+        // If the client stopped reading, there is nothing to flush to it.
+        ServeOutcome::InputEnded => flushed.await.unwrap_or_default(),
+        ServeOutcome::Stopped => {
+            if tokio::time::timeout(FLUSH_TIMEOUT, flushed).await.is_err() {
+                tracing::info!("client did not read the last lines in time");
             }
         }
-        ServeEnd::OutputClosed => {}
+        ServeOutcome::OutputClosed => {}
     }
     end
 }
@@ -85,44 +85,44 @@ pub async fn serve(
 struct Server {
     runtime: SessionRuntime,
     sink: LineSink,
-    events: Arc<JsonEvents>,
+    events: Arc<JsonEventWriter>,
     subscription: Mutex<Option<SessionSubscription>>,
-    extensions: ExtensionLines,
+    extensions: RpcExtensionUi,
 }
 
 impl Server {
-    async fn run(&self, reader: impl AsyncRead + Unpin, stop: &CancellationToken) -> ServeEnd {
+    async fn run(&self, reader: impl AsyncRead + Unpin, stop: &CancellationToken) -> ServeOutcome {
         let mut lines = LineReader::new(reader, COMMAND_LINE_LIMIT);
         let mut commands = FuturesUnordered::new();
         let mut sessions = self.runtime.sessions();
-        self.listen_to(&sessions.borrow_and_update().clone());
+        self.subscribe_to(&sessions.borrow_and_update().clone());
         let end = loop {
-            // Commands before lines: each begins before the next is read.
+            // Poll commands before lines: each command starts before the next line is read.
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break ServeEnd::Stopped,
-                () = self.sink.closed() => break ServeEnd::OutputClosed,
+                () = stop.cancelled() => break ServeOutcome::Stopped,
+                () = self.sink.closed() => break ServeOutcome::OutputClosed,
                 Ok(()) = sessions.changed() => {
                     let session = sessions.borrow_and_update().clone();
-                    self.listen_to(&session);
+                    self.subscribe_to(&session);
                 }
                 Some(()) = commands.next(), if !commands.is_empty() => {}
-                () = self.end_wanted(), if commands.is_empty() => {
-                    break ServeEnd::InputEnded;
+                () = self.shutdown_requested(), if commands.is_empty() => {
+                    break ServeOutcome::InputEnded;
                 }
                 frame = lines.next(), if commands.len() < PENDING_COMMANDS => match frame {
-                    Ok(Some(frame)) => commands.push(self.take(frame)),
-                    Ok(None) => break ServeEnd::InputEnded,
+                    Ok(Some(frame)) => commands.push(self.handle_frame(frame)),
+                    Ok(None) => break ServeOutcome::InputEnded,
                     Err(error) => {
                         tracing::warn!(%error, "cannot read commands");
-                        break ServeEnd::InputEnded;
+                        break ServeOutcome::InputEnded;
                     }
                 },
             }
         };
         self.events.mute();
-        self.listen_no_more();
-        // Commands that wait for what is being shut down may still be answered.
+        self.unsubscribe();
+        // Commands waiting for something that is being shut down may still get a response.
         let mut shutdown = std::pin::pin!(self.runtime.shutdown());
         loop {
             tokio::select! {
@@ -135,20 +135,20 @@ impl Server {
         end
     }
 
-    /// Waits until an extension wants the program to end and what is under way is over.
-    async fn end_wanted(&self) {
-        self.extensions.shutdown_wanted().await;
+    /// Waits until an extension has requested shutdown and the session is idle.
+    async fn shutdown_requested(&self) {
+        self.extensions.shutdown_requested().await;
         self.runtime.session().wait_for_idle().await;
     }
 
-    /// Hears the events of a session instead of those of the last one.
-    fn listen_to(&self, session: &AgentSession) {
-        self.listen_no_more();
+    /// Subscribes to a session instead of the previous one.
+    fn subscribe_to(&self, session: &AgentSession) {
+        self.unsubscribe();
         let subscription = session.subscribe(Arc::clone(&self.events) as _);
         *self.subscription() = Some(subscription);
     }
 
-    fn listen_no_more(&self) {
+    fn unsubscribe(&self) {
         let earlier = self.subscription().take();
         drop(earlier);
     }
@@ -158,36 +158,36 @@ impl Server {
         subscription.unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn take(&self, frame: Frame) {
+    async fn handle_frame(&self, frame: LineFrame) {
         let line = match frame {
-            Frame::Line(line) => ClientLine::parse(&line),
-            Frame::TooLong => ClientLine::too_long(COMMAND_LINE_LIMIT),
+            LineFrame::Line(line) => ClientLine::parse(&line),
+            LineFrame::TooLong => ClientLine::too_long(COMMAND_LINE_LIMIT),
         };
         match line {
-            ClientLine::Request(request) => self.answer(request).await,
+            ClientLine::Request(request) => self.respond(request).await,
             ClientLine::ExtensionUi(response) => self.extensions.reply(response),
             ClientLine::Rejected(rejected) => self.send(failure_line(&rejected)).await,
         }
     }
 
-    async fn answer(&self, request: RpcRequest) {
+    async fn respond(&self, request: RpcRequest) {
         let RpcRequest { id, kind, command } = request;
-        let answer = match self.execute(command, &kind, id.as_ref()).await {
-            Ok(execute::Answer::Given) => return,
-            Ok(execute::Answer::Done) => success_line(id.as_ref(), &kind, None),
-            Ok(execute::Answer::Data(data)) => success_line(id.as_ref(), &kind, Some(&data)),
-            Err(error) => failure_line(&Rejected {
+        let respond = match self.execute(command, &kind, id.as_ref()).await {
+            Ok(execute::CommandReply::AlreadySent) => return,
+            Ok(execute::CommandReply::Done) => success_line(id.as_ref(), &kind, None),
+            Ok(execute::CommandReply::Data(data)) => success_line(id.as_ref(), &kind, Some(&data)),
+            Err(error) => failure_line(&RejectedLine {
                 id,
                 command: Some(kind),
                 error,
             }),
         };
-        self.send(answer).await;
+        self.send(respond).await;
     }
 
     async fn send(&self, line: String) {
         if let Err(error) = self.sink.send(line).await {
-            tracing::debug!(%error, "an answer has no reader");
+            tracing::debug!(%error, "response dropped: output is closed");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Exports a session file as a web page: `cargo run -p pi-runtime --example export -- IN.jsonl OUT.html`.
+//! Exports a session file as an HTML page: `cargo run -p pi-runtime --example export -- IN.jsonl
+//! OUT.html`.
 
 use std::error::Error;
 use std::io::Write;
@@ -8,7 +9,7 @@ use pi_runtime::{HtmlOptions, export_html_file};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let input = arguments.next().ok_or("which session file?")?;
+    let input = arguments.next().ok_or("missing argument: session file")?;
     let options = HtmlOptions {
         output: arguments.next(),
         ..HtmlOptions::default()

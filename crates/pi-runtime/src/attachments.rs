@@ -1,7 +1,7 @@
-//! Files that a command line attaches to its first message with `@file`.
+//! Files attached to the first message with `@file` arguments.
 //!
-//! Text goes into the message, images beside it in the size they have: they are made to fit when the
-//! model that gets them is known.
+//! Text becomes part of the message. Images are attached in their original size and resized once
+//! the model is known.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,43 +11,38 @@ use pi_tools::{PathError, PathResolver, prepare_image, sniff_image};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-/// More than any model reads; a larger file is surely not meant.
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// Larger than any model can read, so such a file is a mistake.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What is attached to a message.
+/// Attachments of a message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attachments {
-    /// The files' text, each in a `file` element; images leave an empty one.
+    /// Text of the files, each in a `file` element; an image has an empty element.
     pub text: String,
     pub images: Vec<ImageContent>,
 }
 
-/// Why a file could not be attached.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AttachmentError {
-    /// It does not exist.
-    #[error("there is no file {}", path.display())]
+    #[error("file not found: {}", path.display())]
     Missing {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// It cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// The path cannot be understood.
-    #[error("the path {0}")]
+    #[error("invalid path: {0}")]
     Path(#[from] PathError),
 }
 
-/// Reads the files that `@file` arguments name, with or without their `@`.
+/// Reads the files named by `@file` arguments, with or without the `@`.
 ///
-/// Empty files are passed over. The first one that cannot be read is an error.
+/// Empty files are skipped. Fails on the first file that cannot be read.
 pub async fn read_attachments(
     arguments: &[String],
     cwd: &Path,
@@ -73,13 +68,13 @@ pub async fn read_attachments(
     Ok(attachments)
 }
 
-/// What one file adds.
-struct Attached {
+/// The attachment of one file.
+struct FileAttachment {
     text: String,
     image: Option<ImageContent>,
 }
 
-fn read_file(candidates: Vec<PathBuf>) -> Result<Option<Attached>, AttachmentError> {
+fn read_file(candidates: Vec<PathBuf>) -> Result<Option<FileAttachment>, AttachmentError> {
     let mut candidates = candidates.into_iter();
     let Some(first) = candidates.next() else {
         return Ok(None);
@@ -99,27 +94,27 @@ fn read_file(candidates: Vec<PathBuf>) -> Result<Option<Attached>, AttachmentErr
     Ok((!bytes.is_empty()).then(|| attach(&path, &bytes)))
 }
 
-/// Reads a file that has an end: no folder, pipe or device.
+/// Reads a regular file; rejects directories, pipes and devices.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let metadata = std::fs::metadata(path)?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
-    if metadata.len() > MOST_BYTES {
+    if metadata.len() > MAX_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     std::fs::read(path)
 }
 
-fn attach(path: &Path, bytes: &[u8]) -> Attached {
+fn attach(path: &Path, bytes: &[u8]) -> FileAttachment {
     let name = path.display();
     let Some(media_type) = sniff_image(bytes) else {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        return Attached {
+        return FileAttachment {
             text: format!("<file name=\"{name}\">\n{text}\n</file>\n"),
             image: None,
         };
@@ -131,7 +126,7 @@ fn attach(path: &Path, bytes: &[u8]) -> Attached {
         }
         Err(failure) => (format!("[{failure}]"), None),
     };
-    Attached {
+    FileAttachment {
         text: format!("<file name=\"{name}\">{notes}</file>\n"),
         image,
     }

@@ -1,8 +1,8 @@
-//! A report about a problem: an archive on the user's own disk, without secrets. Nothing is sent.
+//! Bug reports: an archive on the user's disk, with secrets removed. Nothing is sent.
 //!
-//! It says which program, system, terminal, model and settings there were, and holds the end of the log
-//! and the last crash. With the conversation it holds a page to read and a record to run again
-//! ([`replay`](crate::replay())).
+//! A report describes program, system, terminal, model and settings, and contains the end of the
+//! log and the last crash. Optionally it includes the conversation, as an HTML page and as a record
+//! for [`replay`](crate::replay()).
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -20,23 +20,23 @@ use crate::export::{
     ExportError, ExportTheme, HtmlOptions, JsonlOptions, export_html, export_jsonl,
 };
 use crate::private_directory::PrivateDirectory;
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 use crate::services::Services;
 use crate::session::AgentSession;
 
-/// The record inside an archive.
+/// Name of the record in the archive.
 pub(crate) const REPLAY_FILE: &str = "replay.jsonl";
 
-/// The page inside an archive.
+/// Name of the HTML page in the archive.
 const PAGE_FILE: &str = "session.html";
 
-/// How much of the end of the log is kept.
+/// Number of bytes kept from the end of the log.
 const LOG_TAIL: u64 = 256 * 1024;
 
-/// The kind of entry that remembers a report in its session.
+/// Type of the session entry that records a report.
 const ENTRY_TYPE: &str = "pi.bug-report";
 
-/// Variables that say which terminal it is.
+/// Environment variables that identify the terminal.
 const TERMINAL_VARIABLES: [&str; 8] = [
     "TERM",
     "TERM_PROGRAM",
@@ -48,20 +48,18 @@ const TERMINAL_VARIABLES: [&str; 8] = [
     "WT_SESSION",
 ];
 
-/// What a report is about.
+/// Options of a report.
 #[derive(Debug, Clone, Default)]
 pub struct BugReport {
-    /// What went wrong, in the user's words.
+    /// Description of the problem by the user.
     pub description: Option<String>,
-    /// Whether the conversation goes into it.
     pub with_conversation: bool,
-    /// The version of the program.
     pub version: String,
-    /// Facts about the terminal that only the front end knows.
+    /// Terminal information that only the front end has.
     pub terminal: Value,
-    /// The file that is logged to.
+    /// The log file.
     pub log: Option<PathBuf>,
-    /// The record of the last crash.
+    /// The report of the last crash.
     pub crash: Option<PathBuf>,
 }
 
@@ -71,38 +69,34 @@ pub struct BugReport {
 pub struct WrittenReport {
     pub id: String,
     pub path: PathBuf,
-    /// How large it is.
+    /// Size of the archive in bytes.
     pub bytes: u64,
-    /// What is in it.
+    /// Names of the files in the archive.
     pub files: Vec<String>,
-    /// How many secrets were left out.
+    /// Number of secrets that were redacted.
     pub redacted: usize,
 }
 
-/// Why no report was written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BugReportError {
-    /// The session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// The archive cannot be written.
-    #[error("the report could not be written to {}", path.display())]
+    #[error("cannot write bug report to {}", path.display())]
     Unwritable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
 }
 
 impl BugReport {
-    /// Writes the archive into a folder. `redaction` decides what is left out of everything in it.
+    /// Writes the archive into a directory. `redaction` is applied to everything in it.
     pub fn write(
         &self,
         session: &AgentSession,
         services: &Services,
-        redaction: &Redaction,
+        redaction: &Redactor,
         directory: &Path,
     ) -> Result<WrittenReport, BugReportError> {
         let id = uuid::Uuid::now_v7().to_string();
@@ -116,12 +110,12 @@ impl BugReport {
             ("report.json", self.facts(&id, session, services, redaction)),
         ];
         if let Some(tail) = self.log.as_deref().and_then(tail_of) {
-            files.push(("log.txt", redaction.clean(&tail).into_owned().into_bytes()));
+            files.push(("log.txt", redaction.redact(&tail).into_owned().into_bytes()));
         }
         if let Some(crash) = self.crash.as_deref().and_then(tail_of) {
             files.push((
                 "crash.txt",
-                redaction.clean(&crash).into_owned().into_bytes(),
+                redaction.redact(&crash).into_owned().into_bytes(),
             ));
         }
         if self.with_conversation {
@@ -140,11 +134,11 @@ impl BugReport {
         })
     }
 
-    /// Returns the entry that remembers the report in its session: its kind and its data.
+    /// Returns type and data of the session entry that records the report.
     pub fn entry(&self, written: &WrittenReport, env: &Env) -> (&'static str, Value) {
         let data = json!({
             "id": written.id,
-            "createdAt": moment(env),
+            "createdAt": timestamp(env),
             "hint": self.description,
             "sessionIncluded": self.with_conversation,
             "summaryIncluded": false,
@@ -159,14 +153,14 @@ impl BugReport {
             "session.html  the conversation, to read in a browser\n\
              replay.jsonl  the current branch; `pi replay ARCHIVE` runs it again offline\n"
         } else {
-            "The conversation was left out.\n"
+            "The conversation is not included.\n"
         };
         format!(
-            "A report about a problem with pi {}.\n\
-             Nothing of it was sent anywhere. Look through it before you pass it on.\n\n\
-             report.json   program, system, terminal, model, settings\n\
-             log.txt       the end of the log, where there is one\n\
-             crash.txt     the last crash, where there was one\n\
+            "Bug report for pi {}.\n\
+             Nothing was sent anywhere. Review the files before you share them.\n\n\
+             report.json   program, system, terminal, model and settings\n\
+             log.txt       end of the log, if there is one\n\
+             crash.txt     last crash, if there was one\n\
              {conversation}",
             self.version
         )
@@ -177,7 +171,7 @@ impl BugReport {
         id: &str,
         session: &AgentSession,
         services: &Services,
-        redaction: &Redaction,
+        redaction: &Redactor,
     ) -> Vec<u8> {
         let env = &services.env;
         let settings = |scope| {
@@ -188,7 +182,7 @@ impl BugReport {
         let mut facts = json!({
             "schemaVersion": 1,
             "id": id,
-            "createdAt": moment(env),
+            "createdAt": timestamp(env),
             "hint": self.description,
             "environment": self.environment(env),
             "session": {
@@ -223,7 +217,7 @@ impl BugReport {
         {
             user.shift_remove("trackingId");
         }
-        redaction.clean_value(&mut facts);
+        redaction.redact_value(&mut facts);
         let mut text = serde_json::to_vec_pretty(&facts).unwrap_or_default();
         text.push(b'\n');
         text
@@ -244,7 +238,7 @@ impl BugReport {
         if let Value::Object(known) = &self.terminal {
             terminal.extend(known.clone());
         }
-        // Names help to find what was configured; values stay here.
+        // Variable names help to find the configuration; values are not included.
         let ours = variables.keys().filter(|name| name.starts_with("PI_"));
         json!({
             "version": self.version,
@@ -262,13 +256,13 @@ impl BugReport {
 fn conversation(
     session: &AgentSession,
     services: &Services,
-    redaction: &Redaction,
+    redaction: &Redactor,
     scratch: &Path,
 ) -> Result<Vec<(&'static str, Vec<u8>)>, BugReportError> {
     let setting = services.settings.settings().theme.clone();
     let page = HtmlOptions {
         output: Some(scratch.join(PAGE_FILE)),
-        theme: ExportTheme::of_setting(setting.as_deref(), &services.resources.themes),
+        theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
         system_prompt: Some(session.system_prompt()),
         redaction: redaction.clone(),
         env: services.env.clone(),
@@ -282,7 +276,7 @@ fn conversation(
     session.with_session(|session| {
         let page = match export_html(session, &page) {
             Ok(page) => Some(page),
-            // A problem may be that nothing was ever answered.
+            // The problem may be that no response was ever received.
             Err(ExportError::NothingYet) => None,
             Err(error) => return Err(error.into()),
         };
@@ -300,7 +294,7 @@ fn conversation(
     })
 }
 
-/// Describes a model without what its headers say.
+/// Describes a model without its header values.
 fn describe_model(model: &Model) -> Value {
     let mut value = serde_json::to_value(model).unwrap_or_default();
     if let Some(fields) = value.as_object_mut()
@@ -314,7 +308,7 @@ fn describe_model(model: &Model) -> Value {
     value
 }
 
-/// Returns the end of a text file; none if there is none.
+/// Returns the end of a text file; `None` if it does not exist.
 fn tail_of(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;
@@ -329,11 +323,11 @@ fn tail_of(path: &Path) -> Option<String> {
     if length <= LOG_TAIL {
         return Some(text);
     }
-    // The first line is cut, and with it whatever it said about a secret.
+    // Drop the first line: it is cut, and a cut secret would not be recognized.
     text.split_once('\n').map(|(_, whole)| whole.to_owned())
 }
 
-fn write_archive(path: &Path, folder: &str, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
+fn write_archive(path: &Path, root: &str, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
     use pi_config::atomic_file::{NewFile, write_with};
 
     write_with(path, NewFile::Private, |out| {
@@ -343,13 +337,13 @@ fn write_archive(path: &Path, folder: &str, files: &[(&str, Vec<u8>)]) -> io::Re
             header.set_size(content.len() as u64);
             header.set_mode(0o600);
             header.set_cksum();
-            archive.append_data(&mut header, format!("{folder}/{name}"), content.as_slice())?;
+            archive.append_data(&mut header, format!("{root}/{name}"), content.as_slice())?;
         }
         archive.into_inner()?.finish()?.flush()
     })
 }
 
-fn moment(env: &Env) -> String {
+fn timestamp(env: &Env) -> String {
     Timestamp::from_millisecond(env.now_ms())
         .unwrap_or_default()
         .to_string()

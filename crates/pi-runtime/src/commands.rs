@@ -1,4 +1,4 @@
-//! The slash commands a session offers beside a front end's own: prompt templates and skills.
+//! Slash commands of a session, in addition to those of the front end: prompt templates and skills.
 
 use std::error::Error;
 
@@ -7,33 +7,27 @@ use serde::Serialize;
 
 use crate::session::PromptExpansion;
 
-/// A command and where it comes from; serializes as the line protocol's `get_commands` shows it.
+/// A command and its source; serialized as in `get_commands` of the line protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandInfo {
-    /// What follows the slash.
+    /// The name without the slash.
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What kind of command it is.
     pub source: CommandSource,
-    /// Where it comes from.
     pub source_info: SourceInfo,
 }
 
-/// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandSource {
-    /// An extension brings it.
     Extension,
-    /// It is a prompt template.
     Prompt,
-    /// It is a skill.
     Skill,
 }
 
-/// Lists the commands that resources bring: templates, then skills.
+/// Lists the commands of resources: templates, then skills.
 pub(crate) fn resource_commands(resources: &Resources) -> Vec<CommandInfo> {
     let templates = resources
         .prompt_templates

@@ -1,17 +1,17 @@
-//! Errors as one line for people: each front end says the same of the same failure.
+//! Formats errors on one line, so that every front end shows the same text.
 
 use std::error::Error;
 
-/// Returns an error and its causes in one line.
+/// Formats an error and its causes on one line.
 pub fn describe_error(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let told = cause.to_string();
-        // Some errors repeat what caused them.
-        if !text.contains(&told) {
+        let cause_text = cause.to_string();
+        // Some errors already contain the text of their cause.
+        if !text.contains(&cause_text) {
             text.push_str(": ");
-            text.push_str(&told);
+            text.push_str(&cause_text);
         }
         source = cause.source();
     }
@@ -24,13 +24,13 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Step(&'static str, #[source] Option<Box<Self>>);
+    struct TestError(&'static str, #[source] Option<Box<Self>>);
 
     #[test]
-    fn causes_are_told_once_each() {
-        let disk = Step("the disk is full", None);
-        let write = Step("cannot write: the disk is full", Some(Box::new(disk)));
-        let save = Step("the session is not saved", Some(Box::new(write)));
+    fn each_cause_appears_once() {
+        let disk = TestError("the disk is full", None);
+        let write = TestError("cannot write: the disk is full", Some(Box::new(disk)));
+        let save = TestError("the session is not saved", Some(Box::new(write)));
         assert_eq!(
             describe_error(&save),
             "the session is not saved: cannot write: the disk is full"

@@ -1,8 +1,8 @@
-//! What a session tells its front ends.
+//! Events a session emits to its front ends.
 //!
-//! The JSON form is the one of RPC and JSON mode, field for field. Steps of a run come from the
-//! agent as they are; the rest is the session's own. Whoever listens is told after the session file
-//! has it.
+//! The JSON form is the one of RPC and JSON mode, field by field. Agent events are forwarded
+//! unchanged; the other events come from the session. Listeners are called after the change is
+//! written to the session file.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pi_session::{CompactionReason, Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Debug, Clone, Serialize)]
 #[serde(
     tag = "type",
@@ -21,152 +21,144 @@ use serde_json::Value;
 )]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// A low-level run is over; the session may yet continue by itself.
+    /// An agent run is over; the session may still continue on its own.
     AgentEnd {
-        /// The messages this run added.
+        /// The messages added by this run.
         messages: Vec<SharedMessage>,
-        /// Whether the session tries again after a pause.
+        /// Whether the session will retry after a delay.
         will_retry: bool,
     },
-    /// The session has nothing left to do by itself.
+    /// The session has nothing left to do.
     AgentSettled,
-    /// What waits to be said has changed.
+    /// The queued messages changed.
     QueueUpdate {
-        /// Texts for the next turn.
         steering: Vec<String>,
-        /// Texts for when the run would end.
         follow_up: Vec<String>,
     },
-    /// An entry was appended that is no message of the run.
-    EntryAppended { entry: Arc<Entry> },
-    /// The session has another name.
+    /// An entry was appended that is not a message of the run.
+    EntryAppended {
+        entry: Arc<Entry>,
+    },
+    /// The session's name changed.
     SessionInfoChanged {
-        /// The name; none where it was taken away.
+        /// The name; `None` if it was removed.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// Another thinking level is in force.
-    ThinkingLevelChanged { level: ThinkingLevel },
+    ThinkingLevelChanged {
+        level: ThinkingLevel,
+    },
     CompactionStart {
         #[serde(serialize_with = "reason_name")]
         reason: CompactionReason,
     },
-    /// A compaction is over, or could not help.
+    /// A compaction ended or could not help.
     CompactionEnd {
-        /// Why it was begun.
         #[serde(serialize_with = "reason_name")]
         reason: CompactionReason,
-        /// What came of it.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<CompactionOutcome>,
-        /// Whether somebody cancelled it.
         aborted: bool,
-        /// Whether the model is asked again.
+        /// Whether the failed request is sent again.
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// A failed turn will be tried again after a pause.
+    /// A failed turn will be retried after a delay.
     AutoRetryStart {
-        /// The attempt, the first being 1.
+        /// The attempt, starting at 1.
         attempt: u32,
-        /// How many there may be.
         max_attempts: u32,
         delay_ms: u64,
         /// Why the turn failed.
         error_message: String,
     },
-    /// Trying again is over.
+    /// Retrying ended.
     AutoRetryEnd {
-        /// Whether an attempt succeeded.
         success: bool,
         attempt: u32,
-        /// Why it failed in the end.
+        /// The last error, if no attempt succeeded.
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<String>,
     },
-    /// A request for a summary failed and will be made again after a pause.
+    /// A failed summary request will be retried after a delay.
     SummarizationRetryScheduled {
-        /// The attempt, the first being 1.
+        /// The attempt, starting at 1.
         attempt: u32,
-        /// How many there may be.
         max_attempts: u32,
         delay_ms: u64,
         /// Why the request failed.
         error_message: String,
     },
-    /// The pause is over and the request is made again.
+    /// The delay is over and the summary request is sent again.
     SummarizationRetryAttemptStart {
-        /// What the summary is for.
         #[serde(flatten)]
         source: SummarySource,
     },
-    /// A request for a summary that had to be repeated is over.
+    /// A summary request that had to be retried has finished.
     SummarizationRetryFinished,
-    /// A command of the user printed something.
+    /// A shell command of the user produced output.
     BashExecutionUpdate {
-        /// The id the command was given.
+        /// The ID given with the command.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<Value>,
         delta: String,
     },
-    /// A step of a run; never [`AgentEvent::AgentEnd`].
+    /// An agent event; never [`AgentEvent::AgentEnd`].
     #[serde(untagged)]
     Agent(AgentEvent),
 }
 
-/// What a summary is for.
+/// Purpose of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "source", rename_all = "camelCase")]
 pub enum SummarySource {
     Compaction {
-        /// Why the session is compacted.
         #[serde(serialize_with = "reason_name")]
         reason: CompactionReason,
     },
-    /// A branch that is left.
+    /// Summary of a branch that was left.
     BranchSummary,
 }
 
-/// What a compaction came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionOutcome {
     pub summary: String,
     /// The first entry that stays in the context.
     pub first_kept_entry_id: Option<EntryId>,
-    /// The size of the context before.
+    /// Context tokens before.
     pub tokens_before: u64,
-    /// The estimated size of the context after.
+    /// Estimated context tokens after.
     pub estimated_tokens_after: u64,
-    /// What the summary cost.
+    /// Tokens used to write the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Data of whoever wrote the summary.
+    /// Data of the extension that wrote the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
 /// How much of a growing message an update repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum UpdateForm {
-    /// Only what is new.
+pub enum UpdateFormat {
+    /// Only the new part.
     #[default]
     Delta,
-    /// What is new, and the message so far as `message` and `partial`: the form of older clients.
+    /// The new part, and the message so far as `message` and `partial`, for older clients.
     Full,
 }
 
 impl SessionEvent {
-    /// Spells the event as one line of JSON, without the line feed.
-    pub fn to_json(&self, form: UpdateForm) -> serde_json::Result<String> {
+    /// Serializes the event as one line of JSON, without the line feed.
+    pub fn to_json(&self, form: UpdateFormat) -> serde_json::Result<String> {
         match (self, form) {
             (
                 Self::Agent(AgentEvent::MessageUpdate {
                     message,
                     assistant_message_event,
                 }),
-                UpdateForm::Full,
+                UpdateFormat::Full,
             ) => {
                 let message = message.snapshot();
                 let update = FullUpdate {
@@ -220,7 +212,7 @@ impl<'event> Assistant<'event> {
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands fields over by reference"
+    reason = "serde passes fields by reference"
 )]
 fn reason_name<S: Serializer>(reason: &CompactionReason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.as_str())
@@ -238,12 +230,12 @@ mod tests {
         pi_ai::FauxProvider::new().model()
     }
 
-    fn json_of(event: &SessionEvent, form: UpdateForm) -> Value {
+    fn json_of(event: &SessionEvent, form: UpdateFormat) -> Value {
         serde_json::from_str(&event.to_json(form).unwrap()).unwrap()
     }
 
     #[test]
-    fn events_have_the_fields_of_the_protocol_and_absent_ones_are_left_out() {
+    fn events_have_the_protocol_fields_and_omit_absent_ones() {
         let cases = [
             (SessionEvent::AgentSettled, json!({"type": "agent_settled"})),
             (
@@ -307,12 +299,12 @@ mod tests {
             ),
         ];
         for (event, expected) in cases {
-            assert_eq!(json_of(&event, UpdateForm::Delta), expected);
+            assert_eq!(json_of(&event, UpdateFormat::Delta), expected);
         }
     }
 
     #[test]
-    fn an_update_carries_what_is_new_and_on_demand_everything_so_far() {
+    fn an_update_carries_the_delta_and_on_request_the_full_message() {
         let mut builder = MessageBuilder::new(&model(), 7);
         let block = builder.open_text();
         builder.append_text(block, "hel");
@@ -324,13 +316,13 @@ mod tests {
                 delta: "lo".to_owned(),
             },
         });
-        let delta = json_of(&event, UpdateForm::Delta);
+        let delta = json_of(&event, UpdateFormat::Delta);
         let names: Vec<_> = delta.as_object().unwrap().keys().collect();
         assert_eq!(names, ["type", "usage", "assistantMessageEvent"]);
         let inner = json!({"type": "text_delta", "contentIndex": 0, "delta": "lo"});
         assert_eq!(delta["assistantMessageEvent"], inner);
 
-        let full = json_of(&event, UpdateForm::Full);
+        let full = json_of(&event, UpdateFormat::Full);
         assert_eq!(full["message"]["role"], "assistant");
         assert_eq!(full["message"]["content"][0]["text"], "hello");
         assert_eq!(full["assistantMessageEvent"]["delta"], "lo");

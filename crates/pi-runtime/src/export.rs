@@ -1,7 +1,7 @@
-//! A session as a file to keep or to pass on: a web page, or one branch as JSON lines.
+//! Exports a session to a file: as an HTML page, or one branch as JSON lines.
 //!
-//! This file says what is exported, where to and under which name. What the page holds is in
-//! `export/page.rs`; how it looks and behaves is in the `viewer` files beside it.
+//! This file decides what is exported, where to and under which name. The contents of the page are
+//! built in `export/page.rs`; its style and behavior are in the `viewer` files.
 
 use std::fs;
 use std::io;
@@ -19,71 +19,64 @@ mod page;
 mod script_json;
 mod theme;
 
-pub use theme::{ExportColor, ExportTheme, PageLook};
+pub use theme::{ExportColor, ExportScheme, ExportTheme};
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 use page::PageError;
 
-/// How to export a session as a web page.
 #[derive(Debug, Clone, Default)]
 pub struct HtmlOptions {
-    /// The file to write; `pi-session-<name of the session file>.html` in the current directory if
-    /// absent. A leading `~` is the home directory.
+    /// The output file; by default `pi-session-<name of the session file>.html` in the current
+    /// directory. A leading `~` is the home directory.
     pub output: Option<PathBuf>,
-    /// Colors of the user's theme.
     pub theme: ExportTheme,
-    /// The system prompt in force; if absent, the page shows what the transcript holds of it.
+    /// The current system prompt; if absent, the page shows the one in the transcript.
     pub system_prompt: Option<String>,
-    /// The tools in force; if empty, the page shows what the transcript declares.
+    /// The current tools; if empty, the page shows those declared in the transcript.
     pub tools: Vec<Tool>,
-    /// What is never written.
-    pub redaction: Redaction,
-    /// The clock and the home directory.
+    /// Removes secrets from the output.
+    pub redaction: Redactor,
+    /// Provides the clock and the home directory.
     pub env: Env,
 }
 
-/// How to export a branch as JSON lines.
 #[derive(Debug, Clone, Default)]
 pub struct JsonlOptions {
-    /// The file to write; `session-<moment>.jsonl` in the current directory if absent. A leading `~`
-    /// is the home directory.
+    /// The output file; by default `session-<timestamp>.jsonl` in the current directory. A leading
+    /// `~` is the home directory.
     pub output: Option<PathBuf>,
-    /// What is never written.
-    pub redaction: Redaction,
-    /// The clock and the home directory.
+    /// Removes secrets from the output.
+    pub redaction: Redactor,
+    /// Provides the clock and the home directory.
     pub env: Env,
 }
 
-/// Why a session was not exported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The conversation has not begun.
-    #[error("there is nothing to export: no model has answered in this session yet")]
+    #[error("nothing to export: this session has no model response yet")]
     NothingYet,
-    /// The session cannot be read.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The file cannot be written; what was there before is still there.
-    #[error("the export could not be written to {}", path.display())]
+    /// The file cannot be written; an existing file is unchanged.
+    #[error("cannot write export to {}", path.display())]
     Unwritable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
 }
 
-/// Writes a session with all its branches as one web page that needs nothing else. Returns the path
-/// it was written to, relative if it was given so.
+/// Writes a session with all its branches as a self-contained HTML page. Returns the path, relative
+/// if it was given as relative.
 pub fn export_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
-    if !session.is_saved() && !has_answer(session) {
+    if !session.is_saved() && !has_response(session) {
         return Err(ExportError::NothingYet);
     }
     write_html(session, options)
 }
 
-/// Writes a session file as a web page; the file itself is only read.
+/// Writes a session file as an HTML page; the session file is only read.
 pub fn export_html_file(input: &Path, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
     let input = expand_home(&input.to_string_lossy(), &options.env);
     let session = Session::open(
@@ -97,14 +90,14 @@ pub fn export_html_file(input: &Path, options: &HtmlOptions) -> Result<PathBuf, 
     write_html(&session, options)
 }
 
-/// Writes the current branch as a session file of its own. Returns the absolute path.
+/// Writes the current branch as a new session file. Returns the absolute path.
 pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf, ExportError> {
     let given = match &options.output {
         Some(output) => expand_home(&output.to_string_lossy(), &options.env),
-        None => PathBuf::from(format!("session-{}.jsonl", moment(&options.env))),
+        None => PathBuf::from(format!("session-{}.jsonl", file_timestamp(&options.env))),
     };
     let path = std::path::absolute(&given).unwrap_or(given);
-    let content = options.redaction.clean_lines(session.export_branch()?);
+    let content = options.redaction.redact_lines(session.export_branch()?);
     let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
     directory
         .and_then(|()| atomic_file::write(&path, &content, NewFile::Default))
@@ -140,13 +133,17 @@ fn default_page_name(session: &Session) -> PathBuf {
     PathBuf::from(format!("pi-session-{stem}.html"))
 }
 
-fn has_answer(session: &Session) -> bool {
-    let answer = EntryKind::Message(MessageRole::Assistant);
-    session.tree().nodes.iter().any(|node| node.kind == answer)
+fn has_response(session: &Session) -> bool {
+    let response = EntryKind::Message(MessageRole::Assistant);
+    session
+        .tree()
+        .nodes
+        .iter()
+        .any(|node| node.kind == response)
 }
 
-/// Spells the moment so that every file system takes it.
-fn moment(env: &Env) -> String {
+/// Formats the current time so that it is a valid file name on every platform.
+fn file_timestamp(env: &Env) -> String {
     let now = Timestamp::from_millisecond(env.now_ms()).unwrap_or_default();
     now.strftime("%Y-%m-%dT%H-%M-%S-%3fZ").to_string()
 }

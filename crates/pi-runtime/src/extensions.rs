@@ -1,9 +1,10 @@
-//! Extensions in a session: TypeScript that registers tools and commands and hears of events.
+//! Extensions of a session: TypeScript that registers tools and commands and handles events.
 //!
-//! [`Extensions`] loads the files the resources name, in their order, before the session exists; a
-//! file that fails is reported and set aside. Once the session exists it is bound, takes part through
-//! `SessionHooks`, and becomes stale when another takes the session's place: what an extension
-//! kept of it refuses to work. Without extension files none of this is made, and no JavaScript runs.
+//! [`SessionExtensions`] loads the extension files in their order, before the session exists; a
+//! file that fails to load is reported and skipped. Once the session exists, the extensions are
+//! bound to it and take effect through `SessionHooks`. They become stale when the session is
+//! replaced: objects an extension kept from it then throw. Without extension files nothing is
+//! created, and no JavaScript runs.
 
 mod agents;
 mod bridge;
@@ -11,23 +12,23 @@ mod builtin;
 mod calls;
 mod conversions;
 mod front_end;
+mod handle;
 mod hooks;
-mod link;
+mod jobs;
 mod model_access;
+mod open_dialogs;
+mod open_sessions;
 mod prompt_options;
-mod prompts;
 mod provider;
 mod registration;
 mod requests;
 mod screen;
-mod sending;
-mod shelf;
+mod send_message;
+mod session_json;
 mod sign_in;
 mod summaries;
 mod tool;
 mod trust;
-mod wire;
-mod works;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,20 +40,22 @@ use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache
 use serde_json::{Map, Value};
 
 pub use front_end::{
-    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
-    ExtensionNotice, ExtensionOptions, ExtensionUi, ForeignFlag, NoExtensionUi,
+    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionMode,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
 };
 
-pub use link::{DrawError, Drawn, DrawnCall, ExtensionLink, ToolRenderer};
+pub use handle::{
+    ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
+};
 pub use screen::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    EditorFacts, ExtensionScreen, ExtensionShortcut, Extent, OverlayMargin, OverlayPlace,
-    ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, EditorInfo,
+    ExtensionCompletionRequest, ExtensionCompletions, ExtensionScreen, ExtensionShortcut,
+    OverlayExtent, OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
 };
-pub(crate) use trust::ExtensionVoter;
+pub(crate) use trust::ExtensionTrustResolver;
 
-use bridge::Bridge;
-use registration::{FlagKind, ProviderData, Registrations, Registry, ToolData};
+use bridge::ExtensionBridge;
+use registration::{ExtensionRegistry, FlagKind, ProviderData, Registrations, ToolData};
 use sign_in::ExtensionSignIn;
 
 use crate::commands::{CommandInfo, CommandSource};
@@ -62,20 +65,20 @@ use crate::services::Services;
 use crate::session::AgentSession;
 use crate::toolset::RegisteredTool;
 
-/// Where prepared sources are kept, in the agent directory.
-const CACHE_FOLDER: &str = "cache/extensions";
+/// Cache of prepared sources, relative to the agent directory.
+const CACHE_DIR: &str = "cache/extensions";
 
-/// The extensions of one session. Handles are cheap to clone and are all the same.
+/// The extensions of one session. Handles are cheap to clone and refer to the same extensions.
 #[derive(Clone)]
-pub(crate) struct Extensions(Arc<Shared>);
+pub(crate) struct SessionExtensions(Arc<ExtensionsInner>);
 
-pub(crate) struct Shared {
+pub(crate) struct ExtensionsInner {
     engine: pi_ext::ExtensionManager,
-    bridge: Arc<Bridge>,
+    bridge: Arc<ExtensionBridge>,
 }
 
-impl Extensions {
-    /// Loads the extensions that resources name; none where there are no such files.
+impl SessionExtensions {
+    /// Loads the extension files of the resources; `None` if there are none.
     pub(crate) async fn load(
         services: &Services,
         options: &ExtensionOptions,
@@ -84,20 +87,18 @@ impl Extensions {
         let files = &services.resources.extensions;
         if files.is_empty() {
             let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
-            diagnostics.extend(unclaimed.map(refused));
+            diagnostics.extend(unclaimed.map(error_diagnostic));
             return None;
         }
-        let bridge = Arc::new(Bridge::new(services, options));
+        let bridge = Arc::new(ExtensionBridge::new(services, options));
         let mut engine = EngineOptions::new(Arc::clone(&bridge) as _)
-            .with_cache(SourceCache::new(
-                services.agent_dir.path().join(CACHE_FOLDER),
-            ))
+            .with_cache(SourceCache::new(services.agent_dir.path().join(CACHE_DIR)))
             .with_process(process_info(&services.cwd))
             .with_proxy(services.settings.settings().http_proxy());
         if let Some(kit) = &options.tui_toolkit {
             engine = engine.with_tui_toolkit(Arc::clone(kit));
         }
-        let extensions = Self(Arc::new(Shared {
+        let extensions = Self(Arc::new(ExtensionsInner {
             engine: pi_ext::ExtensionManager::new(engine),
             bridge,
         }));
@@ -111,7 +112,7 @@ impl Extensions {
         let flags = extensions.claim_flags(&options.flags, diagnostics);
         extensions.register_providers(services, diagnostics).await;
         if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
-            diagnostics.push(problem(&error, None));
+            diagnostics.push(load_error(&error, None));
         }
         Some(extensions)
     }
@@ -122,11 +123,11 @@ impl Extensions {
         engine: ExtensionEngine,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) {
-        let place = match engine {
+        let engine_kind = match engine {
             ExtensionEngine::QuickJs => ExtensionHost::Embedded,
             ExtensionEngine::Node => ExtensionHost::Node,
         };
-        let loaded = self.0.engine.load_on(&file.path, place).await;
+        let loaded = self.0.engine.load_on(&file.path, engine_kind).await;
         let loaded = loaded.and_then(|value| {
             serde_json::from_value::<Registrations>(value)
                 .map_err(|error| EngineError::InvalidValue(error.to_string()))
@@ -142,14 +143,14 @@ impl Extensions {
                     path: Some(file.path.clone()),
                 }));
             }
-            Err(error) => diagnostics.push(problem(&error, Some(&file.path))),
+            Err(error) => diagnostics.push(load_error(&error, Some(&file.path))),
         }
     }
 
-    /// Gives flags of the command line to the extensions that know them.
+    /// Assigns command-line flags to the extensions that registered them.
     fn claim_flags(
         &self,
-        given: &[ForeignFlag],
+        given: &[ExtensionFlag],
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Map<String, Value> {
         let registry = self.0.bridge.registry();
@@ -165,9 +166,9 @@ impl Extensions {
                     values.insert(name.clone(), Value::String(value.clone()));
                 }
                 (Some(FlagKind::String), None) => {
-                    diagnostics.push(refused(format!("--{name} needs a value")));
+                    diagnostics.push(error_diagnostic(format!("--{name} requires a value")));
                 }
-                (None, _) => diagnostics.push(refused(flag.unclaimed.clone())),
+                (None, _) => diagnostics.push(error_diagnostic(flag.unclaimed.clone())),
             }
         }
         values
@@ -189,11 +190,11 @@ impl Extensions {
         };
         for (extension, provider) in providers {
             if let Err(error) = self.register_provider(&services.models, extension, provider) {
-                diagnostics.push(refused(error.to_string()));
+                diagnostics.push(error_diagnostic(error.to_string()));
             }
         }
         for (provider, error) in services.models.refresh(refresh).await.errors {
-            tracing::warn!(provider, %error, "an extension's provider is not ready");
+            tracing::warn!(provider, %error, "provider of an extension is not ready");
         }
     }
 
@@ -208,7 +209,7 @@ impl Extensions {
         let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
         let has_code = provider.streams || provider.refreshes || changes_models;
         let driver = has_code.then(|| {
-            let driver = provider::Driver::new(&self.0, extension.clone(), &provider);
+            let driver = provider::ExtensionProvider::new(&self.0, extension.clone(), &provider);
             Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
         });
         let oauth = provider.sign_in.map(|data| {
@@ -224,7 +225,6 @@ impl Extensions {
         models.register(&name, Registration::Extension(registration))
     }
 
-    /// Returns the tools of the extensions.
     pub(crate) fn tools(&self) -> Vec<RegisteredTool> {
         let registry = self.0.bridge.registry();
         let tools = registry.tools.iter();
@@ -237,7 +237,7 @@ impl Extensions {
         tool::registered(&self.0, extension, data)
     }
 
-    /// Returns the commands of the extensions, each under the name it is called by.
+    /// Returns the commands of the extensions, with the names they are invoked by.
     pub(crate) fn commands(&self) -> Vec<CommandInfo> {
         let registry = self.0.bridge.registry();
         let commands = registry.named_commands();
@@ -251,27 +251,25 @@ impl Extensions {
             .collect()
     }
 
-    /// Returns the extensions' part in the session.
     pub(crate) fn hooks(&self) -> Arc<dyn SessionHooks> {
         Arc::new(hooks::ExtensionHooks::new(Arc::clone(&self.0)))
     }
 
-    /// Lets the extensions work with a session.
     pub(crate) fn bind(&self, session: AgentSession) {
         self.0.bridge.bind(session);
         if let Some(screen) = self.0.bridge.ui.screen() {
-            screen.connect(Some(ExtensionLink::new(&self.0)));
+            screen.connect(Some(ExtensionHandle::new(&self.0)));
         }
     }
 
-    /// Lets commands put another session in the place of this one.
+    /// Gives commands access to the runtime, so they can replace the session.
     pub(crate) fn attach(&self, runtime: WeakRuntime) {
         self.0.bridge.attach(runtime);
     }
 }
 
-impl Registry {
-    /// Takes what an extension has registered; returns which names were taken.
+impl ExtensionRegistry {
+    /// Adds the registrations of an extension; returns a message for each name conflict.
     fn add(
         &mut self,
         extension: String,
@@ -282,7 +280,7 @@ impl Registry {
         for tool in registrations.tools {
             match self.tools.iter().find(|(_, known)| known.name == tool.name) {
                 Some((first, _)) => clashes.push(format!(
-                    "the tool \"{}\" is registered by {first} already",
+                    "tool \"{}\" is already registered by {first}",
                     tool.name
                 )),
                 None => self.tools.push((extension.clone(), tool)),
@@ -290,7 +288,7 @@ impl Registry {
         }
         for flag in registrations.flags {
             if self.flags.contains_key(&flag.name) {
-                clashes.push(format!("the flag --{} is registered already", flag.name));
+                clashes.push(format!("flag --{} is already registered", flag.name));
             } else {
                 self.flags.insert(flag.name.clone(), flag);
             }
@@ -314,7 +312,7 @@ impl Registry {
     }
 }
 
-/// What of this process is text; JavaScript could not say the rest.
+/// Process information that is valid UTF-8; JavaScript cannot represent the rest.
 fn process_info(cwd: &Path) -> ProcessInfo {
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -327,7 +325,7 @@ fn process_info(cwd: &Path) -> ProcessInfo {
     }
 }
 
-fn refused(message: String) -> ConfigDiagnostic {
+fn error_diagnostic(message: String) -> ConfigDiagnostic {
     ConfigDiagnostic {
         level: DiagnosticLevel::Error,
         message,
@@ -335,10 +333,10 @@ fn refused(message: String) -> ConfigDiagnostic {
     }
 }
 
-fn problem(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
+fn load_error(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
     ConfigDiagnostic {
         level: DiagnosticLevel::Error,
-        message: format!("the extension cannot be loaded: {error}"),
+        message: format!("cannot load extension: {error}"),
         path: path.map(Path::to_owned),
     }
 }

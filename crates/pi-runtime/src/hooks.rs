@@ -1,16 +1,18 @@
-//! Where an extension host, or a program that embeds a session, takes part in it.
+//! Session hooks, for extension hosts and programs that embed a session.
 //!
-//! Every point has a default that changes nothing. What a hook is given is cheap to make; what costs
-//! something is asked for through the value it is given. Hooks run before the listeners of the same
-//! step, and the session waits for them.
+//! Every hook has a default that changes nothing. Arguments are cheap to build; anything expensive
+//! is computed on demand through the values passed in. Hooks run before the listeners of the same
+//! event, and the session awaits them.
 
-mod joined;
+mod chain;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{
     AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
 };
@@ -25,23 +27,23 @@ use tokio_util::sync::CancellationToken;
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, BoundaryView, Delivery, InputSource};
 
-pub(crate) use joined::JoinedHooks;
+pub(crate) use chain::HookChain;
 
-/// The application's part in a session.
+/// Callbacks of an extension host or an embedding program.
 pub trait SessionHooks: Send + Sync {
-    /// Returns whether a slash command of this name exists.
+    /// Returns whether a slash command with this name exists.
     fn has_command(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// Runs a slash command; only called for those that exist. Failures are the host's to report.
+    /// Runs a slash command; only called for existing commands. The host reports failures itself.
     fn run_command<'a>(&'a self, name: &'a str, arguments: &'a str) -> BoxFuture<'a, ()> {
         let _ = (name, arguments);
         ready(())
     }
 
-    /// Called with what the user typed, before skills and templates are expanded.
+    /// Called with the user's input, before skills and templates are expanded.
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         let _ = input;
         ready(InputVerdict::Continue)
@@ -53,7 +55,7 @@ pub trait SessionHooks: Send + Sync {
         ready(AgentStartChanges::default())
     }
 
-    /// Changes what one request is made of; the transcript stays.
+    /// Changes the messages of one request; the transcript is not modified.
     fn context<'a>(
         &'a self,
         messages: Vec<SharedMessage>,
@@ -63,33 +65,33 @@ pub trait SessionHooks: Send + Sync {
         ready(Ok(messages))
     }
 
-    /// Returns what looks at requests and responses on the wire.
+    /// Returns hooks that inspect requests and responses on the wire.
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
         None
     }
 
-    /// Called before a tool runs. A failure blocks the call.
+    /// Called before a tool runs. An error blocks the call.
     fn tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         let _ = cancel;
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
-    /// Called after a tool has run, before its end is told.
+    /// Called after a tool has run, before its end is published.
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let _ = (call, cancel);
-        ready(Ok(ResultUpdate::default()))
+        ready(Ok(ToolResultUpdate::default()))
     }
 
-    /// Called when a message is complete, before it is stored. Another message of the same role
-    /// takes its place; one of another role is ignored.
+    /// Called when a message is complete, before it is stored. A returned message of the same role
+    /// replaces it; one of another role is ignored.
     fn message_end<'a>(
         &'a self,
         message: &'a SharedMessage,
@@ -104,13 +106,13 @@ pub trait SessionHooks: Send + Sync {
         ready(BoundaryDecision::default())
     }
 
-    /// Called when the session has nothing left to do by itself, before it settles.
+    /// Called when the session has nothing left to do, before it settles.
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         let _ = settle;
         ready(BoundaryDecision::default())
     }
 
-    /// Called before a compaction asks a model.
+    /// Called before a compaction calls a model.
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
@@ -119,43 +121,43 @@ pub trait SessionHooks: Send + Sync {
         ready(CompactionVerdict::Proceed)
     }
 
-    /// Called when a compaction is stored.
-    fn compacted<'a>(&'a self, compacted: Compacted<'a>) -> BoxFuture<'a, ()> {
+    /// Called after a compaction is stored.
+    fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
         let _ = compacted;
         ready(())
     }
 
-    /// Called when a compaction failed or was cancelled.
+    /// Called when a compaction failed or was canceled.
     fn compaction_failed(&self, failed: CompactionFailed) -> BoxFuture<'_, ()> {
         let _ = failed;
         ready(())
     }
 
-    /// Called before the session moves to another place in its tree.
+    /// Called before the session moves to another entry of its tree.
     fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
         let _ = proposal;
         ready(TreeVerdict::default())
     }
 
-    /// Called when the session has moved.
+    /// Called after the session moved.
     fn tree<'a>(&'a self, moved: TreeMoved<'a>) -> BoxFuture<'a, ()> {
         let _ = moved;
         ready(())
     }
 
-    /// Called before a command of the user runs. A failure stops the command.
+    /// Called before a shell command of the user runs. An error stops the command.
     fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
         let _ = command;
         ready(Ok(UserBashVerdict::Run))
     }
 
-    /// Called when another model is in force.
+    /// Called after the model changed.
     fn model_selected(&self, selected: ModelSelected) -> BoxFuture<'_, ()> {
         let _ = selected;
         ready(())
     }
 
-    /// Called when another thinking level is in force.
+    /// Called after the thinking level changed.
     fn thinking_level_selected(
         &self,
         level: ThinkingLevel,
@@ -165,25 +167,25 @@ pub trait SessionHooks: Send + Sync {
         ready(())
     }
 
-    /// Hears of the steps of a run, of settling and of a new name, before the listeners do.
+    /// Called with run events, settling and name changes, before the listeners.
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         let _ = event;
         ready(())
     }
 
-    /// Called when a session is ready to be used.
+    /// Called when a session is ready for use.
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         let _ = start;
         ready(())
     }
 
-    /// Called before another session takes this one's place; false keeps it.
+    /// Called before another session replaces this one; false vetoes the switch.
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
         let _ = switch;
         ready(true)
     }
 
-    /// Called before the session is forked; false keeps it.
+    /// Called before the session is forked; false vetoes the fork.
     fn before_fork<'a>(
         &'a self,
         entry: &'a EntryId,
@@ -193,19 +195,19 @@ pub trait SessionHooks: Send + Sync {
         ready(true)
     }
 
-    /// Called before a session goes away.
+    /// Called before a session is shut down.
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
         let _ = shutdown;
         ready(())
     }
 
-    /// Told of a failure that belongs to nobody's call, for the host to show.
-    fn report(&self, problem: HookProblem) {
-        tracing::warn!(event = problem.event, "{}", problem.message);
+    /// Reports a failure that no caller receives, so the host can show it.
+    fn report(&self, failure: HookFailure) {
+        tracing::warn!(event = failure.event, "{}", failure.message);
     }
 }
 
-/// The hooks of a session without an application.
+/// Hooks that change nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSessionHooks;
 
@@ -215,29 +217,26 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-/// What the user typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserInput {
     pub text: String,
     pub images: Vec<ImageContent>,
-    /// Where it comes from.
     pub source: InputSource,
-    /// How it will be queued; none when the session is idle.
+    /// How it will be queued; `None` when the session is idle.
     pub delivery: Option<Delivery>,
 }
 
-/// What a hook makes of what the user typed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputVerdict {
-    /// It goes on as it is.
+    /// Use the input unchanged.
     Continue,
-    /// Something else goes on.
+    /// Use other input.
     Replace {
         text: String,
-        /// The images; none keeps those of the user.
+        /// The images; `None` keeps the original ones.
         images: Option<Vec<ImageContent>>,
     },
-    /// The hook has dealt with it.
+    /// The hook has handled the input.
     Handled,
 }
 
@@ -245,40 +244,39 @@ pub enum InputVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
     pub prompt: String,
-    /// The images as they were given.
+    /// The images as given, before resizing.
     pub images: Vec<ImageContent>,
-    /// The system prompt in force.
+    /// The current system prompt.
     pub sections: PromptSections,
     pub tools: Vec<String>,
 }
 
-/// What a hook changes about a run that starts; what is absent stays.
+/// Changes a hook makes to a run that starts; absent values stay unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentStartChanges {
-    /// Messages that go with the prompt.
-    pub messages: Vec<CustomDraft>,
-    /// Other sections of the system prompt, for this run.
+    /// Messages to send together with the prompt.
+    pub messages: Vec<CustomMessageDraft>,
+    /// Replacement sections of the system prompt for this run.
     pub sections: Option<PromptSections>,
-    /// A text that takes the place of the whole system prompt in requests of this run. The
-    /// transcript keeps its sections.
+    /// Text that replaces the complete system prompt in requests of this run. The transcript keeps
+    /// its sections.
     pub forced_prompt: Option<String>,
     pub tools: Option<Vec<String>>,
 }
 
-/// A message of an extension, before it has a time.
+/// A message of an extension, without a timestamp.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct CustomDraft {
+pub struct CustomMessageDraft {
     /// The extension's name for this kind of message.
     pub custom_type: String,
-    /// What the model sees.
     pub content: MessageContent,
-    /// Whether the user sees it.
+    /// Whether the message is shown to the user.
     pub display: bool,
-    /// Data for the extension.
+    /// Data for the extension; not sent to the model.
     pub details: Option<Value>,
 }
 
-/// How the last turn ended.
+/// Outcome of the last turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ActivityOutcome {
     #[default]
@@ -287,264 +285,239 @@ pub enum ActivityOutcome {
     Error,
 }
 
-/// A turn that is over but for its `turn_end`.
+/// A turn that is complete except for its `turn_end` event.
 #[derive(Clone)]
 pub struct TurnBoundary<'a> {
     pub message: &'a SharedMessage,
-    /// The results of its calls.
     pub tool_results: &'a [SharedMessage],
     pub message_entry_id: EntryId,
-    /// The entries of the results.
     pub tool_result_entry_ids: Vec<EntryId>,
     pub outcome: ActivityOutcome,
-    /// What the model would see next.
+    /// Access to the context the model would see next.
     pub view: BoundaryView<'a>,
 }
 
 /// A session that is about to settle.
 #[derive(Clone)]
 pub struct SettleBoundary<'a> {
-    /// How the last turn ended.
     pub outcome: ActivityOutcome,
-    /// What the model would see next.
+    /// Access to the context the model would see next.
     pub view: BoundaryView<'a>,
 }
 
-/// What the model would see if a run went on from here with some drafts appended.
+/// The context the model would see if the run continued from here with the drafts appended.
 #[derive(Debug, Clone)]
 pub struct BoundaryContext {
     /// The entries behind the messages.
     pub entries: Vec<Arc<Entry>>,
     /// The messages of the transcript.
     pub messages: Vec<AgentMessage>,
-    /// What the model is sent.
+    /// The messages sent to the model.
     pub model_messages: Vec<Message>,
-    /// What waits to be said.
+    /// Queued messages.
     pub pending: Vec<AgentMessage>,
-    /// Whether a run could go on from here.
+    /// Whether a run could continue from here.
     pub can_continue: bool,
 }
 
-/// What a boundary leads to.
+/// A hook's decision at the end of a turn or before settling.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoundaryDecision {
-    /// Entries to append, in order; one that does not fit discards all.
+    /// Entries to append, in order. One invalid entry discards all.
     pub entries: Vec<EntryDraft>,
-    /// Whether the model is asked once more.
+    /// Whether to call the model once more.
     pub proceed: bool,
 }
 
 /// An entry a hook wants to append.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryDraft {
-    /// State of an extension.
     Custom {
         /// The extension's name for this kind of entry.
         custom_type: String,
         data: Option<Value>,
     },
-    /// A message of an extension.
-    CustomMessage(CustomDraft),
-    /// An edit of what the model sees.
+    CustomMessage(CustomMessageDraft),
+    /// An edit of the model's context.
     ContextEdit {
-        /// The entry that is edited.
+        /// The entry to edit.
         target_id: EntryId,
-        /// What it says instead; none leaves it out.
+        /// The new content; `None` omits the entry.
         replacement: Option<ContextReplacement>,
     },
-    /// A summary of what came before.
+    /// A summary of everything before.
     Compaction {
         summary: String,
-        /// The first entry that stays; none keeps nothing.
+        /// The first entry to keep; `None` keeps nothing.
         first_kept_entry_id: Option<EntryId>,
-        /// Data for the extension.
         details: Option<Value>,
-        /// Tokens spent on it.
+        /// Tokens used to write the summary.
         usage: Option<Usage>,
     },
 }
 
-/// A compaction that is about to ask a model.
+/// A compaction that is about to call a model.
 #[derive(Clone)]
 pub struct CompactionProposal<'a> {
     /// What would be summarized and what stays.
     pub plan: &'a CompactionPlan,
-    /// The session, for those who want to read its branch.
     pub session: &'a AgentSession,
-    /// What the user wants the summary to look at.
+    /// Instructions of the user for the summary.
     pub instructions: Option<&'a str>,
-    /// Why the session is compacted.
     pub reason: CompactionReason,
-    /// Whether the model is asked again afterwards.
+    /// Whether the failed request is sent again afterwards.
     pub will_retry: bool,
-    /// Cancelled when the compaction is.
+    /// Canceled when the compaction is.
     pub cancel: &'a CancellationToken,
 }
 
-/// What a hook makes of a compaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CompactionVerdict {
-    /// A model is asked.
+    /// Let a model write the summary.
     Proceed,
     Cancel,
-    /// This summary is stored.
+    /// Store this summary.
     Use(CompactionResult),
 }
 
-/// A compaction that is stored.
+/// A compaction that was stored.
 #[derive(Clone)]
-pub struct Compacted<'a> {
+pub struct CompactionCompleted<'a> {
     pub entry: &'a Arc<Entry>,
-    /// Who wrote the summary.
     pub author: SummaryAuthor,
-    /// Why the session was compacted.
     pub reason: CompactionReason,
-    /// Whether the model is asked again.
+    /// Whether the failed request is sent again.
     pub will_retry: bool,
 }
 
-/// A compaction that came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionFailed {
-    /// Why the session was to be compacted.
     pub reason: CompactionReason,
-    /// What went wrong; none when it was cancelled.
+    /// The error; `None` if the compaction was canceled.
     pub error_message: Option<String>,
-    /// Whether somebody cancelled it.
     pub aborted: bool,
-    /// Whose summary it was.
+    /// Who wrote or was to write the summary.
     pub author: SummaryAuthor,
 }
 
-/// A move in the tree that is about to be made.
+/// A move in the tree that is about to happen.
 #[derive(Clone)]
 pub struct TreeProposal<'a> {
-    /// The entry to go to.
+    /// The entry to move to.
     pub target_id: &'a EntryId,
-    /// Where the session stands.
+    /// The current leaf.
     pub old_leaf_id: Option<&'a EntryId>,
-    /// What the move leaves behind.
+    /// The branch that is left behind.
     pub left: &'a AbandonedBranch,
     /// Whether the user wants a summary of it.
     pub summarize: bool,
-    /// What the user wants the summary to look at.
+    /// Instructions of the user for the summary.
     pub instructions: Option<&'a str>,
-    /// Whether that replaces the usual instructions.
+    /// Whether they replace the default instructions.
     pub replace_instructions: bool,
-    /// The label the user wants.
+    /// The label to set.
     pub label: Option<&'a str>,
-    /// Cancelled when the move is.
+    /// Canceled when the move is.
     pub cancel: &'a CancellationToken,
 }
 
-/// What a hook makes of a move; what is absent stays.
+/// Changes a hook makes to a move; absent values stay unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TreeVerdict {
-    /// The session stays where it is.
+    /// Cancels the move.
     pub cancel: bool,
-    /// A summary of the hook's own, used when the user wants one.
+    /// The hook's own summary, used if the user wants one.
     pub summary: Option<BranchSummary>,
     pub instructions: Option<String>,
-    /// Whether they replace the usual ones.
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
 }
 
-/// A move that has been made.
+/// A completed move.
 #[derive(Clone)]
 pub struct TreeMoved<'a> {
-    /// Where the session stands.
+    /// The current leaf.
     pub new_leaf_id: Option<&'a EntryId>,
     pub old_leaf_id: Option<&'a EntryId>,
-    /// The summary of what was left.
+    /// The summary of the branch that was left.
     pub summary: Option<&'a Arc<Entry>>,
     pub author: Option<SummaryAuthor>,
 }
 
-/// A command of the user.
+/// A shell command of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
     pub command: String,
-    /// Whether the model shall not see it.
+    /// Whether to keep the command out of the model's context.
     pub exclude_from_context: bool,
     pub cwd: PathBuf,
 }
 
-/// What a hook makes of a command of the user.
 #[derive(Clone)]
 pub enum UserBashVerdict {
     Run,
-    /// It runs through these operations.
+    /// Run it with these operations.
     RunWith(Arc<dyn ProcessOperations>),
-    /// The hook ran it.
+    /// The hook has run the command.
     Result(ShellResult),
 }
 
-/// A model that is in force.
+/// A model change.
 #[derive(Debug, Clone)]
 pub struct ModelSelected {
     pub model: Arc<Model>,
     pub previous: Option<Arc<Model>>,
-    /// How it was chosen.
     pub source: ModelSource,
 }
 
-/// How a model was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelSource {
     Set,
-    /// As the next in turn.
     Cycle,
-    /// From the session's history.
+    /// Restored from the session's history.
     Restore,
 }
 
-/// Why a session starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStart {
     pub reason: StartReason,
-    /// The file of the session before.
+    /// The file of the previous session.
     pub previous_session_file: Option<PathBuf>,
 }
 
-/// Why a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartReason {
     Startup,
-    /// Settings and resources were read again.
+    /// Settings and resources were reloaded.
     Reload,
-    /// The user wanted a new session.
     New,
-    /// The user wanted another one.
     Resume,
-    /// The user forked one.
     Fork,
 }
 
-/// Another session that is about to take the place of the live one.
+/// A session that is about to replace the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSwitch {
-    /// Why: [`StartReason::New`] or [`StartReason::Resume`].
+    /// Either [`StartReason::New`] or [`StartReason::Resume`].
     pub reason: StartReason,
     /// The file that will be opened.
     pub target_session_file: Option<PathBuf>,
 }
 
-/// Why a session goes away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionShutdown {
-    /// What comes after; none when the program ends.
+    /// The next session's start reason; `None` when the program exits.
     pub next: Option<StartReason>,
     /// The file that will be opened.
     pub target_session_file: Option<PathBuf>,
 }
 
-/// A failure that belongs to nobody's call.
+/// A failure that no caller receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookProblem {
-    /// The event or the verb it happened in.
+pub struct HookFailure {
+    /// The event or operation that failed.
     pub event: &'static str,
-    /// The file or command it belongs to, where there is one.
+    /// The file or command involved, if any.
     pub origin: Option<String>,
     pub message: String,
 }

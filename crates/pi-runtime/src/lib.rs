@@ -1,9 +1,8 @@
-//! One live session, whatever the front end.
+//! Runs sessions independently of the front end.
 //!
-//! A [`SessionRuntime`] goes from what a program was told ([`RuntimeOptions`]) to an
-//! [`AgentSession`] that can be prompted, and lets another take its place. Everything a session is
-//! made of can be replaced: settings, credentials, models, tools, and whoever takes part in it
-//! ([`SessionHooks`]).
+//! A [`SessionRuntime`] turns [`RuntimeOptions`] into an [`AgentSession`] that accepts prompts, and
+//! can replace that session with another. Every component of a session can be substituted:
+//! settings, credentials, models, tools, and hooks ([`SessionHooks`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -55,53 +54,54 @@ pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
+pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
 pub use export::{
-    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, PageLook, export_html,
+    ExportColor, ExportError, ExportScheme, ExportTheme, HtmlOptions, JsonlOptions, export_html,
     export_html_file, export_jsonl,
 };
 pub use extensions::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    DialogAnswer, DialogQuestion, DrawError, Drawn, DrawnCall, EditorFacts, ExtensionDialog,
-    ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice, ExtensionOptions,
-    ExtensionScreen, ExtensionShortcut, ExtensionUi, Extent, ForeignFlag, NoExtensionUi,
-    OverlayMargin, OverlayPlace, ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
-    ToolRenderer,
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
+    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
+    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
+    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
+    NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent,
+    RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer,
 };
 pub use hooks::{
-    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,
-    CompactionFailed, CompactionProposal, CompactionVerdict, CustomDraft, EntryDraft, HookProblem,
-    InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks, SessionShutdown,
-    SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
-    TurnBoundary, UserBashVerdict, UserCommand, UserInput,
+    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision,
+    CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
+    CustomMessageDraft, EntryDraft, HookFailure, InputVerdict, ModelSelected, ModelSource,
+    NoSessionHooks, SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
+    StartReason, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
+    UserInput,
 };
-pub use model_choice::{ModelChoiceError, ModelFlags, ask_local_server};
+pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
-pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
+pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
 pub use runtime::{
-    HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, SessionStartTold,
-    StartError, no_model_hints,
+    ReplaceError, ReplaceOutcome, RuntimeOptions, SessionHooksFactory, SessionRuntime, StartError,
+    StartNotification, no_model_hints,
 };
 pub use services::{
-    PackageSupplier, RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory,
-    TrustPrompt, TrustVote, TrustVoter,
+    MissingPackageInstaller, RuntimeKeys, ServiceOptions, Services, SharedConnections,
+    TrustDecisions, TrustPrompt, TrustResolution, TrustResolver,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
-    CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
-    NavigateError, NavigateOptions, Navigated, NoExpansion, Persist, Prompt, PromptExpansion,
-    PromptRefused, QueuedTexts, RETRY_CANCELLED, Run, SessionListener, SessionParts, SessionState,
-    SessionStats, SessionSubscription, SetModelError, ToolInfo,
+    CustomMessageOptions, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource,
+    ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist, Prompt,
+    PromptError, PromptExpansion, PromptOutcome, QueuedTexts, RETRY_CANCELLED, SessionListener,
+    SessionParts, SessionStats, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use share::{Gist, GistProgram, ShareError, SharePage};
-pub use system_prompt::{DocsPlaces, Instructions, SystemPromptParts};
+pub use share::{GhCli, Gist, ShareError, SharePage};
+pub use system_prompt::{DocsPaths, ProjectInstructions, SystemPromptParts};
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };
 
-/// The examples of the manual, compiled as doctests.
+/// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sdk.md")]
 mod manual {}

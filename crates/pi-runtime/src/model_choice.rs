@@ -1,9 +1,8 @@
-//! Which model a session begins with, how much it thinks, and which models one cycles through.
+//! Selection of the initial model, its thinking level, and the models to cycle through.
 //!
-//! In this order: what the command line names; in a new session the default or the first of the
-//! scope; in an old one the model it was left with; the default of the settings; what a provider
-//! with a credential usually begins with; the first model there is. What patterns mean is `pi-ai`'s
-//! matter.
+//! The order of precedence: command line; in a new session, the default or the first scoped model;
+//! in an existing session, its last model; the default of the settings; the default model of a
+//! provider with credentials; the first available model. Patterns are matched by `pi-ai`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,46 +17,43 @@ use secrecy::SecretString;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-/// The provider whose models are known only by asking it.
+/// The provider whose models are only known by querying it.
 const LOCAL_SERVER: &str = "llama.cpp";
 
-/// How long a start waits for the user's own server to list its models.
-const LOCAL_SERVER_PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for a local server to list its models at startup.
+const LOCAL_SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the command line says about models.
 #[derive(Debug, Clone, Default)]
 pub struct ModelFlags {
-    /// `--provider`.
     pub provider: Option<String>,
-    /// `--model`.
     pub model: Option<String>,
-    /// `--models`, split at its commas.
+    /// `--models`, split at commas.
     pub models: Option<Vec<String>>,
-    /// `--thinking`.
     pub thinking: Option<ThinkingLevel>,
     /// `--api-key`, for the provider of the model.
     pub api_key: Option<SecretString>,
 }
 
-/// What a session was left with.
+/// The last model and thinking level of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct PriorChoice {
-    /// The model that was chosen or answered last.
+    /// The model that was selected or used last.
     pub(crate) model: Option<ContextModel>,
-    /// The thinking level, if one was ever recorded.
+    /// The thinking level, if one was recorded.
     pub(crate) thinking_level: Option<ThinkingLevel>,
 }
 
 impl PriorChoice {
-    /// Reads what a session was left with; nothing where it has no messages yet.
-    pub(crate) fn of(session: &Session) -> Result<Option<Self>, SessionError> {
+    /// Reads the last choices of a session; `None` if it has no messages yet.
+    pub(crate) fn from_session(session: &Session) -> Result<Option<Self>, SessionError> {
         if !path_has(session, shows_messages)? {
             return Ok(None);
         }
         let settings = session.path_settings()?;
         let is_level = |kind| kind == EntryKind::ThinkingLevelChange;
         let thinking_level = match ThinkingLevel::from_name(&settings.thinking_level) {
-            // A session that never chose one looks like one that chose to switch it off.
+            // A session without a recorded level is indistinguishable from one with thinking turned
+            // off.
             Some(ThinkingLevel::Off) if !path_has(session, is_level)? => None,
             level => level,
         };
@@ -78,11 +74,14 @@ fn shows_messages(kind: EntryKind) -> bool {
     )
 }
 
-/// Returns whether an entry on the way to the leaf is of a kind, without reading its body.
-fn path_has(session: &Session, wanted: impl Fn(EntryKind) -> bool) -> Result<bool, SessionError> {
+/// Returns whether an entry on the path to the leaf is of a kind, without reading its body.
+fn path_has(
+    session: &Session,
+    matches_kind: impl Fn(EntryKind) -> bool,
+) -> Result<bool, SessionError> {
     let mut next = session.leaf_id();
     while let Some(id) = next {
-        if session.kind(id.as_str()).is_some_and(&wanted) {
+        if session.kind(id.as_str()).is_some_and(&matches_kind) {
             return Ok(true);
         }
         next = session.parent_id(id)?;
@@ -90,37 +89,33 @@ fn path_has(session: &Session, wanted: impl Fn(EntryKind) -> bool) -> Result<boo
     Ok(false)
 }
 
-/// What a session begins with.
+/// The initial choices of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ModelChoice {
-    /// The model; none where no provider has a credential.
+    /// `None` if no provider has credentials.
     pub(crate) model: Option<Arc<Model>>,
-    /// How much it thinks, as far as the model can.
+    /// The thinking level, limited to what the model supports.
     pub(crate) thinking_level: ThinkingLevel,
-    /// The models to cycle through, and what a pattern says of their thinking.
+    /// The models to cycle through, with the thinking levels set by their patterns.
     pub(crate) scoped_models: Vec<ScopedModel>,
-    /// Why the model is not the one the session was left with.
+    /// Why the model differs from the one the session last used.
     pub(crate) fallback: Option<String>,
-    /// What else the user should know.
+    /// Further messages for the user.
     pub(crate) diagnostics: Vec<ConfigDiagnostic>,
 }
 
-/// Why no model could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ModelChoiceError {
-    /// What the command line names does not exist.
     #[error(transparent)]
     Query(#[from] ModelQueryError),
-    /// There is a key and nothing to use it for.
-    #[error("--api-key is given for no model; name one with --model or --models")]
+    #[error("--api-key requires a model: select one with --model or --models")]
     KeyWithoutModel,
 }
 
-/// Chooses from models whose credentials are known (see [`Models::refresh`]).
+/// Chooses from models whose credential status is known (see [`Models::refresh`]).
 ///
-/// A server of the user's own is asked for its models, when it is the only one left to ask or the
-/// one that would be used.
+/// A local server is queried for its models if there is no other provider, or if it would be used.
 pub(crate) async fn choose_model(
     models: &Models,
     settings: &Settings,
@@ -139,7 +134,7 @@ pub(crate) async fn choose_model(
     if !asks_server {
         return chosen;
     }
-    let trouble = ask_local_server(models).await;
+    let trouble = fetch_local_models(models).await;
     let mut chosen = choose(models, settings, flags, prior)?;
     if chosen.model.is_none() {
         chosen.diagnostics.extend(trouble);
@@ -147,8 +142,8 @@ pub(crate) async fn choose_model(
     Ok(chosen)
 }
 
-/// Asks the user's own server, where one is configured, for its models; returns what went wrong.
-pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
+/// Queries the configured local server for its models; returns a diagnostic on failure.
+pub async fn fetch_local_models(models: &Models) -> Option<ConfigDiagnostic> {
     if !models.is_authenticated(LOCAL_SERVER) {
         return None;
     }
@@ -160,19 +155,19 @@ pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
         cancel,
         ..RefreshOptions::default()
     });
-    let trouble = match tokio::time::timeout(LOCAL_SERVER_PATIENCE, refresh).await {
+    let trouble = match tokio::time::timeout(LOCAL_SERVER_TIMEOUT, refresh).await {
         Ok(mut report) => match report.errors.remove(LOCAL_SERVER) {
             Some(error) => error.to_string(),
             None if has_local_model(models) => return None,
             None => format!(
-                "The server that {} names has no model; load one there",
+                "The server set in {} has no models; load one there",
                 env_vars::LLAMA_BASE_URL
             ),
         },
         Err(_) => {
             drop(deadline);
             format!(
-                "The server that {} names does not answer",
+                "The server set in {} does not respond",
                 env_vars::LLAMA_BASE_URL
             )
         }
@@ -199,7 +194,7 @@ fn choose(
         Some(_) | None => ModelScope::default(),
     };
     let mut diagnostics: Vec<_> = scope.warnings.iter().map(warning).collect();
-    let named = match named_model(models, flags)? {
+    let named = match find_named(models, flags)? {
         Some(named) => {
             diagnostics.extend(named.warning);
             Some((named.model, named.thinking))
@@ -213,7 +208,7 @@ fn choose(
     let (named, suffix) = named.map_or((None, None), |(model, level)| (Some(model), level));
     let (model, fallback) = match named {
         Some(model) => (Some(model), None),
-        None => unnamed_model(models, settings, prior),
+        None => choose_unnamed(models, settings, prior),
     };
     let level = flags.thinking.or(suffix);
     Ok(ModelChoice {
@@ -225,14 +220,14 @@ fn choose(
     })
 }
 
-/// A model the command line names.
+/// A model named on the command line.
 struct NamedModel {
     model: Arc<Model>,
     thinking: Option<ThinkingLevel>,
     warning: Option<ConfigDiagnostic>,
 }
 
-fn named_model(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>, ModelQueryError> {
+fn find_named(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>, ModelQueryError> {
     let Some(pattern) = flags.model.as_deref() else {
         return Ok(None);
     };
@@ -249,7 +244,8 @@ fn named_model(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>
     }))
 }
 
-/// Chooses from the scope: the default of the settings if it is in it, else the first.
+/// Chooses from the scoped models: the default of the settings if it is among them, otherwise the
+/// first.
 fn scoped_default(
     settings: &Settings,
     scope: &ModelScope,
@@ -263,8 +259,9 @@ fn scoped_default(
     Some((Arc::clone(&chosen.model), chosen.thinking))
 }
 
-/// Chooses where the command line says nothing, and tells why it is not the session's model.
-fn unnamed_model(
+/// Chooses without a model on the command line; returns a message if the session's model is not
+/// available.
+fn choose_unnamed(
     models: &Models,
     settings: &Settings,
     prior: Option<&PriorChoice>,
@@ -283,33 +280,33 @@ fn unnamed_model(
         (Some(provider), Some(id)) => usable(provider, id),
         _ => None,
     };
-    let model = by_default.or_else(|| usual_model(models));
+    let model = by_default.or_else(|| default_model_of_providers(models));
     let fallback = left_with.map(|left_with| {
         let ContextModel { provider, model_id } = left_with;
         let instead = match &model {
             Some(model) => format!("using {}/{}", model.provider, model.id),
-            None => "and there is no other".to_owned(),
+            None => "and no other model is available".to_owned(),
         };
         format!("The session's model {provider}/{model_id} is not available, {instead}")
     });
     (model, fallback)
 }
 
-/// Returns what one would begin with: the usual model of the first provider that has a credential,
-/// else the first model that can be used.
-fn usual_model(models: &Models) -> Option<Arc<Model>> {
+/// Returns the default model of the first provider with credentials, otherwise the first available
+/// model.
+fn default_model_of_providers(models: &Models) -> Option<Arc<Model>> {
     let available = models.available();
-    let usual = builtin_providers().iter().find_map(|info| {
+    let default_model = builtin_providers().iter().find_map(|info| {
         available
             .iter()
             .find(|model| model.provider == info.id && model.id == info.default_model)
     });
-    usual.or(available.first()).cloned()
+    default_model.or(available.first()).cloned()
 }
 
 fn thinking_level(
     settings: &Settings,
-    wanted: Option<ThinkingLevel>,
+    requested: Option<ThinkingLevel>,
     prior: Option<&PriorChoice>,
     model: Option<&Model>,
 ) -> ThinkingLevel {
@@ -317,7 +314,7 @@ fn thinking_level(
         return ThinkingLevel::Off;
     };
     let by_default = || settings.default_thinking_level();
-    let level = match (wanted, prior) {
+    let level = match (requested, prior) {
         (Some(level), _) => level,
         (None, Some(prior)) => prior.thinking_level.unwrap_or_else(by_default),
         (None, None) => settings

@@ -1,19 +1,19 @@
-//! A temporary folder that only the user can look into, deleted when it is not needed any more.
+//! A temporary directory that only the user can access, deleted when dropped.
 
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A temporary folder; dropping it deletes it.
+/// A temporary directory; deleted when dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
-    /// Makes a folder whose name begins with `name`.
+    /// Creates a directory whose name starts with `name`.
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("{name}-{}", uuid::Uuid::new_v4().simple()));
         let mut builder = DirBuilder::new();
-        // The temporary folder is there; another one of this name is not ours.
+        // The parent exists already; a directory of this name was not created by us.
         builder.recursive(false);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -21,7 +21,6 @@ impl PrivateDirectory {
         Ok(Self(path))
     }
 
-    /// Returns where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -30,7 +29,7 @@ impl PrivateDirectory {
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, "a temporary folder stays behind");
+            tracing::warn!(%error, "cannot delete temporary directory");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What never leaves the machine: keys, tokens and passwords.
+//! Removes keys, tokens and passwords from text that leaves the machine.
 //!
-//! Secrets that are known are replaced wherever they occur (`redaction/known.rs` gathers them). What
-//! is passed on to others is searched by the look of a text as well (`redaction/shapes.rs`). An export
-//! for the user's own keeping does without that: it says what was said.
+//! Known secrets are replaced wherever they occur (collected in `redaction/known.rs`). Text that is
+//! shared is also searched for patterns (`redaction/shapes.rs`). Exports for the user's own use
+//! skip the patterns, so their text stays intact.
 
 mod known;
 mod names;
@@ -19,32 +19,32 @@ use serde_json::Value;
 
 pub use known::{environment_secrets, secrets_in_use, stored_secrets};
 
-/// What stands in place of a secret.
-const MARK: &str = "[redacted]";
+/// Replacement for a secret.
+const REPLACEMENT: &str = "[redacted]";
 
-/// Shorter values are no credentials, and replacing them would tear ordinary text.
-const SHORTEST_SECRET: usize = 8;
+/// Shorter values are not credentials, and replacing them would damage ordinary text.
+const MIN_SECRET_LENGTH: usize = 8;
 
-/// Longer runs without any break are pictures and the like: keys are found in text.
-const LONGEST_KEY: usize = 16 * 1024;
+/// Longer runs without a break are images and similar data; keys occur in text.
+const MAX_KEY_LENGTH: usize = 16 * 1024;
 
-/// What is replaced, and how often that has happened.
+/// Replaces secrets and counts the replacements.
 #[derive(Debug, Clone, Default)]
-pub struct Redaction {
+pub struct Redactor {
     secrets: Vec<SecretString>,
     by_shape: bool,
-    /// Clones count together: an export is written by several hands.
+    /// Shared between clones, since an export uses several of them.
     replaced: Arc<AtomicUsize>,
 }
 
-impl Redaction {
-    /// Replaces these secrets; values too short to be one are passed over.
+impl Redactor {
+    /// Replaces these secrets; values that are too short are ignored.
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
         let mut secrets: Vec<_> = secrets
             .into_iter()
-            .filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET)
+            .filter(|secret| secret.expose_secret().len() >= MIN_SECRET_LENGTH)
             .collect();
-        // A secret that contains another goes first, so that no rest of it stays.
+        // Longer secrets first, so that a secret containing another is replaced completely.
         secrets.sort_by(|one, other| {
             let (one, other) = (one.expose_secret(), other.expose_secret());
             other.len().cmp(&one.len()).then_with(|| one.cmp(other))
@@ -56,9 +56,9 @@ impl Redaction {
         }
     }
 
-    /// Replaces also what another one replaces.
+    /// Combines the secrets of both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         let by_shape = self.by_shape || other.by_shape;
         let secrets = self.secrets.into_iter().chain(other.secrets);
         Self {
@@ -67,83 +67,81 @@ impl Redaction {
         }
     }
 
-    /// Replaces also whatever looks like a key, a token or a password.
+    /// Also replaces everything that looks like a key, token or password.
     #[must_use]
-    pub fn and_by_shape(mut self) -> Self {
+    pub fn with_pattern_detection(mut self) -> Self {
         self.by_shape = true;
         self
     }
 
-    /// Returns how many secrets have been replaced so far, by clones too.
+    /// Returns the number of secrets replaced so far, including by clones.
     pub fn replaced(&self) -> usize {
         self.replaced.load(Ordering::Relaxed)
     }
 
-    /// Replaces the secrets in a text.
-    pub fn clean<'text>(&self, text: &'text str) -> Cow<'text, str> {
-        let mut cleaned = Cow::Borrowed(text);
+    pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
+        let mut redacted_text = Cow::Borrowed(text);
         for secret in &self.secrets {
             let secret = secret.expose_secret();
-            let found = cleaned.matches(secret).count();
+            let found = redacted_text.matches(secret).count();
             if found > 0 {
                 self.count(found);
-                cleaned = Cow::Owned(cleaned.replace(secret, MARK));
+                redacted_text = Cow::Owned(redacted_text.replace(secret, REPLACEMENT));
             }
         }
-        if self.by_shape && !is_encoded(&cleaned) {
-            let (shaped, found) = shapes::clean(cleaned);
+        if self.by_shape && !is_encoded(&redacted_text) {
+            let (shaped, found) = shapes::redact(redacted_text);
             self.count(found);
             return shaped;
         }
-        cleaned
+        redacted_text
     }
 
-    /// Replaces the secrets in the strings of a JSON text. What is no JSON is cleaned as text.
-    pub fn clean_json(&self, json: &mut Vec<u8>) {
+    /// Replaces the secrets in the strings of a JSON text. Invalid JSON is redacted as text.
+    pub fn redact_json(&self, json: &mut Vec<u8>) {
         if !self.may_occur_in(json) {
             return;
         }
-        // Only the parsed strings tell a secret from a piece of an escape.
+        // Only parsed strings distinguish a secret from part of an escape sequence.
         let Ok(mut value) = serde_json::from_slice(json) else {
-            if let Cow::Owned(cleaned) = self.clean(&String::from_utf8_lossy(json)) {
-                *json = cleaned.into_bytes();
+            if let Cow::Owned(redacted_text) = self.redact(&String::from_utf8_lossy(json)) {
+                *json = redacted_text.into_bytes();
             }
             return;
         };
-        self.clean_value(&mut value);
+        self.redact_value(&mut value);
         *json = pi_ai::json::value_to_string(&value).into_bytes();
     }
 
-    /// Replaces the secrets in JSON lines.
-    pub fn clean_lines(&self, lines: Vec<u8>) -> Vec<u8> {
+    pub fn redact_lines(&self, lines: Vec<u8>) -> Vec<u8> {
         if !self.may_occur_in(&lines) {
             return lines;
         }
-        let mut cleaned = Vec::with_capacity(lines.len());
+        let mut redacted_text = Vec::with_capacity(lines.len());
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let mut line = line.strip_suffix(b"\n").unwrap_or(line).to_vec();
-            self.clean_json(&mut line);
-            cleaned.append(&mut line);
-            cleaned.push(b'\n');
+            self.redact_json(&mut line);
+            redacted_text.append(&mut line);
+            redacted_text.push(b'\n');
         }
-        cleaned
+        redacted_text
     }
 
-    /// Replaces the secrets in a JSON value. Its depth is bounded by what the JSON parser accepts.
-    pub fn clean_value(&self, value: &mut Value) {
+    /// Replaces the secrets in a JSON value. Its depth is bounded by the JSON parser.
+    pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(cleaned) = self.clean(text) {
-                    *text = cleaned;
+                if let Cow::Owned(redacted_text) = self.redact(text) {
+                    *text = redacted_text;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(fields) => {
                 for (mut name, mut value) in std::mem::take(fields) {
-                    if let Cow::Owned(cleaned) = self.clean(&name) {
-                        name = cleaned;
+                    if let Cow::Owned(redacted_text) = self.redact(&name) {
+                        name = redacted_text;
                     }
-                    self.clean_field(&name, &mut value);
+                    self.redact_field(&name, &mut value);
                     fields.insert(name, value);
                 }
             }
@@ -151,17 +149,17 @@ impl Redaction {
         }
     }
 
-    /// Replaces a field as a whole where its name says that it holds a secret.
-    fn clean_field(&self, name: &str, value: &mut Value) {
+    /// Replaces the complete value of a field whose name indicates a secret.
+    fn redact_field(&self, name: &str, value: &mut Value) {
         if let Value::String(text) = value
             && self.by_shape
-            && text != MARK
+            && text != REPLACEMENT
             && names::holds_secret(name, text)
         {
             self.count(1);
-            MARK.clone_into(text);
+            REPLACEMENT.clone_into(text);
         } else {
-            self.clean_value(value);
+            self.redact_value(value);
         }
     }
 
@@ -171,8 +169,8 @@ impl Redaction {
         }
         let text = String::from_utf8_lossy(json);
         self.secrets.iter().any(|secret| {
-            let spelled = Value::from(secret.expose_secret()).to_string();
-            let inner = spelled.strip_prefix('"').unwrap_or(&spelled);
+            let escaped = Value::from(secret.expose_secret()).to_string();
+            let inner = escaped.strip_prefix('"').unwrap_or(&escaped);
             text.contains(inner.strip_suffix('"').unwrap_or(inner))
         })
     }
@@ -182,9 +180,9 @@ impl Redaction {
     }
 }
 
-/// Returns whether a text is encoded data, in which a few letters may look like anything.
+/// Returns whether a text is encoded data, in which random matches are likely.
 fn is_encoded(text: &str) -> bool {
-    text.len() > LONGEST_KEY
+    text.len() > MAX_KEY_LENGTH
         && text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))

@@ -1,8 +1,8 @@
-//! A recorded conversation, run again offline through the real loop.
+//! Replays a recorded conversation offline through the real loop.
 //!
-//! The model's answers and the tools' results come from the record; nothing is sent and no tool runs. What
-//! the loop makes of them is compared with what it made of them before, and the first difference is told.
-//! Instructions, the user's own commands and messages of extensions are passed over.
+//! Model responses and tool results come from the record; nothing is sent and no tool runs. The
+//! resulting messages are compared with the recorded ones, and the first difference is reported.
+//! System messages, shell commands of the user and extension messages are skipped.
 
 mod comparison;
 mod record;
@@ -22,78 +22,74 @@ use pi_session::SessionError;
 use thiserror::Error;
 
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
-use crate::session::{AgentSession, InputSource, Prompt, PromptRefused};
+use crate::session::{AgentSession, InputSource, Prompt, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
 
 use comparison::first_difference;
-use record::Record;
 pub use record::RecordError;
+use record::RecordedConversation;
 use script::{RecordedModel, recorded_tools};
 
-/// What came of running a record again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// How many messages of the record were compared.
+    /// Number of recorded messages that were compared.
     pub messages: usize,
-    /// How many of them are the model's answers.
+    /// Number of model responses among them.
     pub answers: usize,
-    /// How many messages at the end were not replayed, because no prompt of the user led to them.
-    pub left_out: usize,
-    /// Where the loop did something else.
+    /// Number of messages at the end that were not replayed, because no user prompt led to them.
+    pub skipped: usize,
+    /// The first difference, if any.
     pub difference: Option<ReplayDifference>,
 }
 
-/// Where the loop did something else than the record says.
+/// The first message that differs from the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayDifference {
-    /// The number of the message, the first being 1.
+    /// Number of the message, starting at 1.
     pub position: usize,
-    /// What the record says; none where it ends.
+    /// The recorded message; `None` if the record ends here.
     pub recorded: Option<String>,
-    /// What the loop did; none where it ended.
+    /// The replayed message; `None` if the replay ended here.
     pub replayed: Option<String>,
 }
 
-/// Why a record was not run again.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The record cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// There is nothing in it.
-    #[error("the record holds no prompt to run again")]
-    Nothing,
-    /// No session can be started.
+    #[error("nothing to replay: the record contains no prompt")]
+    NoPrompt,
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The session took no prompt.
-    #[error("the session refused a prompt of the record: {0}")]
-    Refused(#[from] PromptRefused),
-    /// The session cannot be read back.
+    #[error("a recorded prompt was rejected: {0}")]
+    PromptRejected(#[from] PromptError),
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// Runs a record again: a session file, or the archive of a report about a problem.
+/// Replays a record: a session file, or the archive of a bug report.
 pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError> {
-    let record = Record::read(path, env)?;
+    let record = RecordedConversation::read(path, env)?;
     if !record
         .messages
         .iter()
         .any(|message| prompt_of(message).is_some())
     {
-        return Err(ReplayError::Nothing);
+        return Err(ReplayError::NoPrompt);
     }
-    let Record { messages, foreign } = record;
+    let RecordedConversation {
+        messages,
+        after_extension,
+    } = record;
     let messages: Arc<[AgentMessage]> = messages.into();
     let model = Arc::new(RecordedModel::new(Arc::clone(&messages)));
     let runtime = SessionRuntime::start(options(&model, &messages, env)).await?;
     let session = runtime.session();
     model.use_session(session.clone());
-    let outcome = play(&session, &model, &messages, &foreign).await;
+    let outcome = replay_prompts(&session, &model, &messages, &after_extension).await;
     let replayed = outcome.and_then(|played| {
         let entries = session.with_session(pi_session::Session::branch_entries)?;
         Ok((played, comparison::replayed(&entries)))
@@ -103,18 +99,21 @@ pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError>
     let compared = messages.get(..played).unwrap_or(&messages);
     Ok(ReplayReport {
         messages: compared.len(),
-        answers: compared.iter().filter(|message| is_answer(message)).count(),
-        left_out: messages.len() - compared.len(),
+        answers: compared
+            .iter()
+            .filter(|message| is_response(message))
+            .count(),
+        skipped: messages.len() - compared.len(),
         difference: first_difference(compared, &replayed),
     })
 }
 
-/// Says every prompt of the record. Returns how many of its messages could be reached.
-async fn play(
+/// Sends every prompt of the record. Returns how many of its messages could be reached.
+async fn replay_prompts(
     session: &AgentSession,
     model: &RecordedModel,
     messages: &[AgentMessage],
-    foreign: &[usize],
+    after_extension: &[usize],
 ) -> Result<usize, ReplayError> {
     loop {
         let position = model.position();
@@ -122,9 +121,13 @@ async fn play(
             return Ok(messages.len());
         };
         let Some(prompt) = prompt_of(message) else {
-            // Either an extension went on here, or the loop stopped where it did not before.
-            let is_foreign = foreign.contains(&position);
-            return Ok(if is_foreign { position } else { messages.len() });
+            // Either an extension continued here, or the loop stopped earlier than in the record.
+            let is_after_extension = after_extension.contains(&position);
+            return Ok(if is_after_extension {
+                position
+            } else {
+                messages.len()
+            });
         };
         model.advance();
         session.prompt(prompt).await?;
@@ -142,13 +145,13 @@ fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> 
         Registration::Provider(Arc::clone(model) as _),
     );
     if let Err(error) = registered {
-        tracing::error!(%error, "the model of the record is not known");
+        tracing::error!(%error, "cannot register the replay model");
     }
     let mut settings = Settings::default();
     settings.compaction.enabled = Some(false);
     settings.retry.base_delay_ms = Some(0);
     settings.steering_mode = Some(pi_config::DeliveryMode::All);
-    // A name nobody could know beforehand: the folder for temporary files is everybody's.
+    // An unpredictable name, since the temporary directory is shared between users.
     let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
     let nowhere = std::env::temp_dir().join(name);
     RuntimeOptions {
@@ -174,16 +177,16 @@ fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> 
     }
 }
 
-fn is_answer(message: &AgentMessage) -> bool {
+fn is_response(message: &AgentMessage) -> bool {
     matches!(message, AgentMessage::Assistant(_))
 }
 
-/// Returns what the user said, as it is said again.
+/// Returns the prompt that sends a user message again.
 fn prompt_of(message: &AgentMessage) -> Option<Prompt> {
     let AgentMessage::User(message) = message else {
         return None;
     };
-    let (text, images) = said(message);
+    let (text, images) = message_parts(message);
     Some(Prompt {
         text,
         images,
@@ -193,7 +196,7 @@ fn prompt_of(message: &AgentMessage) -> Option<Prompt> {
     })
 }
 
-fn said(message: &UserMessage) -> (String, Vec<ImageContent>) {
+fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {
     match &message.content {
         MessageContent::Text(text) => (text.clone(), Vec::new()),
         MessageContent::Blocks(blocks) => {

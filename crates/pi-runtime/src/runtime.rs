@@ -1,8 +1,9 @@
-//! The live session of a program, and how another takes its place.
+//! The current session of a program, and how it is replaced.
 //!
-//! [`SessionRuntime::start`] goes from what a command line says to a session that can be prompted.
-//! Its other verbs replace the session: whatever is bound to the old one's directory ends before the
-//! new one's begins, and there is never more than one. What one session does is [`AgentSession`]'s.
+//! [`SessionRuntime::start`] turns options into a session that accepts prompts. Its other
+//! operations replace the session: everything bound to the old session's directory ends before the
+//! new one starts, and there is never more than one. Operations within a session belong to
+//! [`AgentSession`].
 
 mod error;
 mod options;
@@ -24,56 +25,56 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
-pub use options::{HooksSource, RuntimeOptions, SessionStartTold};
-pub use replace::Replacement;
+pub use options::{RuntimeOptions, SessionHooksFactory, StartNotification};
+pub use replace::ReplaceOutcome;
 
 use crate::commands::{CommandInfo, resource_commands};
-use crate::extensions::Extensions;
-use crate::hooks::{JoinedHooks, SessionShutdown, SessionStart, StartReason};
+use crate::extensions::SessionExtensions;
+use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{
-    ServiceOptions, Services, Survey, changes_of_project, describe_changes, offline,
+    ProjectProbe, ServiceOptions, Services, describe_changes, find_project_changes, offline,
     offline_variables, remember_changes,
 };
 use crate::session::{AgentSession, SessionParts};
-use crate::session_choice::SessionPlaces;
+use crate::session_choice::SessionResolver;
 
-/// How long services may take to tell of new models, all of them together.
-const CATALOG_PATIENCE: Duration = Duration::from_secs(15);
+/// Time limit for refreshing the model catalogs of all providers together.
+const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The live session of a program. Handles are cheap to clone and are all the same.
+/// The current session of a program. Handles are cheap to clone and refer to the same runtime.
 #[derive(Clone)]
-pub struct SessionRuntime(Arc<Shared>);
+pub struct SessionRuntime(Arc<RuntimeInner>);
 
-struct Shared {
+struct RuntimeInner {
     options: RuntimeOptions,
     services: ServiceOptions,
-    /// Held while one session takes the place of another.
+    /// Held while the session is being replaced.
     replacing: tokio::sync::Mutex<()>,
-    current: Mutex<Current>,
-    /// The start of the first session, until the front end is ready for it.
-    untold: Mutex<Option<SessionStart>>,
+    current: Mutex<CurrentSession>,
+    /// The start of the first session, until the front end is ready for `session_start`.
+    deferred_start: Mutex<Option<SessionStart>>,
     sessions: watch::Sender<AgentSession>,
     background: TaskTracker,
     ended: CancellationToken,
 }
 
-/// The live session and what it was made with.
-struct Current {
+/// The current session and the components it was built from.
+struct CurrentSession {
     session: AgentSession,
     services: Arc<Services>,
     diagnostics: Vec<ConfigDiagnostic>,
     model_fallback: Option<String>,
-    /// None where there are no extension files.
-    extensions: Option<Extensions>,
+    /// `None` if there are no extension files.
+    extensions: Option<SessionExtensions>,
 }
 
-/// A handle that keeps nothing alive.
+/// A weak handle to the runtime.
 #[derive(Clone)]
-pub(crate) struct WeakRuntime(Weak<Shared>);
+pub(crate) struct WeakRuntime(Weak<RuntimeInner>);
 
 impl WeakRuntime {
-    /// Returns the runtime while it lives.
+    /// Returns the runtime if it still exists.
     pub(crate) fn upgrade(&self) -> Option<SessionRuntime> {
         self.0.upgrade().map(SessionRuntime)
     }
@@ -89,88 +90,90 @@ impl SessionRuntime {
         }
         let mut services = options.service_options();
         let mut diagnostics = run_startup_migrations(&options.agent_dir);
-        let mut survey = Survey::of(&services, &options.cwd);
-        let session = open_session(&options, &survey, &mut diagnostics)?;
+        let mut probe = ProjectProbe::read(&services, &options.cwd);
+        let session = open_session(&options, &probe, &mut diagnostics)?;
         if session.cwd() != options.cwd {
-            services.resources = options.resources_from_elsewhere();
-            survey = Survey::of(&services, session.cwd());
+            services.resources = options.resources_for_other_directory();
+            probe = ProjectProbe::read(&services, session.cwd());
         }
         let start = SessionStart {
             reason: StartReason::Startup,
             previous_session_file: None,
         };
-        let choice = Choice::Startup;
-        let building = build(&options, &services, survey, session, choice, diagnostics);
+        let choice = InitialModel::Resolve;
+        let building = build(&options, &services, probe, session, choice, diagnostics);
         let mut current = building.await?;
         deduplicate(&mut current.diagnostics);
         let sessions = watch::Sender::new(current.session.clone());
-        let runtime = Self(Arc::new(Shared {
+        let runtime = Self(Arc::new(RuntimeInner {
             options,
             services,
             replacing: tokio::sync::Mutex::default(),
             current: Mutex::new(current),
-            untold: Mutex::default(),
+            deferred_start: Mutex::default(),
             sessions,
             background: TaskTracker::new(),
             ended: CancellationToken::new(),
         }));
         runtime.attach_extensions();
         match runtime.0.options.session_start {
-            SessionStartTold::AtOnce => runtime.session().hooks().session_start(start).await,
-            SessionStartTold::ByFrontEnd => *runtime.untold() = Some(start),
+            StartNotification::Immediate => runtime.session().hooks().session_start(start).await,
+            StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
         Ok(runtime)
     }
 
-    /// Tells of the first session's start, for a front end that wanted to be ready before that.
+    /// Fires `session_start` for the first session, for front ends that chose
+    /// [`StartNotification::Deferred`].
     ///
-    /// What takes part may ask questions meanwhile, so that this must not keep the front end from
-    /// answering them. A second call does nothing.
-    pub async fn tell_session_start(&self) {
-        let start = self.untold().take();
+    /// Hooks may open dialogs during this call, so the front end must keep
+    /// handling them. A second call does nothing.
+    pub async fn notify_session_start(&self) {
+        let start = self.deferred_start().take();
         if let Some(start) = start {
             self.session().hooks().session_start(start).await;
         }
     }
 
-    fn untold(&self) -> MutexGuard<'_, Option<SessionStart>> {
-        let untold = &self.0.untold;
-        untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deferred_start(&self) -> MutexGuard<'_, Option<SessionStart>> {
+        let deferred_start = &self.0.deferred_start;
+        deferred_start
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the live session.
     pub fn session(&self) -> AgentSession {
         self.current().session.clone()
     }
 
-    /// Returns what the live session works with.
+    /// Returns the services of the current session.
     pub fn services(&self) -> Arc<Services> {
         Arc::clone(&self.current().services)
     }
 
-    /// Returns what the user should know about how the live session was made.
+    /// Returns problems the user should know about, found while the current session was built.
     pub fn diagnostics(&self) -> Vec<ConfigDiagnostic> {
         self.current().diagnostics.clone()
     }
 
-    /// Looks what is new or other in the live session's project since it was last used here, if it was trusted
-    /// then; what is found joins the [diagnostics](Self::diagnostics).
+    /// Finds files of the current session's project that are new or changed since its last use, if
+    /// it was trusted then. The result is also added to the [diagnostics](Self::diagnostics).
     ///
-    /// The look reads up to a megabyte beside the caller and decides nothing, so that it can wait until there is
-    /// something on the screen. It begins with the call, and [`shutdown`](Self::shutdown) waits for it: a project is
-    /// remembered as it was first seen even if nobody stays to hear the answer. Changes count as told with the
-    /// answer, and a second look does not find them. Whoever approves with the command line has decided about the
-    /// files as they are.
+    /// The check reads up to a megabyte in the background and decides nothing, so it can wait until
+    /// there is something on the screen. It starts with the call, and [`shutdown`](Self::shutdown)
+    /// waits for it: the project's state is recorded even if the result is never awaited. Changes
+    /// count as reported once the future resolves, and a second check does not find them. Nothing
+    /// is checked with `--approve`, which decides about the files as they are.
     pub fn project_changes(&self) -> impl Future<Output = Option<ConfigDiagnostic>> + Send + use<> {
         let services = self.services();
-        let looking = self.look_at_project(&services);
+        let checking = self.check_project(&services);
         let runtime = self.clone();
         async move {
-            let changes = looking?.await.ok().flatten()?;
+            let changes = checking?.await.ok().flatten()?;
             let found = describe_changes(&changes, &services.cwd);
-            let remembering = move || remember_changes(&changes);
-            let remembering = runtime.0.background.spawn_blocking(remembering);
-            remembering.await.ok();
+            let saving = move || remember_changes(&changes);
+            let saving = runtime.0.background.spawn_blocking(saving);
+            saving.await.ok();
             let mut current = runtime.current();
             if current.services.cwd == services.cwd {
                 current.diagnostics.push(found.clone());
@@ -179,7 +182,7 @@ impl SessionRuntime {
         }
     }
 
-    fn look_at_project(&self, services: &Services) -> Option<JoinHandle<Option<ProjectChanges>>> {
+    fn check_project(&self, services: &Services) -> Option<JoinHandle<Option<ProjectChanges>>> {
         let ServiceOptions {
             trust, settings, ..
         } = &self.0.services;
@@ -187,21 +190,21 @@ impl SessionRuntime {
             return None;
         }
         let (agent_dir, cwd) = (services.agent_dir.clone(), services.cwd.clone());
-        let looking = move || changes_of_project(&agent_dir, &cwd);
-        Some(self.0.background.spawn_blocking(looking))
+        let checking = move || find_project_changes(&agent_dir, &cwd);
+        Some(self.0.background.spawn_blocking(checking))
     }
 
-    /// Returns why the model is not the one the session was left with.
+    /// Returns why the model differs from the one the session last used.
     pub fn model_fallback(&self) -> Option<String> {
         self.current().model_fallback.clone()
     }
 
-    /// Tells of every session that takes the place of another.
+    /// Watches the current session; it changes with every replacement.
     pub fn sessions(&self) -> watch::Receiver<AgentSession> {
         self.0.sessions.subscribe()
     }
 
-    /// Lists the slash commands that extensions and resources bring.
+    /// Lists the slash commands of extensions and resources.
     pub fn commands(&self) -> Vec<CommandInfo> {
         let extensions = self.current().extensions.clone();
         let mut commands = extensions.map_or_else(Vec::new, |extensions| extensions.commands());
@@ -209,25 +212,25 @@ impl SessionRuntime {
         commands
     }
 
-    /// Lists the slash commands that resources bring.
+    /// Lists the slash commands of resources.
     pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
         resource_commands(&self.services().resources)
     }
 
-    /// Adds resources that extensions found; one whose name is taken stays out.
+    /// Adds resources found by extensions; a resource with an existing name is skipped.
     pub(crate) fn extend_resources(&self, more: Resources) {
         let mut current = self.current();
         let mut services = Services::clone(&current.services);
         let mut resources = Resources::clone(&services.resources);
-        add(&mut resources.skills, more.skills, |one, other| {
+        add_missing(&mut resources.skills, more.skills, |one, other| {
             one.name == other.name
         });
-        add(
+        add_missing(
             &mut resources.prompt_templates,
             more.prompt_templates,
             |one, other| one.name == other.name,
         );
-        add(&mut resources.themes, more.themes, |one, other| {
+        add_missing(&mut resources.themes, more.themes, |one, other| {
             one.name == other.name
         });
         resources.diagnostics.extend(more.diagnostics);
@@ -237,7 +240,7 @@ impl SessionRuntime {
         current.services = Arc::new(services);
     }
 
-    /// Lets the extensions of the live session replace it.
+    /// Gives the extensions of the current session access to the runtime.
     fn attach_extensions(&self) {
         let extensions = self.current().extensions.clone();
         if let Some(extensions) = extensions {
@@ -245,7 +248,7 @@ impl SessionRuntime {
         }
     }
 
-    /// Asks services in the background for models that are newer than what is known.
+    /// Updates the model catalogs from their providers in the background.
     pub fn refresh_catalogs(&self) {
         let models = self.services().models.clone();
         let cancel = self.0.ended.child_token();
@@ -255,20 +258,20 @@ impl SessionRuntime {
                 cancel: cancel.clone(),
                 ..RefreshOptions::default()
             });
-            match tokio::time::timeout(CATALOG_PATIENCE, refresh).await {
+            match tokio::time::timeout(CATALOG_TIMEOUT, refresh).await {
                 Ok(report) => {
                     for (provider, error) in report.errors {
-                        tracing::debug!(provider, %error, "no newer models");
+                        tracing::debug!(provider, %error, "cannot refresh model catalog");
                     }
                 }
-                Err(_) => tracing::debug!("services took too long to tell of their models"),
+                Err(_) => tracing::debug!("refreshing model catalogs timed out"),
             }
         });
     }
 
-    /// Ends the live session and waits for what must be stored. A second call does nothing.
+    /// Shuts down the current session and waits for pending writes. A second call does nothing.
     pub async fn shutdown(&self) {
-        let _turn = self.0.replacing.lock().await;
+        let _guard = self.0.replacing.lock().await;
         if self.0.ended.is_cancelled() {
             return;
         }
@@ -278,9 +281,9 @@ impl SessionRuntime {
             next: None,
             target_session_file: None,
         };
-        // Who was never told of the session's start need not hear of its end.
-        let is_untold = self.untold().take().is_some();
-        if !is_untold {
+        // Without a `session_start`, hooks get no `session_shutdown` either.
+        let was_deferred = self.deferred_start().take().is_some();
+        if !was_deferred {
             session.hooks().session_shutdown(shutdown).await;
         }
         session.dispose().await;
@@ -293,7 +296,7 @@ impl SessionRuntime {
             .await;
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentSession> {
         let current = &self.0.current;
         current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -309,22 +312,22 @@ impl std::fmt::Debug for SessionRuntime {
     }
 }
 
-/// Opens the session that was chosen, before anything else of a project is read.
+/// Opens the chosen session, before anything else of a project is read.
 fn open_session(
     options: &RuntimeOptions,
-    survey: &Survey,
+    probe: &ProjectProbe,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Result<Session, StartError> {
-    let places = SessionPlaces {
+    let resolver = SessionResolver {
         agent_dir: options.agent_dir.clone(),
-        chosen: chosen_directory(options, survey),
+        chosen: chosen_directory(options, probe),
         cwd: options.cwd.clone(),
         cwd_override: options.cwd_override.clone(),
         env: options.env.clone(),
     };
-    let mut session = places.open(options.session.clone(), diagnostics)?;
+    let mut session = resolver.open(options.session.clone(), diagnostics)?;
     check_cwd(&session, &options.cwd)?;
-    diagnostics.extend(findings(&session));
+    diagnostics.extend(open_warnings(&session));
     if let Some(name) = &options.name {
         let name = name.split(['\r', '\n']).filter(|part| !part.is_empty());
         let name = name.collect::<Vec<_>>().join(" ");
@@ -336,46 +339,47 @@ fn open_session(
     Ok(session)
 }
 
-/// Returns the directory of sessions somebody chose. A project has a say only once it is trusted,
-/// and nobody is asked about it here: the session may belong to another project.
-fn chosen_directory(options: &RuntimeOptions, survey: &Survey) -> Option<PathBuf> {
+/// Returns the configured session directory. Project settings apply only if the project is trusted,
+/// and the user is not prompted here: the session may belong to another project.
+fn chosen_directory(options: &RuntimeOptions, probe: &ProjectProbe) -> Option<PathBuf> {
     session_directory(
         options.session_dir.as_deref(),
         &options.env,
-        &survey.settings().settings(),
+        &probe.settings().settings(),
         &options.cwd,
     )
 }
 
-fn check_cwd(session: &Session, instead: &Path) -> Result<(), StartError> {
+fn check_cwd(session: &Session, fallback_cwd: &Path) -> Result<(), StartError> {
     if session.path().is_some() && session.check_cwd().is_err() {
         return Err(StartError::MissingCwd {
             cwd: session.cwd().to_owned(),
             session_file: session.path().map(Path::to_owned).unwrap_or_default(),
-            instead: instead.to_owned(),
+            instead: fallback_cwd.to_owned(),
         });
     }
     Ok(())
 }
 
-/// What opening a session brought to light and the user should hear of.
-fn findings(session: &Session) -> Vec<ConfigDiagnostic> {
+/// Returns warnings about the session file for the user.
+fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
     let OpenReport {
         torn_tail,
         locked_elsewhere,
         ..
     } = session.open_report();
-    let told = [
+    let warnings = [
         (
             *torn_tail,
-            "the last record of the session was only half written and is passed over",
+            "the last record of the session is incomplete and was skipped",
         ),
         (
             *locked_elsewhere,
-            "the session is open in another pi; close it there before you go on here",
+            "the session is open in another pi process; close it there before you continue here",
         ),
     ];
-    told.into_iter()
+    warnings
+        .into_iter()
         .filter(|(is_so, _)| *is_so)
         .map(|(_, message)| ConfigDiagnostic {
             level: DiagnosticLevel::Warning,
@@ -385,8 +389,12 @@ fn findings(session: &Session) -> Vec<ConfigDiagnostic> {
         .collect()
 }
 
-/// Adds what is not there yet.
-fn add<Item>(known: &mut Vec<Item>, more: Vec<Item>, is_same: impl Fn(&Item, &Item) -> bool) {
+/// Adds the items that are not in the list yet.
+fn add_missing<Item>(
+    known: &mut Vec<Item>,
+    more: Vec<Item>,
+    is_same: impl Fn(&Item, &Item) -> bool,
+) {
     for item in more {
         if !known.iter().any(|one| is_same(one, &item)) {
             known.push(item);
@@ -405,36 +413,37 @@ fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
     });
 }
 
-/// How the model of a session is found.
-enum Choice {
-    /// By flags, the session itself and the settings.
-    Startup,
-    /// It stays as it was.
-    Kept {
+/// How the model of a session is chosen.
+enum InitialModel {
+    /// From flags, the session and the settings.
+    Resolve,
+    /// As given, from the session before a reload.
+    Keep {
         model: Option<Arc<Model>>,
         thinking_level: ThinkingLevel,
         scoped_models: Vec<ScopedModel>,
     },
 }
 
-/// Makes a live session of a stored one.
+/// Builds an [`AgentSession`] from a stored session.
 async fn build(
     options: &RuntimeOptions,
     service_options: &ServiceOptions,
-    survey: Survey,
+    probe: ProjectProbe,
     session: Session,
-    choice: Choice,
+    choice: InitialModel,
     mut diagnostics: Vec<ConfigDiagnostic>,
-) -> Result<Current, StartError> {
-    let mut services = Services::load_surveyed(service_options, survey).await;
+) -> Result<CurrentSession, StartError> {
+    let mut services = Services::load_probed(service_options, probe).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
-    let extensions = Extensions::load(&services, &options.extensions, &mut diagnostics).await;
+    let extensions =
+        SessionExtensions::load(&services, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
-        Choice::Startup => choose(options, service_options, &services, &session)
+        InitialModel::Resolve => choose(options, service_options, &services, &session)
             .await
             .map_err(|error| error.after(&diagnostics))?,
-        Choice::Kept {
+        InitialModel::Keep {
             model,
             thinking_level,
             scoped_models,
@@ -447,16 +456,18 @@ async fn build(
     };
     diagnostics.append(&mut choice.diagnostics);
     let services = Arc::new(services);
-    let mut custom_tools = extensions.as_ref().map_or_else(Vec::new, Extensions::tools);
+    let mut custom_tools = extensions
+        .as_ref()
+        .map_or_else(Vec::new, SessionExtensions::tools);
     custom_tools.extend(options.custom_tools.iter().cloned());
     let tools = services.toolset(
         options.tools.clone(),
         custom_tools,
         &options.child_environment,
     );
-    let program = options.hooks.hooks(&services).await;
+    let program = options.hooks.create_hooks(&services).await;
     let hooks = match &extensions {
-        Some(extensions) => Arc::new(JoinedHooks::new(extensions.hooks(), program)),
+        Some(extensions) => Arc::new(HookChain::new(extensions.hooks(), program)),
         None => program,
     };
     let session = AgentSession::new(SessionParts {
@@ -478,7 +489,7 @@ async fn build(
         (None, Some(screen)) => screen.connect(None),
         (None, None) => {}
     }
-    Ok(Current {
+    Ok(CurrentSession {
         extensions,
         session,
         services,
@@ -493,7 +504,7 @@ async fn choose(
     services: &Services,
     session: &Session,
 ) -> Result<ModelChoice, StartError> {
-    let prior = PriorChoice::of(session)?;
+    let prior = PriorChoice::from_session(session)?;
     let flags = &options.models;
     let settings = services.settings.settings();
     let choice = choose_model(&services.models, &settings, flags, prior.as_ref()).await?;

@@ -1,12 +1,12 @@
-//! Everything a session needs that is bound to a working directory: settings, trust, resources,
+//! Components of a session that are bound to a working directory: settings, trust, resources,
 //! models.
 //!
-//! The order is the point: the user's settings, then the decision about the project, and only then
-//! anything of the project. A session in another directory gets services of its own.
+//! The load order enforces trust: first the user's settings, then the trust decision, and only then
+//! anything from the project. A session in another directory gets its own services.
 
 mod project_changes;
+mod project_probe;
 mod runtime_keys;
-mod survey;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,37 @@ use pi_config::{
 };
 
 use crate::system_prompt::{
-    DocsPlaces, Instructions, SystemPromptParts, find_documentation, shell_command,
+    DocsPaths, ProjectInstructions, SystemPromptParts, find_documentation, shell_command,
 };
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
-pub(crate) use project_changes::{changes_of_project, describe_changes, remember_changes};
+pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
+pub(crate) use project_probe::ProjectProbe;
 pub use runtime_keys::RuntimeKeys;
-pub(crate) use survey::Survey;
 
-/// The asset root of an installation.
+/// Root directory of the installed assets.
 const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
 
-/// Whether services learn which program asks; `1`, `true` or `yes`, whatever the settings say.
+/// Whether requests identify pi to providers: `1`, `true` or `yes`; overrides the settings.
 const TELEMETRY: &str = "PI_TELEMETRY";
 
-/// Keeps a program from asking for newer versions.
+/// Disables checks for newer versions.
 const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
 
-/// Asks the user about a project; front ends without a user have none.
+/// Prompts the user about a project's trust; front ends without a user have none.
 pub trait TrustPrompt: Send + Sync {
-    /// Returns what the user chose; `None` leaves the project unasked.
-    fn ask<'a>(
+    /// Returns the user's choice; `None` leaves the decision open.
+    fn prompt<'a>(
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,
     ) -> BoxFuture<'a, Option<TrustChoice>>;
 }
 
-/// Installs packages that settings or the command line want and that are not there.
-pub trait PackageSupplier: Send + Sync {
-    /// Installs what can be had, and tells what could not.
-    fn supply<'a>(
+/// Installs packages that are configured but missing.
+pub trait MissingPackageInstaller: Send + Sync {
+    /// Installs the packages and returns diagnostics for those that failed.
+    fn install_missing<'a>(
         &'a self,
         missing: &'a [MissingPackage],
         cwd: &'a Path,
@@ -63,40 +63,38 @@ pub trait PackageSupplier: Send + Sync {
     ) -> BoxFuture<'a, Vec<ConfigDiagnostic>>;
 }
 
-/// What services are made for, whatever the directory.
+/// Options of services, independent of the directory.
 #[derive(Clone)]
 pub struct ServiceOptions {
-    /// Where the user's files are.
+    /// Directory of the user's files.
     pub agent_dir: AgentDir,
     pub env: Env,
-    /// What the command line says about trust (`--approve`, `--no-approve`).
+    /// Trust flags (`--approve`, `--no-approve`).
     pub trust: Option<bool>,
-    /// Whom to ask about a project.
+    /// Prompts the user about a project's trust.
     pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
-    /// What the command line says about resources.
     pub resources: ResourceFlags,
-    /// Who installs packages that are missing; without one they are reported.
-    pub packages: Option<Arc<dyn PackageSupplier>>,
-    /// Settings to use instead of the files'.
+    /// Installs missing packages; without it they are only reported.
+    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
+    /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
-    /// Settings that hold for this run, over those of the files.
+    /// Settings for this run; they override those of the files.
     pub run_settings: RunSettings,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
-    /// Models to use instead of the usual ones; they are taken as they are.
+    /// Models to use instead of the default ones, without further configuration.
     pub models: Option<Models>,
-    /// Who may decide about a project before anybody is asked.
-    pub trust_voter: Option<Arc<dyn TrustVoter>>,
-    /// What was decided about projects in this run.
-    pub decisions: TrustMemory,
-    /// Keys that hold for this run.
+    /// May decide about a project before the user is prompted.
+    pub trust_resolver: Option<Arc<dyn TrustResolver>>,
+    /// Trust decisions of this run.
+    pub decisions: TrustDecisions,
+    /// API keys for this run.
     pub keys: RuntimeKeys,
-    /// The connections that services share.
+    /// HTTP connections shared by services.
     pub http: SharedConnections,
 }
 
 impl ServiceOptions {
-    /// Uses an agent directory and an environment, and nothing else special.
     pub fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self {
             agent_dir,
@@ -109,46 +107,45 @@ impl ServiceOptions {
             run_settings: RunSettings::default(),
             credentials: None,
             models: None,
-            trust_voter: None,
-            decisions: TrustMemory::default(),
+            trust_resolver: None,
+            decisions: TrustDecisions::default(),
             keys: RuntimeKeys::default(),
             http: SharedConnections::default(),
         }
     }
 }
 
-/// Decides about projects nobody has decided about: the user's own extensions.
-pub trait TrustVoter: Send + Sync {
-    /// Returns what is decided; none leaves it to the user. What is said meanwhile comes to the diagnostics.
-    fn vote<'a>(
+/// Decides about projects without a trust decision; implemented by the user's extensions.
+pub trait TrustResolver: Send + Sync {
+    /// Returns the decision; `None` leaves it to the user. Messages raised while deciding are added
+    /// to `diagnostics`.
+    fn resolve<'a>(
         &'a self,
         options: &'a ServiceOptions,
         cwd: &'a Path,
         diagnostics: &'a mut Vec<ConfigDiagnostic>,
-    ) -> BoxFuture<'a, Option<TrustVote>>;
+    ) -> BoxFuture<'a, Option<TrustResolution>>;
 }
 
-/// What was decided about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustVote {
-    /// Whether the project's files count.
+pub struct TrustResolution {
     pub access: ProjectAccess,
-    /// Whether it holds for other runs, too.
+    /// Whether to remember the decision for other runs.
     pub remember: bool,
 }
 
-/// What was decided about projects in this run, by their folders. Clones share it.
+/// Trust decisions of this run, by project directory. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct TrustMemory(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
+pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
 
-impl TrustMemory {
+impl TrustDecisions {
     fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
         let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         decisions.get(cwd).copied()
     }
 
-    /// Forgets what was decided about a project, which may have changed since.
-    pub(crate) fn forget(&self, cwd: &Path) {
+    /// Removes the decision about a project, which may have changed since.
+    pub(crate) fn remove(&self, cwd: &Path) {
         let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         decisions.remove(cwd);
     }
@@ -159,22 +156,22 @@ impl TrustMemory {
     }
 }
 
-/// The connections that services of several sessions share, as long as they go the same way.
+/// HTTP connections shared by the services of several sessions, as long as the proxy is the same.
 #[derive(Debug, Clone, Default)]
-pub struct SharedConnections(Arc<Mutex<Connections>>);
+pub struct SharedConnections(Arc<Mutex<ProxyConnections>>);
 
 #[derive(Debug, Default)]
-struct Connections {
+struct ProxyConnections {
     proxy: Option<String>,
     http: HttpClient,
 }
 
 impl SharedConnections {
-    /// Returns the connections through a proxy, or directly.
-    fn through(&self, proxy: Option<&str>) -> HttpClient {
+    /// Returns a client that connects through the proxy, or directly.
+    fn client_for(&self, proxy: Option<&str>) -> HttpClient {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.proxy.as_deref() != proxy {
-            *shared = Connections {
+            *shared = ProxyConnections {
                 proxy: proxy.map(str::to_owned),
                 http: match proxy {
                     Some(proxy) => {
@@ -188,41 +185,40 @@ impl SharedConnections {
     }
 }
 
-/// Everything bound to a working directory.
+/// Components bound to a working directory.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Services {
-    /// Where the user's files are.
+    /// Directory of the user's files.
     pub agent_dir: AgentDir,
     pub cwd: PathBuf,
     pub env: Env,
-    /// Whether the project's files count.
+    /// Whether the project's files are used.
     pub project: ProjectAccess,
     pub settings: SettingsStore,
-    /// The models and their credentials.
     pub models: Models,
-    /// Skills, templates, context files and the rest, and what is wrong with them: that is for a
-    /// person to look at, not for the output of a script.
+    /// Skills, templates, context files and other resources, with their diagnostics. Those are
+    /// meant for interactive display, not for the output of a script.
     pub resources: Arc<Resources>,
-    /// What the user should know, whatever the front end.
+    /// Problems to report in every front end.
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
 impl Services {
-    /// Makes the services of a directory. Nothing here fails: what is wrong with the user's files is
-    /// among the diagnostics.
+    /// Loads the services of a directory. Never fails: problems in the user's files are reported in
+    /// `diagnostics`.
     pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
-        Self::load_surveyed(options, Survey::of(options, cwd)).await
+        Self::load_probed(options, ProjectProbe::read(options, cwd)).await
     }
 
-    /// Makes the services of a directory about which the user's files were read already.
-    pub(crate) async fn load_surveyed(options: &ServiceOptions, survey: Survey) -> Self {
+    /// Loads the services of a directory that was already probed.
+    pub(crate) async fn load_probed(options: &ServiceOptions, probe: ProjectProbe) -> Self {
         let mut diagnostics = Vec::new();
         if options.settings.is_none() {
             diagnostics.extend(check_exposure(&options.agent_dir));
         }
-        let project = decide(options, &survey, &mut diagnostics).await;
-        let Survey { cwd, settings, .. } = survey;
+        let project = resolve_trust(options, &probe, &mut diagnostics).await;
+        let ProjectProbe { cwd, settings, .. } = probe;
         settings.set_project_access(project);
         if project.is_trusted() && options.settings.is_none() {
             diagnostics.extend(run_project_migrations(&cwd));
@@ -243,7 +239,7 @@ impl Services {
         .await;
         let models = match &options.models {
             Some(models) => models.clone(),
-            None => make_models(options, &settings, &mut diagnostics).await,
+            None => build_models(options, &settings, &mut diagnostics).await,
         };
         Self {
             agent_dir: options.agent_dir.clone(),
@@ -257,7 +253,7 @@ impl Services {
         }
     }
 
-    /// Builds the tools for a session here.
+    /// Builds the tools for a session in this directory.
     pub fn toolset(
         &self,
         selection: ToolSelection,
@@ -278,7 +274,7 @@ impl Services {
         })
     }
 
-    /// Returns what the system prompt of a session here is made of.
+    /// Returns the inputs of the system prompt for a session in this directory.
     pub fn prompt(&self) -> SystemPromptParts {
         let package = self.env.var(PACKAGE_DIR).map(PathBuf::from);
         let program = std::env::current_exe().ok();
@@ -290,13 +286,13 @@ impl Services {
             instructions: resources
                 .context_files
                 .iter()
-                .map(|file| Instructions {
+                .map(|file| ProjectInstructions {
                     path: file.path.clone(),
                     content: file.content.clone(),
                 })
                 .collect(),
             skills: pi_config::list_skills_for_model(&resources.skills),
-            docs: DocsPlaces {
+            docs: DocsPaths {
                 documentation: find_documentation(package.as_deref(), program.as_deref()),
                 program: shell_command(program.as_deref()),
                 agent_directory: self.agent_dir.path().to_owned(),
@@ -305,8 +301,8 @@ impl Services {
     }
 }
 
-/// Finds the resources, installing packages that are missing where somebody can and may. A package that
-/// cannot be had is reported, and the session goes on without it.
+/// Loads the resources and installs missing packages if possible and allowed. A package that cannot
+/// be installed is reported, and the session continues without it.
 async fn find_resources(
     options: &ServiceOptions,
     request: &ResourceRequest,
@@ -317,41 +313,41 @@ async fn find_resources(
         return resources;
     }
     let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
-    let supplier = options.packages.as_ref().filter(|_| !is_offline);
-    let Some(supplier) = supplier else {
+    let installer = options.packages.as_ref().filter(|_| !is_offline);
+    let Some(installer) = installer else {
         for missing in &resources.missing_packages {
-            tracing::info!(source = missing.source, "a package is not installed");
+            tracing::info!(source = missing.source, "package is not installed");
         }
         return resources;
     };
     let missing = &resources.missing_packages;
     diagnostics.extend(
-        supplier
-            .supply(missing, &request.cwd, &request.settings)
+        installer
+            .install_missing(missing, &request.cwd, &request.settings)
             .await,
     );
     load_resources(request)
 }
 
-/// Returns the environment of a program that must not use the network by itself.
+/// Returns an environment in which pi makes no network requests on its own.
 pub(crate) fn offline(env: &Env) -> Env {
     let variables = offline_variables().into_iter().collect();
     env.with_overrides(&variables)
 }
 
-/// The variables that keep pi and the programs it starts off the network.
+/// Environment variables that keep pi and its child processes offline.
 pub(crate) fn offline_variables() -> [(String, String); 2] {
     [ai_vars::OFFLINE, SKIP_VERSION_CHECK].map(|name| (name.to_owned(), "1".to_owned()))
 }
 
-/// Decides about a project, asking the user where somebody can.
-async fn decide(
+/// Decides about a project's trust; prompts the user if possible.
+async fn resolve_trust(
     options: &ServiceOptions,
-    survey: &Survey,
+    probe: &ProjectProbe,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> ProjectAccess {
-    let cwd = &survey.cwd;
-    let decision = match &survey.decision {
+    let cwd = &probe.cwd;
+    let decision = match &probe.decision {
         Ok(decision) => decision,
         Err(error) => {
             diagnostics.push(error.clone());
@@ -361,36 +357,36 @@ async fn decide(
     let TrustDecision::Ask { options: choices } = decision else {
         return decision.without_asking();
     };
-    if let Some(voter) = &options.trust_voter
-        && let Some(vote) = voter.vote(options, cwd, diagnostics).await
+    if let Some(resolver) = &options.trust_resolver
+        && let Some(resolution) = resolver.resolve(options, cwd, diagnostics).await
     {
-        if vote.remember {
-            let update = match vote.access {
+        if resolution.remember {
+            let update = match resolution.access {
                 ProjectAccess::Trusted => TrustUpdate::trust(cwd),
                 _ => TrustUpdate::refuse(cwd),
             };
             if let Err(error) = TrustStore::new(&options.agent_dir).save(&[update]) {
-                diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
+                diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
             }
         }
-        options.decisions.set(cwd, vote.access);
-        return vote.access;
+        options.decisions.set(cwd, resolution.access);
+        return resolution.access;
     }
     let Some(prompt) = &options.trust_prompt else {
         return decision.without_asking();
     };
-    let Some(choice) = prompt.ask(cwd, choices.clone()).await else {
+    let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
         return decision.without_asking();
     };
     if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
-        diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
+        diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
     }
     options.decisions.set(cwd, choice.access());
     choice.access()
 }
 
-/// Makes the models: the built-in ones, what `models.json` says, and which of them have credentials.
-async fn make_models(
+/// Builds the models: the built-in ones and those of `models.json`, with their credential status.
+async fn build_models(
     options: &ServiceOptions,
     settings: &SettingsStore,
     diagnostics: &mut Vec<ConfigDiagnostic>,
@@ -403,21 +399,21 @@ async fn make_models(
             let file = AuthFile::new(agent_dir.auth_file());
             if let Err(error) = file.create_if_missing().await {
                 let path = agent_dir.auth_file();
-                diagnostics.push(problem(DiagnosticLevel::Warning, &error, Some(path)));
+                diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, Some(path)));
             }
             Arc::new(file)
         }
     };
-    let is_told = match options.env.var(TELEMETRY) {
+    let is_enabled = match options.env.var(TELEMETRY) {
         Some(value) => ["1", "true", "yes"].contains(&value.to_ascii_lowercase().as_str()),
         None => values.enable_install_telemetry(),
     };
     let models = Models::new(ModelsOptions {
-        credentials: Arc::new(options.keys.over(stored)),
+        credentials: Arc::new(options.keys.wrap(stored)),
         store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
-        http: options.http.through(values.http_proxy()),
+        http: options.http.client_for(values.http_proxy()),
         env: options.env.clone(),
-        telemetry: if is_told {
+        telemetry: if is_enabled {
             Telemetry::On
         } else {
             Telemetry::Off
@@ -429,7 +425,7 @@ async fn make_models(
         Ok(providers) => {
             for (id, config) in providers {
                 if let Err(error) = models.register(&id, Registration::ModelsFile(config)) {
-                    diagnostics.push(problem(
+                    diagnostics.push(diagnostic(
                         DiagnosticLevel::Warning,
                         &error,
                         Some(file.clone()),
@@ -437,16 +433,16 @@ async fn make_models(
                 }
             }
         }
-        Err(error) => diagnostics.push(problem(DiagnosticLevel::Warning, &error, Some(file))),
+        Err(error) => diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, Some(file))),
     }
     let report = models.refresh(RefreshOptions::default()).await;
     for (provider, error) in report.errors {
-        tracing::warn!(provider, %error, "a provider's credential or models are not known");
+        tracing::warn!(provider, %error, "cannot load credential or models of provider");
     }
     models
 }
 
-fn problem(
+fn diagnostic(
     level: DiagnosticLevel,
     error: &dyn std::error::Error,
     path: Option<PathBuf>,

@@ -1,7 +1,7 @@
-//! Which session a program works with: a new one, one that is named, the last one, a copy.
+//! Selection of the session at startup: new, named, most recent, or a copy.
 //!
-//! What the flags mean together is decided here, and where a name leads; opening and copying is
-//! `pi-session`'s.
+//! This file interprets the combination of flags and resolves names; `pi-session` opens and copies
+//! files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,34 +15,32 @@ use pi_session::{
 use pi_tools::{PathError, PathResolver};
 use thiserror::Error;
 
-/// The session to work with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionChoice {
-    /// One without a file.
+    /// A session without a file.
     InMemory {
-        /// Its id; drawn if absent.
+        /// Its ID; generated if absent.
         id: Option<String>,
     },
     New {
-        /// Its id; drawn if absent.
+        /// Its ID; generated if absent.
         id: Option<String>,
-        /// The session file it comes from.
+        /// The parent session file.
         parent: Option<PathBuf>,
     },
-    /// The one with exactly this id, or a new one with it.
+    /// The session with exactly this ID; created if it does not exist.
     WithId(String),
-    /// The one that was written to last, or a new one.
+    /// The most recently written session; a new one if there is none.
     ContinueRecent,
-    /// The one a user names by its file, its id or the beginning of its id.
+    /// A session given by file, ID or ID prefix.
     Named(String),
-    /// The one in this file.
+    /// The session in this file.
     Open(PathBuf),
-    /// A copy of one that is named by its file or id.
+    /// A copy of a session given by file or ID.
     Fork {
-        /// The session that is copied.
         source: String,
-        /// The copy's id; drawn if absent.
+        /// The ID of the copy; generated if absent.
         id: Option<String>,
     },
 }
@@ -56,42 +54,30 @@ impl Default for SessionChoice {
     }
 }
 
-/// What a command line says about the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionFlags {
-    /// `--no-session`.
     pub no_session: bool,
-    /// `--fork`.
     pub fork: Option<String>,
-    /// `--session`.
     pub session: Option<String>,
-    /// `--resume`.
     pub resume: bool,
-    /// `--continue`.
     pub continue_recent: bool,
-    /// `--session-id`.
     pub session_id: Option<String>,
 }
 
-/// Why flags make no choice.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SessionFlagsError {
-    /// Some of them contradict each other.
     #[error("{flag} cannot be combined with {}", others.join(", "))]
     Conflict {
-        /// The flag.
         flag: &'static str,
-        /// What it contradicts.
         others: Vec<&'static str>,
     },
-    /// The id cannot be one.
     #[error(transparent)]
     InvalidId(#[from] InvalidSessionId),
 }
 
 impl SessionFlags {
-    /// Fails where flags contradict each other.
+    /// Fails if flags contradict each other.
     pub fn check(&self) -> Result<(), SessionFlagsError> {
         let given = |flags: &[(&'static str, bool)]| -> Vec<&'static str> {
             let given = flags.iter().filter(|(_, given)| *given);
@@ -120,7 +106,7 @@ impl SessionFlags {
         Ok(())
     }
 
-    /// Makes the choice; `None` leaves it to the user, who is to pick a session (`--resume`).
+    /// Returns the choice; `None` if the user picks a session (`--resume`).
     pub fn choice(self) -> Result<Option<SessionChoice>, SessionFlagsError> {
         self.check()?;
         let id = self.session_id;
@@ -142,38 +128,35 @@ impl SessionFlags {
     }
 }
 
-/// Why the chosen session is not there.
+/// Why the chosen session cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SessionChoiceError {
-    /// No session has the id.
     #[error("no session matches \"{0}\"")]
     NotFound(String),
-    /// The session belongs to another project. The user may want a copy: [`SessionChoice::Fork`].
-    #[error("the session {} belongs to another project, {cwd}", path.display())]
-    Elsewhere { path: PathBuf, cwd: String },
-    /// The path cannot be understood.
-    #[error("the path {0}")]
+    /// The session belongs to another project. To use a copy, see [`SessionChoice::Fork`].
+    #[error("session {} belongs to another project: {cwd}", path.display())]
+    OtherProject { path: PathBuf, cwd: String },
+    #[error("invalid path: {0}")]
     Path(#[from] PathError),
-    /// The session cannot be opened or created.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// Where sessions are looked for and created.
+/// Resolves, opens and creates sessions.
 #[derive(Debug, Clone)]
-pub(crate) struct SessionPlaces {
+pub(crate) struct SessionResolver {
     pub(crate) agent_dir: AgentDir,
-    /// The directory the user chose.
+    /// The session directory set by the user.
     pub(crate) chosen: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
-    /// The directory to work in, instead of the one a session names.
+    /// Working directory to use instead of the session's own.
     pub(crate) cwd_override: Option<PathBuf>,
     pub(crate) env: Env,
 }
 
-impl SessionPlaces {
-    /// Returns the directory of the sessions of the working directory.
+impl SessionResolver {
+    /// Returns the session directory of the working directory.
     pub(crate) fn directory(&self) -> SessionDirectory {
         let agent = self.agent_dir.path();
         match &self.chosen {
@@ -182,7 +165,7 @@ impl SessionPlaces {
         }
     }
 
-    /// Opens or creates the chosen session. This blocks on the disk.
+    /// Opens or creates the chosen session. Blocking.
     pub(crate) fn open(
         &self,
         choice: SessionChoice,
@@ -202,7 +185,9 @@ impl SessionPlaces {
                 None => {
                     diagnostics.push(ConfigDiagnostic {
                         level: DiagnosticLevel::Warning,
-                        message: format!("this project has no session \"{id}\"; a new one begins"),
+                        message: format!(
+                            "session \"{id}\" not found in this project; starting a new one"
+                        ),
                         path: None,
                     });
                     Session::create(&directory, new(Some(id), None))?
@@ -211,20 +196,20 @@ impl SessionPlaces {
             SessionChoice::ContinueRecent => Session::continue_recent(&directory, &self.env)?,
             SessionChoice::Open(path) => self.open_file(&path)?,
             SessionChoice::Named(name) => match self.find(&name)? {
-                Found::File(path) => self.open_file(&path)?,
-                Found::Elsewhere { path, cwd } => {
-                    return Err(SessionChoiceError::Elsewhere { path, cwd });
+                ResolvedSession::File(path) => self.open_file(&path)?,
+                ResolvedSession::OtherProject { path, cwd } => {
+                    return Err(SessionChoiceError::OtherProject { path, cwd });
                 }
             },
             SessionChoice::Fork { source, id } => {
-                let (Found::File(source) | Found::Elsewhere { path: source, .. }) =
-                    self.find(&source)?;
+                let (ResolvedSession::File(source)
+                | ResolvedSession::OtherProject { path: source, .. }) = self.find(&source)?;
                 Session::fork_file(&source, &directory, new(id, None))?
             }
         })
     }
 
-    /// Opens a file; new sessions made from it go where the user chose.
+    /// Opens a file; sessions derived from it go to the user's session directory.
     pub(crate) fn open_file(&self, path: &Path) -> Result<Session, SessionError> {
         let options = OpenSession {
             access: AccessMode::Write,
@@ -233,7 +218,7 @@ impl SessionPlaces {
             env: self.env.clone(),
         };
         match Session::open(path, options) {
-            // A path that leads nowhere is where the session shall be.
+            // Create the session at a path that does not exist.
             Err(SessionError::Missing { .. }) => {
                 let new = NewSession {
                     env: self.env.clone(),
@@ -245,7 +230,7 @@ impl SessionPlaces {
         }
     }
 
-    fn find(&self, name: &str) -> Result<Found, SessionChoiceError> {
+    fn find(&self, name: &str) -> Result<ResolvedSession, SessionChoiceError> {
         let is_file = Path::new(name)
             .extension()
             .is_some_and(|extension| extension == "jsonl");
@@ -254,7 +239,7 @@ impl SessionPlaces {
                 cwd: self.cwd.clone(),
                 home: self.env.home_dir(),
             };
-            return Ok(Found::File(base.resolve(name)?));
+            return Ok(ResolvedSession::File(base.resolve(name)?));
         }
         let directory = self.directory();
         let root = sessions_root(self.agent_dir.path());
@@ -263,17 +248,18 @@ impl SessionPlaces {
             None => SearchScope::AllProjects(&root),
         };
         match listing::find(&directory, scope, name) {
-            Some(FoundSession::Local(path)) => Ok(Found::File(path)),
-            Some(FoundSession::OtherProject { path, cwd }) => Ok(Found::Elsewhere { path, cwd }),
+            Some(FoundSession::Local(path)) => Ok(ResolvedSession::File(path)),
+            Some(FoundSession::OtherProject { path, cwd }) => {
+                Ok(ResolvedSession::OtherProject { path, cwd })
+            }
             None => Err(SessionChoiceError::NotFound(name.to_owned())),
         }
     }
 }
 
-/// Where a name leads.
-enum Found {
+enum ResolvedSession {
     File(PathBuf),
-    Elsewhere { path: PathBuf, cwd: String },
+    OtherProject { path: PathBuf, cwd: String },
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What the system prompt says, section by section.
+//! Text of the system prompt, section by section.
 //!
-//! The sections' order, tags and changes over time are `pi-session`'s matter; which tools are active
-//! is the session's. Here are the words, and which of them belong to a given set of tools, context
-//! files and skills.
+//! `pi-session` owns the order, tags and changes of the sections, and the session knows which tools
+//! are active. This file contains the text, and selects it for a given set of tools, context files
+//! and skills.
 
 use std::path::{Path, PathBuf};
 
@@ -11,58 +11,57 @@ use pi_session::{PromptSection, PromptSections};
 
 use crate::toolset::Toolset;
 
-const PREAMBLE: &str = "You are pi, an expert coding agent in the user's terminal. You work in the \
-    user's project through your tools: look things up, change files, run commands, and carry the \
-    task through to the end before you answer.";
+const PREAMBLE: &str = "You are pi, an expert coding agent in the user's terminal. You work on the \
+    user's project with your tools: inspect code, edit files, run commands, and complete the task \
+    before you give your final answer.";
 
-/// What holds whatever the tools are.
+/// Rules that apply independently of the tools.
 const GENERAL_RULES: [&str; 5] = [
-    "Look before you change: read the code around it and follow its conventions.",
-    "Do all of what was asked and nothing beyond it. Leave changes alone that you did not make.",
-    "When a build or test covers your change, run it, and report failures as they are.",
-    "Keep answers short: say what you did and found, not what you are about to do.",
-    "Name files by their paths.",
+    "Read the surrounding code before editing and follow its conventions.",
+    "Do everything the user asked for and nothing more. Do not modify or revert changes you did not make.",
+    "If a build or test covers your change, run it. Report failures as they are.",
+    "Keep answers short: state what you did and found, not what you are about to do.",
+    "Refer to files by path.",
 ];
 
-/// The tools a skill can be read with, the best one first.
+/// Tools to read a skill with, in order of preference.
 const SKILL_READERS: [&str; 2] = ["read", "bash"];
 
 /// Instructions from a file of the project or the user, such as `AGENTS.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instructions {
+pub struct ProjectInstructions {
     pub path: PathBuf,
     pub content: String,
 }
 
-/// Where the model learns about pi itself.
+/// Where the model finds documentation of pi.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DocsPlaces {
-    /// The folder with pi's manual, if this installation has one.
+pub struct DocsPaths {
+    /// The directory of the manual, if this installation has one.
     pub documentation: Option<PathBuf>,
-    /// The command that is pi in a shell: `pi docs` prints the manual.
+    /// The shell command for pi; `pi docs` prints the manual.
     pub program: String,
-    /// The folder with the user's settings, models and resources.
+    /// The directory of the user's settings, models and resources.
     pub agent_directory: PathBuf,
 }
 
-/// What a system prompt is made of, beside the tools.
+/// Inputs of the system prompt, except the tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SystemPromptParts {
     pub cwd: PathBuf,
-    /// A prompt of the user's own, instead of ours; tools, rules and docs then stay out.
+    /// A custom prompt that replaces the default; tools, rules and docs are then omitted.
     pub custom: Option<String>,
-    /// What the user adds.
+    /// Text appended by the user.
     pub append: Vec<String>,
-    /// Instructions of the project and the user, the most general first.
-    pub instructions: Vec<Instructions>,
-    /// The skills the model may use by itself.
+    /// Instructions of the user and the project, most general first.
+    pub instructions: Vec<ProjectInstructions>,
+    /// The skills the model may use on its own.
     pub skills: Vec<SkillListing>,
-    /// Where the model learns about pi.
-    pub docs: DocsPlaces,
+    pub docs: DocsPaths,
 }
 
 impl SystemPromptParts {
-    /// Makes the sections for a set of active tools.
+    /// Builds the sections for a set of active tools.
     pub fn sections(&self, tools: &Toolset, active: &[String]) -> PromptSections {
         let mut sections = match self.custom.as_deref() {
             Some(custom) if !custom.is_empty() => PromptSections::new(custom),
@@ -91,7 +90,7 @@ impl SystemPromptParts {
             let content = &file.content;
             format!("<project_instructions path=\"{path}\">\n{content}\n</project_instructions>")
         });
-        let lead = "What the user and the project ask of you; the later wins over the earlier:";
+        let lead = "Instructions from the user and the project; later ones take precedence over earlier ones:";
         std::iter::once(lead.to_owned())
             .chain(files)
             .collect::<Vec<_>>()
@@ -104,9 +103,9 @@ impl SystemPromptParts {
             return String::new();
         };
         let lead = format!(
-            "Skills are instructions for special tasks. When a task fits a description, read the \
-             skill's file with {reader} and follow it. Relative paths in it start at the file's own \
-             folder."
+            "Skills are instructions for specific tasks. When a task matches a description, read the \
+             skill's file with {reader} and follow it. Relative paths in a skill are relative to the \
+             directory of its file."
         );
         let skills = self.skills.iter().map(|skill| {
             let SkillListing {
@@ -124,26 +123,26 @@ impl SystemPromptParts {
     }
 }
 
-impl DocsPlaces {
-    /// Does not depend on the tools: a change of these must not change more of the prompt than it has to.
+impl DocsPaths {
+    /// Independent of the tools, so that a change of tools does not change this section.
     fn text(&self) -> String {
         let pi = match self.program.as_str() {
             "" => "pi",
             program => program,
         };
         let manual = match &self.documentation {
-            Some(folder) => format!("The manual is in {}.", folder.display()),
+            Some(directory) => format!("The manual is in {}.", directory.display()),
             None => {
-                format!("`{pi} docs` lists the pages of the manual, `{pi} docs TOPIC` prints one.")
+                format!("`{pi} docs` lists the pages of the manual; `{pi} docs TOPIC` prints one.")
             }
         };
         format!(
-            "For questions about pi itself, its settings, sessions, extensions, skills, themes or \
-             SDK, and only then:\n\
-             - {manual} Read the pages that fit, to the end, before you answer or write something for pi.\n\
+            "Only for questions about pi itself, its settings, sessions, extensions, skills, themes or \
+             SDK:\n\
+             - {manual} Read the relevant pages completely before you answer or write code for pi.\n\
              - `{pi} --help` lists commands, flags and environment variables.\n\
              - The user's settings, models, key bindings, extensions, skills, prompts and themes \
-             are in {}. A project has its own in .pi.",
+             are in {}; those of a project are in .pi.",
             self.agent_directory.display()
         )
     }
@@ -162,7 +161,7 @@ fn tools_text(tools: &Toolset, active: &[String]) -> String {
         [] => "(none)".to_owned(),
         listed => listed.join("\n"),
     };
-    format!("{list}\n\nThe project may bring more tools than these; they are declared alike.")
+    format!("{list}\n\nAdditional tools may be available; see the tool list.")
 }
 
 fn rules_text(tools: &Toolset, active: &[String]) -> String {
@@ -188,7 +187,7 @@ fn rules_text(tools: &Toolset, active: &[String]) -> String {
     text
 }
 
-/// Returns what to search files with, unless there are tools for it.
+/// Returns how to search files, unless there are tools for it.
 fn shell_rule(active: &[String]) -> Option<&'static str> {
     if ["grep", "find", "ls"]
         .iter()
@@ -208,8 +207,8 @@ fn is_in(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
 }
 
-/// Returns how a shell calls this program: by its whole path, since it need not be on the `PATH`.
-/// A program of another name embeds pi and does not know its commands.
+/// Returns the shell command for this program: its full path, since it may not be on the `PATH`. A
+/// program with another name embeds pi and does not have its commands.
 pub(crate) fn shell_command(program: Option<&Path>) -> String {
     let is_pi = |path: &&Path| path.file_stem().is_some_and(|stem| stem == "pi");
     let Some(path) = program.filter(is_pi) else {
@@ -224,22 +223,22 @@ pub(crate) fn shell_command(program: Option<&Path>) -> String {
     }
 }
 
-/// Finds the folder with pi's manual: in the one the environment names, or beside the
-/// program.
+/// Finds the directory of pi's manual: in the package directory from the environment, or next to
+/// the program.
 pub(crate) fn find_documentation(
     package: Option<&Path>,
     program: Option<&Path>,
 ) -> Option<PathBuf> {
-    let beside = program.and_then(Path::parent);
-    let shared = beside.and_then(Path::parent);
+    let program_dir = program.and_then(Path::parent);
+    let shared = program_dir.and_then(Path::parent);
     [
-        package.map(|folder| folder.join("docs")),
-        beside.map(|folder| folder.join("docs")),
-        shared.map(|folder| folder.join("share/doc/pi")),
+        package.map(|directory| directory.join("docs")),
+        program_dir.map(|directory| directory.join("docs")),
+        shared.map(|directory| directory.join("share/doc/pi")),
     ]
     .into_iter()
     .flatten()
-    .find(|folder| folder.join("differences.md").is_file())
+    .find(|directory| directory.join("differences.md").is_file())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The tools of a session: which there are, which the flags and settings let in, and which are
-//! active from the start.
+//! The tools of a session: which exist, which are allowed by flags and settings, and which are
+//! active initially.
 //!
-//! The tools themselves are `pi-tools`' and the program's own. Which are active at the moment is the
-//! session's matter; here it learns what there is to choose from.
+//! The tools are implemented in `pi-tools` and by the embedding program. The session decides which
+//! are currently active; this file provides the choices.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,61 +17,57 @@ use pi_tools::{
     ShellToolOptions, ToolContext, ToolPrompt, UserShell, WRITE_PROMPT, WriteTool,
 };
 
-/// The tools that are active unless flags or settings say otherwise.
+/// Tools that are active by default.
 const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
-/// What children of pi find in their environment: that pi runs them.
+/// Environment variables that mark child processes of pi.
 pub const PROCESS_MARKS: [(&str, &str); 2] = [("PI_CODING_AGENT", "true"), ("AI_AGENT", "pi")];
 
-/// Which tools there may be: `--tools`, `--exclude-tools`, `--no-builtin-tools`, `--no-tools`.
+/// Tool flags: `--tools`, `--exclude-tools`, `--no-builtin-tools`, `--no-tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolSelection {
     /// `--tools`: no others exist, and all of these are active.
     pub allow: Option<Vec<String>>,
-    /// `--exclude-tools`: these do not exist, whatever else is said.
+    /// `--exclude-tools`: these do not exist; overrides all other options.
     pub exclude: Vec<String>,
-    /// What is active without being named.
+    /// Tools that are active without being named.
     pub defaults: DefaultTools,
 }
 
-/// Which tools are active without being named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DefaultTools {
-    /// Those of the settings or the usual four, and all that extensions and programs bring.
+    /// Those of the settings or the default ones, and all tools of extensions and embedding
+    /// programs.
     #[default]
     All,
-    /// `--no-builtin-tools`: only what extensions and programs bring.
+    /// `--no-builtin-tools`: only tools of extensions and embedding programs.
     NoBuiltin,
-    /// `--no-tools`: none, and unless `--tools` names some there are none.
+    /// `--no-tools`: none, and no tools exist unless `--tools` names some.
     None,
 }
 
-/// Where a tool comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolOrigin {
-    /// It is one of pi's own.
     Builtin,
-    /// The program that embeds pi brings it.
+    /// Registered by the embedding program.
     Program,
-    /// An extension brings it.
     Extension,
 }
 
-/// A tool and what the system prompt says of it.
+/// A tool and its text in the system prompt.
 #[derive(Clone)]
 pub struct RegisteredTool {
     pub tool: Arc<dyn Tool>,
-    /// Where it comes from.
     pub origin: ToolOrigin,
-    /// One line for the prompt's list of tools; without one it is not listed there.
+    /// One line for the tool list of the prompt; without it the tool is not listed there.
     pub snippet: Option<String>,
-    /// Advice on its use.
+    /// Rules for its use.
     pub guidelines: Vec<String>,
 }
 
 impl RegisteredTool {
-    /// Registers a tool of the program that embeds pi.
+    /// Registers a tool of the embedding program.
     pub fn new(tool: Arc<dyn Tool>) -> Self {
         Self {
             tool,
@@ -90,37 +86,32 @@ impl RegisteredTool {
         }
     }
 
-    /// Returns the name the model calls it by.
     pub fn name(&self) -> &str {
         &self.tool.declaration().name
     }
 }
 
-/// What tools are built for.
 #[derive(Clone)]
 pub struct ToolsetOptions {
-    /// The directory they work in.
     pub cwd: PathBuf,
-    /// What `~` stands for.
+    /// The directory that `~` expands to.
     pub home: Option<PathBuf>,
     /// The shell to use instead of bash (`shellPath`).
     pub shell_path: Option<PathBuf>,
-    /// A line run before each command (`shellCommandPrefix`).
+    /// A line to run before each command (`shellCommandPrefix`).
     pub command_prefix: Option<String>,
-    /// Whether images are made to fit the model (`images.autoResize`).
+    /// Whether images are resized to fit the model (`images.autoResize`).
     pub resize_images: bool,
-    /// The environment of commands.
     pub environment: ShellEnvironment,
-    /// What flags let in.
     pub selection: ToolSelection,
-    /// What is active by default (`defaultTools`); the usual four when absent.
+    /// Tools that are active by default (`defaultTools`); a built-in list if absent.
     pub default_tools: Option<Vec<String>>,
-    /// Tools of the program's own; one takes the place of a built-in tool of the same name.
+    /// Tools of the embedding program; they replace built-in tools of the same name.
     pub custom: Vec<RegisteredTool>,
 }
 
 impl ToolsetOptions {
-    /// Builds the usual tools for a directory, with the environment of this process.
+    /// Options for a directory, with the environment of this process.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             cwd: cwd.into(),
@@ -136,8 +127,8 @@ impl ToolsetOptions {
     }
 }
 
-/// Returns the environment of commands: the given variables, on top of them more, and a folder of
-/// tools first on the `PATH`.
+/// Returns the environment of commands: the base variables, the additional ones, and the tools
+/// directory first on the `PATH`.
 pub(crate) fn command_environment(
     base: impl IntoIterator<Item = (OsString, OsString)>,
     more: &[(String, String)],
@@ -149,7 +140,7 @@ pub(crate) fn command_environment(
     ShellEnvironment::new(base.into_iter().chain(more), Some(tools))
 }
 
-/// The tools of a session and what they share with it. Clones share the tools.
+/// The tools of a session and the state shared with it. Clones share the tools.
 #[derive(Clone)]
 pub struct Toolset {
     tools: Vec<RegisteredTool>,
@@ -169,7 +160,6 @@ impl std::fmt::Debug for Toolset {
 }
 
 impl Toolset {
-    /// Builds the tools.
     pub fn new(options: ToolsetOptions) -> Self {
         let paths = PathResolver {
             cwd: options.cwd.clone(),
@@ -208,13 +198,13 @@ impl Toolset {
         for tool in options.custom {
             toolset.register(tool);
         }
-        toolset.show_images_to(None);
+        toolset.set_image_policy_for(None);
         toolset
     }
 
-    /// Adds a tool, in the place of one of the same name; what flags exclude stays out.
+    /// Adds a tool or replaces the one with the same name; excluded tools are ignored.
     pub fn register(&mut self, tool: RegisteredTool) {
-        if !self.selection.admits(tool.name()) {
+        if !self.selection.allows(tool.name()) {
             return;
         }
         let same = self
@@ -222,23 +212,21 @@ impl Toolset {
             .iter_mut()
             .find(|known| known.name() == tool.name());
         match same {
-            Some(known) => *known = tool,
+            Some(existing) => *existing = tool,
             None => self.tools.push(tool),
         }
     }
 
-    /// Returns all tools.
     pub fn tools(&self) -> &[RegisteredTool] {
         &self.tools
     }
 
-    /// Returns a tool by its name.
     pub fn get(&self, name: &str) -> Option<&RegisteredTool> {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Returns those of the names that are tools, each once, in the order given.
-    pub fn known(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+    /// Returns the names that are tools, deduplicated, in the given order.
+    pub fn filter_known(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
         let mut known: Vec<String> = Vec::new();
         for name in names {
             let name = name.as_ref();
@@ -249,48 +237,55 @@ impl Toolset {
         known
     }
 
-    /// Returns the tools of these names; names of no tool are passed over.
+    /// Returns the tools with these names; unknown names are ignored.
     pub fn select(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Arc<dyn Tool>> {
-        self.known(names)
+        self.filter_known(names)
             .iter()
             .filter_map(|name| self.get(name))
             .map(|tool| Arc::clone(&tool.tool))
             .collect()
     }
 
-    /// Returns the names of the tools that are active from the start.
+    /// Returns the names of the initially active tools.
     pub fn default_active(&self) -> Vec<String> {
         match (&self.selection.allow, self.selection.defaults) {
-            (Some(allow), _) => self.known(allow),
+            (Some(allow), _) => self.filter_known(allow),
             (None, DefaultTools::None) => Vec::new(),
-            (None, DefaultTools::NoBuiltin) => self.known(self.brought()),
+            (None, DefaultTools::NoBuiltin) => self.filter_known(self.non_builtin_names()),
             (None, DefaultTools::All) => match &self.default_tools {
-                Some(names) => self.known(names.iter().map(String::as_str).chain(self.brought())),
-                None => self.known(DEFAULT_TOOLS.into_iter().chain(self.brought())),
+                Some(names) => self.filter_known(
+                    names
+                        .iter()
+                        .map(String::as_str)
+                        .chain(self.non_builtin_names()),
+                ),
+                None => {
+                    self.filter_known(DEFAULT_TOOLS.into_iter().chain(self.non_builtin_names()))
+                }
             },
         }
     }
 
-    /// Returns the names that are active when tools were built anew under a session: those that
-    /// were, and everything that flags name or that is not built in.
-    pub fn carried_over(&self, active: &[String]) -> Vec<String> {
+    /// Returns the active tool names after a reload: those active before, and all that flags name
+    /// or that are not built in.
+    pub fn active_after_reload(&self, active: &[String]) -> Vec<String> {
         let active = active.iter().map(String::as_str);
         match &self.selection.allow {
-            Some(allow) => self.known(active.chain(allow.iter().map(String::as_str))),
-            None => self.known(active.chain(self.brought())),
+            Some(allow) => self.filter_known(active.chain(allow.iter().map(String::as_str))),
+            None => self.filter_known(active.chain(self.non_builtin_names())),
         }
     }
 
-    /// Returns the names of the tools that are not built in.
-    fn brought(&self) -> impl Iterator<Item = &str> {
+    /// Returns the names of tools that are not built in.
+    fn non_builtin_names(&self) -> impl Iterator<Item = &str> {
         self.tools
             .iter()
             .filter(|tool| tool.origin != ToolOrigin::Builtin)
             .map(RegisteredTool::name)
     }
 
-    /// Makes tools treat images as the model of the moment needs it.
-    pub fn show_images_to(&self, model: Option<&Model>) {
+    /// Sets how tools treat images for a model.
+    pub fn set_image_policy_for(&self, model: Option<&Model>) {
         let resize = model
             .and_then(|model| model.input_limits.as_ref())
             .and_then(|limits| limits.images.as_ref())
@@ -302,24 +297,24 @@ impl Toolset {
         });
     }
 
-    /// Returns how images are treated at the moment.
     pub fn image_policy(&self) -> ImagePolicy {
         self.images.get()
     }
 
-    /// Returns what the model's commands learn of the session, for the session to fill in.
+    /// Returns the environment variables that describe the session to shell commands; the session
+    /// fills them in.
     pub fn session_variables(&self) -> &SharedSessionVariables {
         &self.session
     }
 
-    /// Returns what runs the user's own commands.
+    /// Returns the shell for commands of the user.
     pub fn user_shell(&self) -> &UserShell {
         &self.user_shell
     }
 }
 
 impl ToolSelection {
-    fn admits(&self, name: &str) -> bool {
+    fn allows(&self, name: &str) -> bool {
         let is_excluded = self.exclude.iter().any(|excluded| excluded == name);
         let is_allowed = match (&self.allow, self.defaults) {
             (Some(allow), _) => allow.iter().any(|allowed| allowed == name),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink, check_arguments};
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
 use pi_ai::InputBlock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub(crate) async fn call_with_token(
     let Value::Object(arguments) = arguments else {
         panic!("arguments must be an object")
     };
-    let arguments = check_arguments(tool.declaration(), tool.prepare_arguments(arguments))
+    let arguments = validate_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
     tool.execute("call_1", arguments, UpdateSink::default(), cancel)
         .await

@@ -2,7 +2,7 @@
 
 use pi_ai::CredentialStore as _;
 use pi_config::AuthFile;
-use pi_runtime::{AgentSession, InputSource, Prompt, PromptRefused, SessionRuntime};
+use pi_runtime::{AgentSession, InputSource, Prompt, PromptError, SessionRuntime};
 
 use crate::output::Failure;
 use crate::prompt_input::Prompts;
@@ -28,7 +28,7 @@ pub(crate) async fn converse(
         };
         match session.prompt(prompt).await {
             Ok(_run) => session.wait_for_idle().await,
-            Err(PromptRefused::NoModel) => return Err(explain_missing_model(runtime).await),
+            Err(PromptError::NoModel) => return Err(explain_missing_model(runtime).await),
             Err(refused) => return Err(refused.into()),
         }
     }

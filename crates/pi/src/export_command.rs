@@ -52,5 +52,5 @@ fn theme(agent_dir: &AgentDir, env: &Env) -> ExportTheme {
             ..ResourceFlags::default()
         },
     });
-    ExportTheme::of_setting(setting.as_deref(), &resources.themes)
+    ExportTheme::from_setting(setting.as_deref(), &resources.themes)
 }

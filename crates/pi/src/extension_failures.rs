@@ -12,7 +12,7 @@ impl ExtensionUi for PrintedFailures {
         self.0
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         let name = failure.extension.as_deref().unwrap_or("an extension");
         warn(&format!(
             "{name} failed in {}: {}",

@@ -5,18 +5,18 @@
 use std::io;
 use std::sync::Arc;
 
-use pi_rpc::{JsonEvents, LineSink, LineWriter};
-use pi_runtime::{SessionRuntime, UpdateForm};
+use pi_rpc::{JsonEventWriter, LineSink, LineWriter};
+use pi_runtime::{SessionRuntime, UpdateFormat};
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, stdout_failure};
 use crate::prompt_input::Prompts;
 
 /// Sends the prompts and writes the events. A closed stdout ends the run without an error.
-pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateForm) -> Exit {
+pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateFormat) -> Exit {
     let writer = LineWriter::start(tokio::io::stdout());
     let sink = writer.sink();
-    let events = Arc::new(JsonEvents::new(sink.clone(), form));
+    let events = Arc::new(JsonEventWriter::new(sink.clone(), form));
     let outcome = tokio::select! {
         outcome = write_events(runtime, prompts, &sink, &events) => outcome,
         () = sink.closed() => Ok(()),
@@ -45,7 +45,7 @@ async fn write_events(
     runtime: &SessionRuntime,
     prompts: Prompts,
     sink: &LineSink,
-    events: &Arc<JsonEvents>,
+    events: &Arc<JsonEventWriter>,
 ) -> Result<(), Failure> {
     let session = runtime.session();
     let header = session.with_session(|session| pi_ai::json::to_string(session.header()))?;

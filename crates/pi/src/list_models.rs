@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pi_ai::{Env, Modality, Model};
 use pi_config::{AgentDir, DiagnosticLevel};
-use pi_runtime::{ServiceOptions, Services, ask_local_server};
+use pi_runtime::{ServiceOptions, Services, fetch_local_models};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: &Args, filter: &ListModels, env: Env) -> Exit {
         ..ServiceOptions::new(AgentDir::from_env(&env), env)
     };
     let services = Services::load(&options, &cwd).await;
-    let trouble = ask_local_server(&services.models).await;
+    let trouble = fetch_local_models(&services.models).await;
     for diagnostic in services.diagnostics.iter().chain(&trouble) {
         if diagnostic.level > DiagnosticLevel::Info {
             warn(&diagnostic.message);

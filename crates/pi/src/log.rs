@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, AuthFile};
-use pi_runtime::{Redaction, environment_secrets, stored_secrets};
+use pi_runtime::{Redactor, environment_secrets, stored_secrets};
 use tracing::Level;
 
 use crate::output::warn;
@@ -51,16 +51,16 @@ fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
 }
 
 /// Returns the secrets to redact.
-fn secrets() -> Redaction {
+fn secrets() -> Redactor {
     let env = Env::process();
-    let known = environment_secrets(&env).and_by_shape();
+    let known = environment_secrets(&env).with_pattern_detection();
     let reading = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     match reading {
         Ok(runtime) => {
             let file = AuthFile::new(AgentDir::from_env(&env).auth_file());
-            known.and(runtime.block_on(stored_secrets(&file)))
+            known.merge(runtime.block_on(stored_secrets(&file)))
         }
         Err(_) => known,
     }
@@ -69,14 +69,14 @@ fn secrets() -> Redaction {
 /// A log file that redacts secrets line by line.
 struct RedactedFile {
     file: File,
-    redaction: Redaction,
+    redaction: Redactor,
 }
 
 impl Write for RedactedFile {
     /// Expects a complete line, which is how the subscriber writes events.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        let cleaned = self.redaction.clean(&text);
+        let cleaned = self.redaction.redact(&text);
         self.file.write_all(cleaned.as_bytes())?;
         Ok(line.len())
     }
@@ -96,7 +96,7 @@ mod tests {
         let mut clean = RedactedFile {
             file: File::create(&directory).unwrap(),
             redaction: environment_secrets(&Env::fixed([("MY_TOKEN", "plainvalue")]))
-                .and_by_shape(),
+                .with_pattern_detection(),
         };
         let line = "refused: Bearer abcdefgh12345678, x-api-key: abc123456789, plainvalue\n";
         clean.write_all(line.as_bytes()).unwrap();

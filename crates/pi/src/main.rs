@@ -37,8 +37,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pi_ai::Env;
-use pi_rpc::ExtensionLines;
-use pi_runtime::{ExtensionMode, ExtensionUi, UpdateForm};
+use pi_rpc::RpcExtensionUi;
+use pi_runtime::{ExtensionMode, ExtensionUi, UpdateFormat};
 
 use crate::args::{Args, Problem};
 use crate::extension_failures::PrintedFailures;
@@ -156,12 +156,12 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         }
     };
     let form = if args.full_updates {
-        UpdateForm::Full
+        UpdateFormat::Full
     } else {
-        UpdateForm::Delta
+        UpdateFormat::Delta
     };
     // Boxed: the future is large and used once.
-    let lines = ExtensionLines::default();
+    let lines = RpcExtensionUi::default();
     let extension_ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
         Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),

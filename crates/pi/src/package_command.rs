@@ -22,7 +22,7 @@ use pi_config::{
 };
 use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy, UsedPackage};
 
-use pi_runtime::PackageSupplier as _;
+use pi_runtime::MissingPackageInstaller as _;
 
 use crate::mode::Terminals;
 use crate::output::{Exit, Failure, notice, print, print_untrusted, warn};
@@ -237,7 +237,7 @@ impl Packages<'_> {
         if env.var(pi_ai::env_vars::OFFLINE).is_none() {
             let supplier = MissingPackageInstaller::new(agent_dir.clone(), env.clone());
             let missing = load_resources(&request).missing_packages;
-            for problem in supplier.supply(&missing, cwd, self.settings).await {
+            for problem in supplier.install_missing(&missing, cwd, self.settings).await {
                 warn(&problem.message);
             }
         }

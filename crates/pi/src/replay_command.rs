@@ -38,7 +38,7 @@ fn print_report(report: &ReplayReport) -> Exit {
         "{} messages replayed, {} of them answers",
         report.messages, report.answers
     );
-    let skipped = match report.left_out {
+    let skipped = match report.skipped {
         0 => String::new(),
         count => format!("\n{count} more were skipped: an extension started them"),
     };

@@ -1,7 +1,7 @@
 //! RPC mode: commands on stdin, responses and events on stdout.
 
-use pi_rpc::{ExtensionLines, ServeOptions, serve};
-use pi_runtime::{SessionRuntime, UpdateForm};
+use pi_rpc::{RpcExtensionUi, ServeOptions, serve};
+use pi_runtime::{SessionRuntime, UpdateFormat};
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};
@@ -10,8 +10,8 @@ use crate::signals::Signals;
 /// Serves the client until it disconnects or a signal arrives.
 pub(crate) async fn run(
     runtime: SessionRuntime,
-    form: UpdateForm,
-    extensions: ExtensionLines,
+    form: UpdateFormat,
+    extensions: RpcExtensionUi,
     mut signals: Signals,
 ) -> Exit {
     runtime.refresh_catalogs();

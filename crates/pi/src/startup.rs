@@ -8,8 +8,8 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_runtime::{
-    ExtensionOptions, ExtensionUi, ForeignFlag, ModelFlags, RuntimeOptions, SessionChoice,
-    SessionChoiceError, SessionRuntime, SessionStartTold, StartError, no_model_hints,
+    ExtensionOptions, ExtensionUi, ExtensionFlag, ModelFlags, RuntimeOptions, SessionChoice,
+    SessionChoiceError, SessionRuntime, StartNotification, StartError, no_model_hints,
     read_attachments,
 };
 
@@ -37,7 +37,7 @@ pub(crate) async fn prepare(
     let flags = extension_flags(&args);
     let mut options = RuntimeOptions {
         // One broken extension ends the program, before the others start.
-        session_start: SessionStartTold::ByFrontEnd,
+        session_start: StartNotification::Deferred,
         ..runtime_options(args, &cwd, &env)?
     };
     options.extensions.ui = extension_ui;
@@ -45,7 +45,7 @@ pub(crate) async fn prepare(
     let runtime = start(options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => {
-            runtime.tell_session_start().await;
+            runtime.notify_session_start().await;
             Ok(Prepared { runtime, prompts })
         }
         Err(failure) => {
@@ -77,7 +77,7 @@ pub(crate) async fn prepare_interactive(
         trust_prompt: Some(Arc::new(trust)),
         packages: Some(supplier.clone()),
         // Extensions may open dialogs at session start, which needs a screen.
-        session_start: SessionStartTold::ByFrontEnd,
+        session_start: StartNotification::Deferred,
         ..runtime_options(args, &cwd, &env)?
     };
     options.extensions.ui = Arc::new(extensions);
@@ -93,8 +93,8 @@ pub(crate) async fn prepare_interactive(
 }
 
 /// Returns the unknown flags, for extensions.
-fn extension_flags(args: &Args) -> Vec<ForeignFlag> {
-    let flags = args.unknown.iter().map(|flag| ForeignFlag {
+fn extension_flags(args: &Args) -> Vec<ExtensionFlag> {
+    let flags = args.unknown.iter().map(|flag| ExtensionFlag {
         name: flag.name.clone(),
         value: flag.value.clone(),
         unclaimed: flag.error_message(),
@@ -243,7 +243,7 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
         Ok(runtime) => return Ok(runtime),
         Err(error) => error,
     };
-    if let StartError::Choice(SessionChoiceError::Elsewhere { path, cwd }) = &error
+    if let StartError::Choice(SessionChoiceError::OtherProject { path, cwd }) = &error
         && confirm_copy(cwd)
     {
         let session = SessionChoice::Fork {

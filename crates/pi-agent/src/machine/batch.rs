@@ -1,5 +1,5 @@
-//! The tool calls of one answer: checked in call order, run side by side or one after the other,
-//! ended in completion order, answered in call order.
+//! The tool calls of one response. Calls are validated in call order, run in parallel or
+//! sequentially, end in completion order, and enter the transcript in call order.
 
 use pi_ai::json::JsonObject;
 use pi_ai::{ToolCall, ToolResultMessage};
@@ -10,21 +10,20 @@ use super::input::PreflightOutcome;
 use crate::event::AgentEvent;
 use crate::tool::{ExecutionMode, ToolOutput};
 
-/// How a call ended.
 #[derive(Debug, Clone)]
 pub(crate) struct CallOutcome {
     pub output: ToolOutput,
     pub is_error: bool,
 }
 
-/// A call with its outcome, ready to become a message.
+/// A call and its outcome, ready to become a message.
 #[derive(Debug, Clone)]
-pub(super) struct CallResult {
+pub(super) struct ToolCallResult {
     call: ToolCall,
     outcome: CallOutcome,
 }
 
-impl CallResult {
+impl ToolCallResult {
     pub(super) fn into_message(self, timestamp: i64) -> ToolResultMessage {
         ToolResultMessage {
             tool_call_id: self.call.id,
@@ -39,21 +38,18 @@ impl CallResult {
     }
 }
 
-/// What one input did to a batch.
+/// Effect of one input on a batch.
 #[derive(Debug, Default)]
 pub(super) struct BatchStep {
-    /// What to do, in order.
     pub actions: Vec<BatchAction>,
-    /// Whether the batch is over.
     pub complete: bool,
 }
 
-/// Something a batch wants done.
 #[derive(Debug)]
 pub(super) enum BatchAction {
     Do(Effect),
-    /// By the machine: this result enters the transcript.
-    Answer(CallResult),
+    /// Performed by the machine: this result enters the transcript.
+    AddResult(ToolCallResult),
 }
 
 impl BatchStep {
@@ -61,30 +57,29 @@ impl BatchStep {
         self.actions.push(BatchAction::Do(Effect::Emit(event)));
     }
 
-    fn answer(&mut self, call: &ToolCall, outcome: &CallOutcome) {
-        let result = CallResult {
+    fn add_result(&mut self, call: &ToolCall, outcome: &CallOutcome) {
+        let result = ToolCallResult {
             call: call.clone(),
             outcome: outcome.clone(),
         };
-        self.actions.push(BatchAction::Answer(result));
+        self.actions.push(BatchAction::AddResult(result));
     }
 }
 
 #[derive(Debug)]
-enum Slot {
+enum CallState {
     Waiting,
-    /// `Preflight` is under way.
+    /// `Preflight` is in progress.
     Checking,
     Ready(JsonObject),
-    /// `Execute` is under way.
+    /// `Execute` is in progress.
     Running,
     Finished(CallOutcome),
 }
 
-/// The tool calls of one answer.
 #[derive(Debug)]
 pub(super) struct Batch {
-    calls: Vec<(ToolCall, Slot)>,
+    calls: Vec<(ToolCall, CallState)>,
     mode: ExecutionMode,
 }
 
@@ -93,43 +88,42 @@ impl Batch {
         Self {
             calls: calls
                 .into_iter()
-                .map(|call| (call, Slot::Waiting))
+                .map(|call| (call, CallState::Waiting))
                 .collect(),
             mode,
         }
     }
 
-    /// Begins with the first call.
     pub(super) fn start(&mut self) -> BatchStep {
         let mut step = BatchStep::default();
         self.check_next(&mut step);
         step
     }
 
-    /// Ends every call unrun, with the same words.
-    pub(super) fn refuse_all(&mut self, words: &str) -> BatchStep {
+    /// Fails every call with the same message, without running any.
+    pub(super) fn fail_all(&mut self, words: &str) -> BatchStep {
         let mut step = BatchStep::default();
-        for (call, slot) in &mut self.calls {
+        for (call, state) in &mut self.calls {
             let outcome = CallOutcome {
                 output: ToolOutput::failure(words),
                 is_error: true,
             };
             step.emit(start_event(call));
             step.emit(end_event(call, &outcome));
-            step.answer(call, &outcome);
-            *slot = Slot::Finished(outcome);
+            step.add_result(call, &outcome);
+            *state = CallState::Finished(outcome);
         }
         step.complete = true;
         step
     }
 
-    /// Takes the outcome of the check that is under way.
+    /// Processes the outcome of the current preflight check.
     pub(super) fn preflighted(&mut self, outcome: PreflightOutcome, aborted: bool) -> BatchStep {
         let mut step = BatchStep::default();
         let checking = self
             .calls
             .iter()
-            .position(|(_, slot)| matches!(slot, Slot::Checking));
+            .position(|(_, state)| matches!(state, CallState::Checking));
         let Some(index) = checking else { return step };
         match outcome {
             PreflightOutcome::Refused(output) => {
@@ -142,7 +136,7 @@ impl Batch {
                     &mut step,
                 );
             }
-            PreflightOutcome::Ready(arguments) => self.set(index, Slot::Ready(arguments)),
+            PreflightOutcome::Ready(arguments) => self.set(index, CallState::Ready(arguments)),
         }
         match self.mode {
             ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
@@ -151,7 +145,7 @@ impl Batch {
         step
     }
 
-    /// Takes the outcome of a running call.
+    /// Processes the outcome of a running call.
     pub(super) fn finished(
         &mut self,
         index: usize,
@@ -159,20 +153,20 @@ impl Batch {
         aborted: bool,
     ) -> BatchStep {
         let mut step = BatchStep::default();
-        if !matches!(self.calls.get(index), Some((_, Slot::Running))) {
+        if !matches!(self.calls.get(index), Some((_, CallState::Running))) {
             return step;
         }
         self.end(index, outcome, &mut step);
         match self.mode {
             ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
-            ExecutionMode::Parallel => self.answer_when_all_ended(&mut step),
+            ExecutionMode::Parallel => self.report_results_when_all_ended(&mut step),
         }
         step
     }
 
-    /// Returns the event of a partial result; none once the call is over.
+    /// Returns the event for a partial result; `None` if the call is over.
     pub(super) fn update_event(&self, index: usize, partial: ToolOutput) -> Option<AgentEvent> {
-        let (call, Slot::Running) = self.calls.get(index)? else {
+        let (call, CallState::Running) = self.calls.get(index)? else {
             return None;
         };
         Some(AgentEvent::ToolExecutionUpdate {
@@ -183,36 +177,43 @@ impl Batch {
         })
     }
 
-    /// Returns the ids of calls that have begun and not ended.
+    /// Returns the IDs of calls that have started and not finished.
     pub(super) fn open_call_ids(&self) -> Vec<String> {
         self.calls
             .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running))
+            .filter(|(_, state)| {
+                matches!(
+                    state,
+                    CallState::Checking | CallState::Ready(_) | CallState::Running
+                )
+            })
             .map(|(call, _)| call.id.clone())
             .collect()
     }
 
-    /// Returns whether every result asks to end the run.
-    pub(super) fn asks_to_terminate(&self) -> bool {
-        let mut ended = self.calls.iter().filter_map(|(_, slot)| match slot {
-            Slot::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
-            Slot::Waiting | Slot::Checking | Slot::Ready(_) | Slot::Running => None,
+    /// Returns whether every result requests the end of the run.
+    pub(super) fn requests_termination(&self) -> bool {
+        let mut ended = self.calls.iter().filter_map(|(_, state)| match state {
+            CallState::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
+            CallState::Waiting | CallState::Checking | CallState::Ready(_) | CallState::Running => {
+                None
+            }
         });
         ended
             .next()
             .is_some_and(|first| first && ended.all(|asks| asks))
     }
 
-    fn set(&mut self, index: usize, slot: Slot) {
+    fn set(&mut self, index: usize, state: CallState) {
         if let Some((_, current)) = self.calls.get_mut(index) {
-            *current = slot;
+            *current = state;
         }
     }
 
     fn end(&mut self, index: usize, outcome: CallOutcome, step: &mut BatchStep) {
-        if let Some((call, slot)) = self.calls.get_mut(index) {
+        if let Some((call, state)) = self.calls.get_mut(index) {
             step.emit(end_event(call, &outcome));
-            *slot = Slot::Finished(outcome);
+            *state = CallState::Finished(outcome);
         }
     }
 
@@ -220,11 +221,11 @@ impl Batch {
         let waiting = self
             .calls
             .iter_mut()
-            .find(|(_, slot)| matches!(slot, Slot::Waiting));
-        let Some((call, slot)) = waiting else {
+            .find(|(_, state)| matches!(state, CallState::Waiting));
+        let Some((call, state)) = waiting else {
             return false;
         };
-        *slot = Slot::Checking;
+        *state = CallState::Checking;
         step.emit(start_event(call));
         step.actions
             .push(BatchAction::Do(Effect::Preflight(call.clone())));
@@ -232,10 +233,10 @@ impl Batch {
     }
 
     fn run(&mut self, index: usize, step: &mut BatchStep) {
-        let Some((call, slot)) = self.calls.get_mut(index) else {
+        let Some((call, state)) = self.calls.get_mut(index) else {
             return;
         };
-        if let Slot::Ready(arguments) = std::mem::replace(slot, Slot::Running) {
+        if let CallState::Ready(arguments) = std::mem::replace(state, CallState::Running) {
             let effect = Effect::Execute {
                 index,
                 call: call.clone(),
@@ -245,27 +246,27 @@ impl Batch {
         }
     }
 
-    /// One call at a time: its result enters the transcript before the next begins. After an abort
-    /// the remaining calls are left unanswered.
+    /// One call at a time: its result enters the transcript before the next call starts. After an
+    /// abort, the remaining calls get no result.
     fn advance_sequential(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
         match self.calls.get(index) {
-            Some((_, Slot::Ready(_))) => self.run(index, step),
-            Some((call, Slot::Finished(outcome))) => {
-                step.answer(call, outcome);
+            Some((_, CallState::Ready(_))) => self.run(index, step),
+            Some((call, CallState::Finished(outcome))) => {
+                step.add_result(call, outcome);
                 step.complete = aborted || !self.check_next(step);
             }
             _ => {}
         }
     }
 
-    /// All checks first, then all calls at once. After an abort the remaining calls are not begun
-    /// and those that may run are ended instead.
+    /// Validates all calls first, then runs all of them. After an abort, no further calls start,
+    /// and those ready to run are ended instead.
     fn advance_parallel(&mut self, aborted: bool, step: &mut BatchStep) {
         if !aborted && self.check_next(step) {
             return;
         }
         for index in 0..self.calls.len() {
-            if !matches!(self.calls.get(index), Some((_, Slot::Ready(_)))) {
+            if !matches!(self.calls.get(index), Some((_, CallState::Ready(_)))) {
                 continue;
             }
             if aborted {
@@ -282,17 +283,22 @@ impl Batch {
                 self.run(index, step);
             }
         }
-        self.answer_when_all_ended(step);
+        self.report_results_when_all_ended(step);
     }
 
-    fn answer_when_all_ended(&self, step: &mut BatchStep) {
-        let open = |slot: &Slot| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running);
-        if self.calls.iter().any(|(_, slot)| open(slot)) {
+    fn report_results_when_all_ended(&self, step: &mut BatchStep) {
+        let open = |state: &CallState| {
+            matches!(
+                state,
+                CallState::Checking | CallState::Ready(_) | CallState::Running
+            )
+        };
+        if self.calls.iter().any(|(_, state)| open(state)) {
             return;
         }
-        for (call, slot) in &self.calls {
-            if let Slot::Finished(outcome) = slot {
-                step.answer(call, outcome);
+        for (call, state) in &self.calls {
+            if let CallState::Finished(outcome) = state {
+                step.add_result(call, outcome);
             }
         }
         step.complete = true;

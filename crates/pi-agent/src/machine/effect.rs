@@ -1,4 +1,4 @@
-//! What the machine wants done.
+//! Effects requested by the machine.
 
 use pi_ai::ToolCall;
 use pi_ai::json::JsonObject;
@@ -6,32 +6,33 @@ use pi_ai::json::JsonObject;
 use crate::event::AgentEvent;
 use crate::turn::FinishedTurn;
 
-/// Something for the driver to do, in order. Effects other than `Emit` and `Execute` have exactly
-/// one answer, and the machine waits for it.
+/// An action for the driver, performed in order. Every effect except `Emit` and `Execute` is
+/// followed by exactly one input, and the machine waits for it.
 #[derive(Debug, Clone)]
 pub(crate) enum Effect {
-    /// Tell the listeners, and wait for them.
+    /// Publish to listeners and await them.
     Emit(AgentEvent),
-    /// Answer with `Resumed` once everything before is done: the point where queues are looked at,
-    /// after listeners had their chance to fill them.
+    /// Feed `Resumed` once all previous effects are done. The queues are polled here, after
+    /// listeners had the chance to fill them.
     Resume,
-    /// Ask the hook and answer with `NextTurnPrepared`.
+    /// Call the hook and feed `NextTurnPrepared`.
     PrepareNextTurn,
-    /// Ask the hook and answer with `RequestPrepared`.
+    /// Call the hook and feed `RequestPrepared`.
     PrepareRequest,
-    /// Ask the model and answer with `Stream` events, the last one terminal.
+    /// Call the model and feed `Stream` events; the last one is terminal.
     Stream,
-    /// Check a call and answer with `Preflighted`.
+    /// Validate a call and feed `Preflighted`.
     Preflight(ToolCall),
-    /// Run a call and answer with `ToolUpdated` and one `ToolFinished`; others may run beside it.
+    /// Run a call and feed any number of `ToolUpdated` and one `ToolFinished`; calls may run in
+    /// parallel.
     Execute {
-        /// The call's place in the batch.
+        /// The index of the call in the batch.
         index: usize,
         call: ToolCall,
         arguments: JsonObject,
     },
-    /// Ask the hook and answer with `TurnFinished`.
+    /// Call the hook and feed `TurnFinished`.
     FinishTurn(FinishedTurn),
-    /// The run is over; answer with `Settled`.
+    /// The run is over; feed `Settled`.
     Finish,
 }

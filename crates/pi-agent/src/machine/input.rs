@@ -1,4 +1,4 @@
-//! What the machine is told.
+//! Inputs of the machine.
 
 use std::sync::Arc;
 
@@ -6,72 +6,71 @@ use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, AssistantMessageEvent, Model, ThinkingLevel};
 
 use super::batch::CallOutcome;
-use super::state::ToolFacts;
+use super::state::ToolSpec;
 use crate::event::SharedMessage;
 use crate::tool::ToolOutput;
 use crate::turn::TurnDecision;
 
-/// Something that happened. The first three come from callers at any moment, the rest answer
-/// effects.
+/// An event fed into the machine. The first three come from callers at any time, the others are
+/// outcomes of effects.
 #[derive(Debug, Clone)]
-pub(crate) enum Input {
+pub(crate) enum MachineInput {
     /// A message for the next turn.
     Steer(AgentMessage),
-    /// A message for when the run would end.
+    /// A message for the point where the run would end.
     FollowUp(AgentMessage),
-    /// The run shall end as soon as it validly can.
+    /// Ends the run as soon as it can end in a valid state.
     Abort,
-    /// A hook failed; the run cannot go on.
+    /// A hook failed; the run cannot continue.
     Failed(String),
-    /// A hook put another message in the place of one whose end is being told.
+    /// A hook replaced a message before its `message_end`.
     MessageReplaced {
-        /// The message as the machine knows it.
-        was: SharedMessage,
-        /// What it has become.
-        is: SharedMessage,
+        /// The message in the transcript.
+        old: SharedMessage,
+        /// Its replacement.
+        new: SharedMessage,
     },
-    /// A message could not be finished; it and what came after it do not count.
+    /// A message could not be finished; it and everything after it are discarded.
     MessageRefused {
         message: SharedMessage,
         error: String,
     },
-    /// Answers `Resume`.
+    /// Outcome of `Resume`.
     Resumed,
-    /// Answers `PrepareNextTurn`.
+    /// Outcome of `PrepareNextTurn`.
     NextTurnPrepared(ContextUpdate),
-    /// Answers `PrepareRequest`.
+    /// Outcome of `PrepareRequest`.
     RequestPrepared(ContextUpdate),
-    /// Answers `Stream`, many times.
+    /// An event of `Stream`; fed many times.
     Stream(AssistantMessageEvent),
-    /// Answers `Preflight`.
+    /// Outcome of `Preflight`.
     Preflighted(PreflightOutcome),
-    /// A running call has something to show.
+    /// A partial result of a running call.
     ToolUpdated(usize, ToolOutput),
-    /// Answers `Execute`.
+    /// Outcome of `Execute`.
     ToolFinished(usize, CallOutcome),
-    /// Answers `FinishTurn`.
+    /// Outcome of `FinishTurn`.
     TurnFinished(TurnDecision),
-    /// Answers `Finish`, after the listeners of `agent_end`.
+    /// Outcome of `Finish`, after the listeners of `agent_end`.
     Settled,
 }
 
-/// What a hook changes before a turn or a request; what is absent stays.
+/// Changes a hook makes before a turn or a request; `None` leaves the value unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ContextUpdate {
-    /// Another transcript, after a compaction for instance.
+    /// A new transcript, after a compaction for example.
     pub transcript: Option<Vec<SharedMessage>>,
-    /// Messages to append, with events of their own.
+    /// Messages to append; each emits its own events.
     pub messages: Vec<AgentMessage>,
-    pub tools: Option<Vec<ToolFacts>>,
+    pub tools: Option<Vec<ToolSpec>>,
     pub model: Option<Arc<Model>>,
     pub thinking_level: Option<ThinkingLevel>,
 }
 
-/// What checking a call came to.
 #[derive(Debug, Clone)]
 pub(crate) enum PreflightOutcome {
     /// The call may run with these arguments.
     Ready(JsonObject),
-    /// The call is over before it began: unknown tool, bad arguments, blocked, aborted.
+    /// The call ended before it started: unknown tool, invalid arguments, blocked or aborted.
     Refused(ToolOutput),
 }

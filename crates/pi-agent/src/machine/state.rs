@@ -1,4 +1,4 @@
-//! What the machine knows.
+//! State of the machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, LiveMessage, Message, Model, ThinkingLevel, Tool as ToolDeclaration};
 
-use super::TurnEnding;
+use super::TurnOutcome;
 use super::batch::Batch;
 use crate::event::SharedMessage;
 use crate::queue::MessageQueue;
 use crate::tool::ExecutionMode;
 use crate::turn::FinishedTurn;
 
-/// The loop's state: transcript, queues, and the phase of the run.
+/// State of the loop: transcript, queues, and the phase of the run.
 pub(crate) struct Machine {
     pub transcript: Vec<SharedMessage>,
-    pub tools: Vec<ToolFacts>,
+    pub tools: Vec<ToolSpec>,
     pub model: Arc<Model>,
     pub thinking_level: ThinkingLevel,
     pub execution_mode: ExecutionMode,
@@ -25,7 +25,7 @@ pub(crate) struct Machine {
     pub streaming: Option<LiveMessage>,
     pub error_message: Option<String>,
     pub(super) phase: Phase,
-    pub(super) run: Run,
+    pub(super) run: RunData,
     pub(super) clock: Box<dyn Fn() -> i64 + Send + Sync>,
 }
 
@@ -40,7 +40,6 @@ impl fmt::Debug for Machine {
 }
 
 impl Machine {
-    /// Creates an idle machine.
     pub(crate) fn new(model: Arc<Model>, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             transcript: Vec::new(),
@@ -53,17 +52,16 @@ impl Machine {
             streaming: None,
             error_message: None,
             phase: Phase::Idle,
-            run: Run::default(),
+            run: RunData::default(),
             clock: Box::new(clock),
         }
     }
 
-    /// Returns whether a run is under way.
     pub(crate) fn is_running(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
     }
 
-    /// Returns the ids of calls that have begun and not ended.
+    /// Returns the IDs of calls that have started and not finished.
     pub(crate) fn pending_calls(&self) -> Vec<String> {
         match &self.phase {
             Phase::RunningTools { batch, .. } => batch.open_call_ids(),
@@ -71,21 +69,21 @@ impl Machine {
         }
     }
 
-    /// Returns the turn that ended last in this run.
+    /// Returns the last finished turn of this run.
     pub(crate) fn last_turn(&self) -> Option<&FinishedTurn> {
         self.run.last_turn.as_ref()
     }
 
-    /// Returns the answer whose tools are running.
-    pub(crate) fn running_answer(&self) -> Option<SharedMessage> {
+    /// Returns the response whose tool calls are running.
+    pub(crate) fn running_assistant_message(&self) -> Option<SharedMessage> {
         match &self.phase {
-            Phase::RunningTools { answer, .. } => Some(Arc::clone(answer)),
+            Phase::RunningTools { response, .. } => Some(Arc::clone(response)),
             _ => None,
         }
     }
 
-    /// Keeps what the system messages add up to and drops everything else.
-    pub(crate) fn forget_conversation(&mut self) {
+    /// Keeps the combined effect of the system messages and drops everything else.
+    pub(crate) fn clear_conversation(&mut self) {
         let system: Vec<Message> = self
             .transcript
             .iter()
@@ -109,16 +107,14 @@ impl Machine {
     }
 }
 
-/// What the machine knows of a tool.
+/// A tool, as far as the machine needs to know it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ToolFacts {
-    /// What the model sees.
+pub(crate) struct ToolSpec {
     pub declaration: ToolDeclaration,
-    /// Whether it runs alone.
+    /// Whether it must run alone.
     pub mode: ExecutionMode,
 }
 
-/// Where a run is.
 #[derive(Debug)]
 pub(super) enum Phase {
     Idle,
@@ -129,17 +125,17 @@ pub(super) enum Phase {
         started: bool,
     },
     RunningTools {
-        answer: SharedMessage,
+        response: SharedMessage,
         batch: Batch,
     },
     FinishingTurn {
         turn: FinishedTurn,
-        ending: TurnEnding,
+        outcome: TurnOutcome,
     },
     Ending,
 }
 
-/// A point where queues are looked at.
+/// A point where the queues are polled.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PollPoint {
     RunStart {
@@ -151,9 +147,8 @@ pub(super) enum PollPoint {
     },
 }
 
-/// What belongs to one run.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RunData {
     pub new_messages: Vec<SharedMessage>,
     pub pending: Vec<AgentMessage>,
     pub last_turn: Option<FinishedTurn>,

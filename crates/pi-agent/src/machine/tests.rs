@@ -1,4 +1,4 @@
-//! The loop's event order, situation by situation, and a property over random runs.
+//! Event order of the loop in specific situations, and a property over random runs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn machine(tools: &[(&str, ExecutionMode)]) -> Machine {
     let mut machine = Machine::new(model(), || 0);
     machine.tools = tools
         .iter()
-        .map(|(name, mode)| ToolFacts {
+        .map(|(name, mode)| ToolSpec {
             declaration: ToolDeclaration {
                 name: (*name).into(),
                 description: String::new(),
@@ -50,14 +50,13 @@ fn user(text: &str) -> AgentMessage {
     })
 }
 
-/// What the scripted model answers.
 #[derive(Debug, Clone)]
-struct Answer {
+struct ScriptedResponse {
     calls: Vec<&'static str>,
     stop: StopReason,
 }
 
-impl Answer {
+impl ScriptedResponse {
     fn text() -> Self {
         Self {
             calls: Vec::new(),
@@ -110,41 +109,41 @@ impl Answer {
     }
 }
 
-type Meddle = dyn FnMut(&mut Machine, &Effect, usize);
-/// Picks which of the running calls ends next.
-type Choice<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
+type Disturb = dyn FnMut(&mut Machine, &Effect, usize);
+/// Picks which running call ends next.
+type NextStep<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
 
-/// Performs effects from scripts and writes down the events.
-struct Stage {
+/// Performs effects from scripts and logs the events.
+struct MachineHarness {
     machine: Machine,
     effects: VecDeque<Effect>,
-    answers: VecDeque<Answer>,
+    responses: VecDeque<ScriptedResponse>,
     running: Vec<(usize, String)>,
     decisions: VecDeque<TurnDecision>,
     log: Vec<String>,
     finished: bool,
     /// Called before each effect; may feed inputs.
-    meddle: Box<Meddle>,
+    disturb: Box<Disturb>,
     steps: usize,
 }
 
-impl Stage {
-    fn new(machine: Machine, answers: Vec<Answer>) -> Self {
+impl MachineHarness {
+    fn new(machine: Machine, responses: Vec<ScriptedResponse>) -> Self {
         Self {
             machine,
             effects: VecDeque::new(),
-            answers: answers.into(),
+            responses: responses.into(),
             running: Vec::new(),
             decisions: VecDeque::new(),
             log: Vec::new(),
             finished: false,
-            meddle: Box::new(|_, _, _| {}),
+            disturb: Box::new(|_, _, _| {}),
             steps: 0,
         }
     }
 
-    fn meddling(mut self, meddle: impl FnMut(&mut Machine, &Effect, usize) + 'static) -> Self {
-        self.meddle = Box::new(meddle);
+    fn disturbed_by(mut self, disturb: impl FnMut(&mut Machine, &Effect, usize) + 'static) -> Self {
+        self.disturb = Box::new(disturb);
         self
     }
 
@@ -154,11 +153,11 @@ impl Stage {
         self
     }
 
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: MachineInput) {
         self.effects.extend(self.machine.step(input));
     }
 
-    fn run(&mut self, choose: Choice<'_>) {
+    fn run(&mut self, choose: NextStep<'_>) {
         loop {
             let Some(effect) = self.effects.pop_front() else {
                 if self.running.is_empty() {
@@ -169,7 +168,7 @@ impl Stage {
                     terminate: name.starts_with("last").then_some(true),
                     ..ToolOutput::text(name)
                 };
-                self.feed(Input::ToolFinished(
+                self.feed(MachineInput::ToolFinished(
                     index,
                     CallOutcome {
                         output,
@@ -179,8 +178,8 @@ impl Stage {
                 continue;
             };
             self.steps += 1;
-            assert!(self.steps < 10_000, "the loop does not end");
-            (self.meddle)(&mut self.machine, &effect, self.steps);
+            assert!(self.steps < 10_000, "the loop does not terminate");
+            (self.disturb)(&mut self.machine, &effect, self.steps);
             self.perform(effect);
         }
     }
@@ -189,16 +188,22 @@ impl Stage {
         assert!(!self.finished, "nothing follows the end of a run");
         match effect {
             Effect::Emit(event) => self.log.push(line(&event)),
-            Effect::Resume => self.feed(Input::Resumed),
-            Effect::PrepareNextTurn => self.feed(Input::NextTurnPrepared(ContextUpdate::default())),
-            Effect::PrepareRequest => self.feed(Input::RequestPrepared(ContextUpdate::default())),
+            Effect::Resume => self.feed(MachineInput::Resumed),
+            Effect::PrepareNextTurn => {
+                self.feed(MachineInput::NextTurnPrepared(ContextUpdate::default()));
+            }
+            Effect::PrepareRequest => {
+                self.feed(MachineInput::RequestPrepared(ContextUpdate::default()));
+            }
             Effect::Stream => {
-                let answer = if self.machine.run.aborted {
-                    Answer::text().stop(StopReason::Aborted)
+                let response = if self.machine.run.aborted {
+                    ScriptedResponse::text().stop(StopReason::Aborted)
                 } else {
-                    self.answers.pop_front().unwrap_or_else(Answer::text)
+                    self.responses
+                        .pop_front()
+                        .unwrap_or_else(ScriptedResponse::text)
                 };
-                self.feed(Input::Stream(answer.event()));
+                self.feed(MachineInput::Stream(response.event()));
             }
             Effect::Preflight(call) => {
                 let refused = |text: &str| PreflightOutcome::Refused(ToolOutput::failure(text));
@@ -211,15 +216,15 @@ impl Stage {
                     }),
                     _ => PreflightOutcome::Ready(call.arguments),
                 };
-                self.feed(Input::Preflighted(outcome));
+                self.feed(MachineInput::Preflighted(outcome));
             }
             Effect::Execute { index, call, .. } => self.running.push((index, call.name)),
             Effect::FinishTurn(_) => {
                 let decision = self.decisions.pop_front().unwrap_or_default();
-                self.feed(Input::TurnFinished(decision));
+                self.feed(MachineInput::TurnFinished(decision));
             }
             Effect::Finish => {
-                self.feed(Input::Settled);
+                self.feed(MachineInput::Settled);
                 self.finished = true;
             }
         }
@@ -257,9 +262,9 @@ fn line(event: &AgentEvent) -> String {
     }
 }
 
-/// The log without what every run has: message pairs are folded into one line.
-fn story(stage: &Stage) -> Vec<String> {
-    stage
+/// The log with message pairs folded into one line.
+fn summary(harness: &MachineHarness) -> Vec<String> {
+    harness
         .log
         .iter()
         .filter(|line| !line.starts_with("start "))
@@ -271,10 +276,10 @@ const PARALLEL: ExecutionMode = ExecutionMode::Parallel;
 const SEQUENTIAL: ExecutionMode = ExecutionMode::Sequential;
 
 #[test]
-fn a_prompt_is_answered_in_one_turn() {
-    let stage = Stage::new(machine(&[]), vec![Answer::text()]).prompt("hi");
+fn a_prompt_gets_a_response_in_one_turn() {
+    let harness = MachineHarness::new(machine(&[]), vec![ScriptedResponse::text()]).prompt("hi");
     assert_eq!(
-        stage.log,
+        harness.log,
         [
             "agent_start",
             "turn_start",
@@ -286,33 +291,36 @@ fn a_prompt_is_answered_in_one_turn() {
             "agent_end 2"
         ]
     );
-    assert!(!stage.machine.is_running());
+    assert!(!harness.machine.is_running());
 }
 
 #[test]
-fn tools_are_declared_before_the_first_message_that_is_not_a_system_one() {
-    let stage = Stage::new(machine(&[("a", PARALLEL)]), vec![]).prompt("hi");
-    assert_eq!(story(&stage)[2..4], ["system", "user hi"]);
-    let AgentMessage::System(system) = &*stage.machine.transcript[0] else {
+fn tools_are_declared_before_the_first_non_system_message() {
+    let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), vec![]).prompt("hi");
+    assert_eq!(summary(&harness)[2..4], ["system", "user hi"]);
+    let AgentMessage::System(system) = &*harness.machine.transcript[0] else {
         panic!("system")
     };
     assert_eq!(system.tools_added.as_ref().unwrap().len(), 1);
-    let again = Stage::new(stage.machine, vec![]).prompt("again");
+    let again = MachineHarness::new(harness.machine, vec![]).prompt("again");
     assert!(
-        !story(&again).contains(&"system".to_owned()),
+        !summary(&again).contains(&"system".to_owned()),
         "nothing changed, nothing declared"
     );
 }
 
 #[test]
-fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
-    let stage = Stage::new(
+fn parallel_calls_end_as_they_complete_and_report_results_in_call_order() {
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("b", PARALLEL)]),
-        vec![Answer::calls(&["a", "unknown", "b"]), Answer::text()],
+        vec![
+            ScriptedResponse::calls(&["a", "unknown", "b"]),
+            ScriptedResponse::text(),
+        ],
     )
     .prompt("go");
     assert_eq!(
-        story(&stage)[4..],
+        summary(&harness)[4..],
         [
             "assistant ToolUse",
             "tool a-0",
@@ -335,13 +343,16 @@ fn parallel_calls_end_as_they_complete_and_answer_in_call_order() {
 
 #[test]
 fn one_sequential_tool_makes_its_batch_sequential() {
-    let stage = Stage::new(
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("s", SEQUENTIAL)]),
-        vec![Answer::calls(&["a", "s"]), Answer::text()],
+        vec![
+            ScriptedResponse::calls(&["a", "s"]),
+            ScriptedResponse::text(),
+        ],
     )
     .prompt("go");
     assert_eq!(
-        story(&stage)[5..11],
+        summary(&harness)[5..11],
         [
             "tool a-0",
             "ends a-0",
@@ -354,44 +365,51 @@ fn one_sequential_tool_makes_its_batch_sequential() {
 }
 
 #[test]
-fn calls_of_a_truncated_answer_are_refused() {
-    let answers = vec![
-        Answer::calls(&["a"]).stop(StopReason::Length),
-        Answer::text(),
+fn calls_of_a_truncated_response_are_not_run() {
+    let responses = vec![
+        ScriptedResponse::calls(&["a"]).stop(StopReason::Length),
+        ScriptedResponse::text(),
     ];
-    let stage = Stage::new(machine(&[("a", PARALLEL)]), answers).prompt("go");
+    let harness = MachineHarness::new(machine(&[("a", PARALLEL)]), responses).prompt("go");
     assert_eq!(
-        story(&stage)[5..9],
+        summary(&harness)[5..9],
         ["tool a-0", "fails a-0", "result a-0", "turn_end 1"]
     );
-    assert_eq!(stage.answers.len(), 0, "the model is asked again");
+    assert_eq!(harness.responses.len(), 0, "the model is called again");
 }
 
 #[test]
-fn a_batch_ends_the_run_only_when_every_result_asks_for_it() {
+fn a_batch_ends_the_run_only_if_every_result_requests_it() {
     let tools = [("last", PARALLEL), ("a", PARALLEL)];
-    for (calls, asked_again) in [
+    for (calls, called_again) in [
         (vec!["last", "blocked-last"], false),
         (vec!["last", "a"], true),
         (vec!["last", "unknown"], true),
     ] {
-        let stage =
-            Stage::new(machine(&tools), vec![Answer::calls(&calls), Answer::text()]).prompt("go");
-        assert_eq!(stage.answers.is_empty(), asked_again, "{calls:?}");
+        let harness = MachineHarness::new(
+            machine(&tools),
+            vec![ScriptedResponse::calls(&calls), ScriptedResponse::text()],
+        )
+        .prompt("go");
+        assert_eq!(harness.responses.is_empty(), called_again, "{calls:?}");
     }
 }
 
 #[test]
 fn a_failed_request_ends_the_run_and_keeps_the_queues() {
     let mut machine = machine(&[]);
-    machine.step(Input::FollowUp(user("later")));
-    let stage = Stage::new(machine, vec![Answer::text().stop(StopReason::Error)]).prompt("hi");
+    machine.step(MachineInput::FollowUp(user("later")));
+    let harness = MachineHarness::new(
+        machine,
+        vec![ScriptedResponse::text().stop(StopReason::Error)],
+    )
+    .prompt("hi");
     assert_eq!(
-        story(&stage)[3..],
+        summary(&harness)[3..],
         ["assistant Error", "turn_end 0", "agent_end 2"]
     );
-    assert_eq!(stage.machine.follow_ups.iter().count(), 1);
-    assert_eq!(stage.machine.error_message.as_deref(), Some("broke"));
+    assert_eq!(harness.machine.follow_ups.iter().count(), 1);
+    assert_eq!(harness.machine.error_message.as_deref(), Some("broke"));
 }
 
 #[test]
@@ -399,22 +417,22 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
     for (mode, expected_turns) in [(QueueMode::OneAtATime, 4), (QueueMode::All, 3)] {
         let mut machine = machine(&[("a", PARALLEL)]);
         machine.steering.set_mode(mode);
-        let stage = Stage::new(machine, vec![Answer::calls(&["a"])])
-            .meddling(|machine, effect, _| {
+        let harness = MachineHarness::new(machine, vec![ScriptedResponse::calls(&["a"])])
+            .disturbed_by(|machine, effect, _| {
                 if matches!(effect, Effect::Execute { .. }) {
-                    machine.step(Input::Steer(user("s1")));
-                    machine.step(Input::Steer(user("s2")));
-                    machine.step(Input::FollowUp(user("f")));
+                    machine.step(MachineInput::Steer(user("s1")));
+                    machine.step(MachineInput::Steer(user("s2")));
+                    machine.step(MachineInput::FollowUp(user("f")));
                 }
             })
             .prompt("go");
-        let said: Vec<_> = story(&stage)
+        let texts: Vec<_> = summary(&harness)
             .into_iter()
             .filter(|line| line.starts_with("user"))
             .skip(1)
             .collect();
-        assert_eq!(said, ["user s1", "user s2", "user f"]);
-        let turns = story(&stage)
+        assert_eq!(texts, ["user s1", "user s2", "user f"]);
+        let turns = summary(&harness)
             .iter()
             .filter(|line| *line == "turn_start")
             .count();
@@ -423,32 +441,35 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
 }
 
 #[test]
-fn what_a_listener_steers_at_the_start_joins_the_first_turn() {
+fn messages_steered_at_the_start_join_the_first_turn() {
     let mut steered = false;
-    let stage = Stage::new(machine(&[]), vec![])
-        .meddling(move |machine, effect, _| {
+    let harness = MachineHarness::new(machine(&[]), vec![])
+        .disturbed_by(move |machine, effect, _| {
             if matches!(effect, Effect::Emit(AgentEvent::MessageEnd { .. })) && !steered {
                 steered = true;
-                machine.step(Input::Steer(user("and this")));
+                machine.step(MachineInput::Steer(user("and this")));
             }
         })
         .prompt("hi");
     assert_eq!(
-        story(&stage)[2..5],
+        summary(&harness)[2..5],
         ["user hi", "user and this", "assistant Stop"]
     );
 }
 
 #[test]
-fn a_turn_hook_can_end_or_prolong_the_run() {
-    let mut stage = Stage::new(machine(&[("a", PARALLEL)]), vec![Answer::calls(&["a"])]);
-    stage.decisions = [TurnDecision::End].into();
-    let stage = stage.prompt("go");
-    assert_eq!(story(&stage).last().unwrap(), "agent_end 4");
-    let mut stage = Stage::new(machine(&[]), vec![]);
-    stage.decisions = [TurnDecision::Continue].into();
-    let stage = stage.prompt("go");
-    let turns = story(&stage)
+fn a_turn_hook_can_end_or_extend_the_run() {
+    let mut harness = MachineHarness::new(
+        machine(&[("a", PARALLEL)]),
+        vec![ScriptedResponse::calls(&["a"])],
+    );
+    harness.decisions = [TurnDecision::End].into();
+    let harness = harness.prompt("go");
+    assert_eq!(summary(&harness).last().unwrap(), "agent_end 4");
+    let mut harness = MachineHarness::new(machine(&[]), vec![]);
+    harness.decisions = [TurnDecision::Continue].into();
+    let harness = harness.prompt("go");
+    let turns = summary(&harness)
         .iter()
         .filter(|line| *line == "turn_start")
         .count();
@@ -457,18 +478,18 @@ fn a_turn_hook_can_end_or_prolong_the_run() {
 
 #[test]
 fn abort_in_a_parallel_check_starts_no_further_call() {
-    let stage = Stage::new(
+    let harness = MachineHarness::new(
         machine(&[("a", PARALLEL), ("b", PARALLEL), ("c", PARALLEL)]),
-        vec![Answer::calls(&["a", "b", "c"])],
+        vec![ScriptedResponse::calls(&["a", "b", "c"])],
     )
-    .meddling(|machine, effect, _| {
+    .disturbed_by(|machine, effect, _| {
         if matches!(effect, Effect::Preflight(call) if call.name == "b") {
-            machine.step(Input::Abort);
+            machine.step(MachineInput::Abort);
         }
     })
     .prompt("go");
     assert_eq!(
-        story(&stage)[5..],
+        summary(&harness)[5..],
         [
             "tool a-0",
             "tool b-1",
@@ -486,10 +507,10 @@ fn abort_in_a_parallel_check_starts_no_further_call() {
 }
 
 #[test]
-fn a_failing_hook_ends_the_run_with_a_message_that_says_why() {
+fn a_failing_hook_ends_the_run_with_an_error_message() {
     let mut machine = machine(&[]);
     machine.prompt(vec![user("hi")]).unwrap();
-    let effects = machine.step(Input::Failed("no key".into()));
+    let effects = machine.step(MachineInput::Failed("no key".into()));
     let lines: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
@@ -510,7 +531,7 @@ fn a_failing_hook_ends_the_run_with_a_message_that_says_why() {
 }
 
 #[test]
-fn a_second_run_is_refused_and_a_resume_needs_something_to_say() {
+fn a_second_run_is_rejected_and_resume_needs_a_message() {
     let mut machine = machine(&[]);
     assert_eq!(machine.resume().unwrap_err(), AgentError::NothingToContinue);
     machine.prompt(vec![user("hi")]).unwrap();
@@ -518,23 +539,23 @@ fn a_second_run_is_refused_and_a_resume_needs_something_to_say() {
         machine.prompt(vec![user("again")]).unwrap_err(),
         AgentError::Busy
     );
-    let mut stage = Stage::new(self::machine(&[]), vec![]).prompt("hi");
+    let mut harness = MachineHarness::new(self::machine(&[]), vec![]).prompt("hi");
     assert_eq!(
-        stage.machine.resume().unwrap_err(),
+        harness.machine.resume().unwrap_err(),
         AgentError::AlreadyAnswered
     );
-    stage.machine.step(Input::FollowUp(user("more")));
-    assert!(stage.machine.resume().is_ok());
+    harness.machine.step(MachineInput::FollowUp(user("more")));
+    assert!(harness.machine.resume().is_ok());
 }
 
 #[derive(Debug, Clone)]
-enum Meddling {
+enum Disturbance {
     Steer,
     FollowUp,
     Abort,
 }
 
-fn answers() -> impl Strategy<Value = Vec<Answer>> {
+fn responses() -> impl Strategy<Value = Vec<ScriptedResponse>> {
     let call = prop_oneof![
         Just("a"),
         Just("b"),
@@ -543,30 +564,30 @@ fn answers() -> impl Strategy<Value = Vec<Answer>> {
         Just("unknown"),
         Just("blocked-last")
     ];
-    let answer = prop_oneof![
-        3 => Just(Answer::text()),
-        4 => proptest::collection::vec(call.clone(), 1..5).prop_map(|calls| Answer::calls(&calls)),
+    let response = prop_oneof![
+        3 => Just(ScriptedResponse::text()),
+        4 => proptest::collection::vec(call.clone(), 1..5).prop_map(|calls| ScriptedResponse::calls(&calls)),
         1 => proptest::collection::vec(call, 1..3)
-            .prop_map(|calls| Answer::calls(&calls).stop(StopReason::Length)),
-        1 => Just(Answer::text().stop(StopReason::Error)),
+            .prop_map(|calls| ScriptedResponse::calls(&calls).stop(StopReason::Length)),
+        1 => Just(ScriptedResponse::text().stop(StopReason::Error)),
     ];
-    proptest::collection::vec(answer, 0..8)
+    proptest::collection::vec(response, 0..8)
 }
 
-fn meddlings() -> impl Strategy<Value = Vec<(usize, Meddling)>> {
-    let meddling = prop_oneof![
-        3 => Just(Meddling::Steer),
-        3 => Just(Meddling::FollowUp),
-        1 => Just(Meddling::Abort),
+fn disturbances() -> impl Strategy<Value = Vec<(usize, Disturbance)>> {
+    let disturbed_by = prop_oneof![
+        3 => Just(Disturbance::Steer),
+        3 => Just(Disturbance::FollowUp),
+        1 => Just(Disturbance::Abort),
     ];
-    proptest::collection::vec((1..120usize, meddling), 0..10)
+    proptest::collection::vec((1..120usize, disturbed_by), 0..10)
 }
 
 proptest! {
     #[test]
     fn every_run_ends_idle_with_a_valid_transcript(
-        answers in answers(),
-        meddlings in meddlings(),
+        responses in responses(),
+        disturbances in disturbances(),
         all_at_once in any::<bool>(),
         order in proptest::collection::vec(0..8usize, 64),
     ) {
@@ -574,55 +595,55 @@ proptest! {
         let mut machine = machine(&[("a", PARALLEL), ("b", PARALLEL), ("s", SEQUENTIAL), ("last", PARALLEL)]);
         machine.steering.set_mode(mode);
         machine.follow_ups.set_mode(mode);
-        let mut stage = Stage::new(machine, answers);
-        let script = meddlings.clone();
-        stage.meddle = Box::new(move |machine, _, step| {
-            for (number, (_, meddling)) in script.iter().enumerate().filter(|(_, (at, _))| *at == step) {
+        let mut harness = MachineHarness::new(machine, responses);
+        let script = disturbances.clone();
+        harness.disturb = Box::new(move |machine, _, step| {
+            for (number, (_, disturbed_by)) in script.iter().enumerate().filter(|(_, (at, _))| *at == step) {
                 let message = user(&format!("queued {number}"));
-                machine.step(match meddling {
-                    Meddling::Steer => Input::Steer(message),
-                    Meddling::FollowUp => Input::FollowUp(message),
-                    Meddling::Abort => Input::Abort,
+                machine.step(match disturbed_by {
+                    Disturbance::Steer => MachineInput::Steer(message),
+                    Disturbance::FollowUp => MachineInput::FollowUp(message),
+                    Disturbance::Abort => MachineInput::Abort,
                 });
             }
         });
-        stage.effects = stage.machine.prompt(vec![user("go")]).unwrap().into();
+        harness.effects = harness.machine.prompt(vec![user("go")]).unwrap().into();
         let mut order = order.into_iter().cycle();
-        stage.run(&mut |running| order.next().unwrap_or(0) % running.len());
+        harness.run(&mut |running| order.next().unwrap_or(0) % running.len());
 
-        prop_assert!(stage.finished && !stage.machine.is_running());
-        prop_assert_eq!(stage.log.first().map(String::as_str), Some("agent_start"));
-        prop_assert!(stage.log.last().is_some_and(|line| line.starts_with("agent_end")));
-        prop_assert_eq!(stage.log.iter().filter(|line| line.starts_with("agent_end")).count(), 1);
-        check_tools_are_paired(&stage)?;
-        check_nothing_queued_is_lost(&stage, &meddlings)?;
+        prop_assert!(harness.finished && !harness.machine.is_running());
+        prop_assert_eq!(harness.log.first().map(String::as_str), Some("agent_start"));
+        prop_assert!(harness.log.last().is_some_and(|line| line.starts_with("agent_end")));
+        prop_assert_eq!(harness.log.iter().filter(|line| line.starts_with("agent_end")).count(), 1);
+        check_tools_are_paired(&harness)?;
+        check_nothing_queued_is_lost(&harness, &disturbances)?;
     }
 }
 
-fn check_tools_are_paired(stage: &Stage) -> Result<(), TestCaseError> {
-    let begun = stage
+fn check_tools_are_paired(harness: &MachineHarness) -> Result<(), TestCaseError> {
+    let begun = harness
         .log
         .iter()
         .filter(|line| line.starts_with("tool "))
         .count();
-    let ended = stage
+    let ended = harness
         .log
         .iter()
         .filter(|line| line.starts_with("ends ") || line.starts_with("fails "))
         .count();
     prop_assert_eq!(begun, ended, "every call that began has ended");
-    let results = stage
+    let results = harness
         .log
         .iter()
         .filter(|line| line.starts_with("start result"))
         .count();
-    prop_assert_eq!(results, ended, "every call that ended is answered");
-    let transcript = &stage.machine.transcript;
+    prop_assert_eq!(results, ended, "every call that ended has a result");
+    let transcript = &harness.machine.transcript;
     for (place, message) in transcript.iter().enumerate() {
-        let AgentMessage::Assistant(answer) = &**message else {
+        let AgentMessage::Assistant(response) = &**message else {
             continue;
         };
-        let wanted: Vec<_> = answer.tool_calls().map(|call| call.id.clone()).collect();
+        let expected: Vec<_> = response.tool_calls().map(|call| call.id.clone()).collect();
         let given: Vec<_> = transcript[place + 1..]
             .iter()
             .map_while(|message| match &**message {
@@ -630,20 +651,20 @@ fn check_tools_are_paired(stage: &Stage) -> Result<(), TestCaseError> {
                 _ => None,
             })
             .collect();
-        if stage.machine.run.aborted {
-            prop_assert!(wanted.starts_with(&given), "{wanted:?} {given:?}");
+        if harness.machine.run.aborted {
+            prop_assert!(expected.starts_with(&given), "{expected:?} {given:?}");
         } else {
-            prop_assert_eq!(wanted, given);
+            prop_assert_eq!(expected, given);
         }
     }
     Ok(())
 }
 
 fn check_nothing_queued_is_lost(
-    stage: &Stage,
-    meddlings: &[(usize, Meddling)],
+    harness: &MachineHarness,
+    disturbances: &[(usize, Disturbance)],
 ) -> Result<(), TestCaseError> {
-    let delivered = stage
+    let delivered = harness
         .machine
         .transcript
         .iter()
@@ -651,11 +672,11 @@ fn check_nothing_queued_is_lost(
             AgentMessage::User(message) => Some(message.content.joined_text()),
             _ => None,
         });
-    let waiting = stage
+    let waiting = harness
         .machine
         .steering
         .iter()
-        .chain(stage.machine.follow_ups.iter());
+        .chain(harness.machine.follow_ups.iter());
     let waiting = waiting.filter_map(|message| match message {
         AgentMessage::User(message) => Some(message.content.joined_text()),
         _ => None,
@@ -665,10 +686,12 @@ fn check_nothing_queued_is_lost(
         .filter(|text| text != "go")
         .collect();
     known.sort();
-    let mut queued: Vec<_> = meddlings
+    let mut queued: Vec<_> = disturbances
         .iter()
         .enumerate()
-        .filter(|(_, (at, meddling))| *at <= stage.steps && !matches!(meddling, Meddling::Abort))
+        .filter(|(_, (at, disturbed_by))| {
+            *at <= harness.steps && !matches!(disturbed_by, Disturbance::Abort)
+        })
         .map(|(number, _)| format!("queued {number}"))
         .collect();
     queued.sort();

@@ -1,11 +1,10 @@
-//! Turns values into what the schema asks for, where the meaning is plain.
+//! Coerces values to the type the schema expects, where the meaning is clear.
 //!
-//! `null` is dropped where a property is optional and never turned into something else: a `null`
-//! path is a fault, not an empty path.
+//! `null` is dropped for optional properties and never converted: a `null` path is an error, not an
+//! empty path.
 
 use serde_json::{Map, Number, Value};
 
-/// Returns the value with everything mended that can be.
 pub(super) fn coerce(value: Value, schema: &Value) -> Value {
     let mut value = value;
     for nested in subschemas(schema, "allOf") {
@@ -16,9 +15,9 @@ pub(super) fn coerce(value: Value, schema: &Value) -> Value {
     }
     let types = type_names(schema);
     if !types.iter().any(|name| has_type(&value, name))
-        && let Some(mended) = types.iter().find_map(|name| convert(&value, name))
+        && let Some(coerced) = types.iter().find_map(|name| convert(&value, name))
     {
-        value = mended;
+        value = coerced;
     }
     match value {
         Value::Object(fields) => Value::Object(coerce_fields(fields, schema)),
@@ -82,7 +81,7 @@ fn convert(value: &Value, name: &str) -> Option<Value> {
     }
 }
 
-/// Reads a number as `JSON` would, falling back to what a person may write (`+5`, ` 5 `).
+/// Parses a number like JSON, and falls back to common notations such as `+5` or ` 5 `.
 fn number_from(text: &str) -> Option<Number> {
     let text = text.trim();
     if let Ok(integer) = text.parse::<i64>() {
@@ -98,8 +97,8 @@ fn coerce_to_one_of(value: Value, schemas: &[Value]) -> Value {
     schemas
         .iter()
         .map(|schema| (schema, coerce(value.clone(), schema)))
-        .find(|(schema, mended)| accepts(schema, mended))
-        .map_or(value, |(_, mended)| mended)
+        .find(|(schema, coerced)| accepts(schema, coerced))
+        .map_or(value, |(_, coerced)| coerced)
 }
 
 fn accepts(schema: &Value, value: &Value) -> bool {
@@ -128,8 +127,8 @@ fn coerce_fields(fields: Map<String, Value>, schema: &Value) -> Map<String, Valu
                 && schema.get("$ref").is_none()
                 && !accepts(schema, &Value::Null);
             (!is_absent).then(|| {
-                let mended = coerce(value, schema);
-                (name, mended)
+                let coerced = coerce(value, schema);
+                (name, coerced)
             })
         })
         .collect()

@@ -1,4 +1,4 @@
-//! Aborting: in every phase the run ends, in order, with a valid transcript.
+//! Aborts: in every phase the run ends in order, with a valid transcript.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use pi_agent::ToolOutput;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 
-use crate::script::{Answer, Script, TestTool, texts};
+use crate::script::{ScriptedModel, ScriptedResponse, TestTool, texts};
 
 #[tokio::test]
-async fn a_running_tool_is_told_and_its_result_kept() {
+async fn a_running_tool_is_canceled_and_its_result_kept() {
     let begun = Arc::new(Notify::new());
     let tool = TestTool::of("waits", {
         let begun = Arc::clone(&begun);
@@ -22,7 +22,8 @@ async fn a_running_tool_is_told_and_its_result_kept() {
             }
         }
     });
-    let agent = Script::new([Answer::Calls(vec![("1", "waits")])]).agent(vec![tool]);
+    let agent =
+        ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "waits")])]).agent(vec![tool]);
     let running = tokio::spawn({
         let agent = agent.clone();
         async move { agent.prompt_text("go", Vec::new()).await }
@@ -44,7 +45,7 @@ async fn a_running_tool_is_told_and_its_result_kept() {
 
 #[tokio::test]
 async fn an_idle_agent_ignores_an_abort() {
-    let agent = Script::new([]).agent(Vec::new());
+    let agent = ScriptedModel::new([]).agent(Vec::new());
     agent.abort();
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
@@ -55,7 +56,7 @@ async fn an_idle_agent_ignores_an_abort() {
 
 #[tokio::test]
 async fn queued_messages_survive_an_abort() {
-    let script = Script::new([Answer::Stall("half")]);
+    let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
     let agent = script.agent(Vec::new());
     let running = tokio::spawn({
         let agent = agent.clone();

@@ -1,36 +1,36 @@
-//! Hooks: what they see, change and stop.
+//! Hooks: their inputs, and how they change or block the loop.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    AgentHooks, CallVerdict, FinishedCall, HookError, LoopContext, LoopUpdate, PendingCall,
-    ResultUpdate, SharedMessage,
+    AgentHooks, FinishedToolCall, HookError, LoopContext, LoopUpdate, PendingToolCall,
+    SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
 use pi_ai::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
-use crate::script::{Answer, Script, TestTool, texts};
+use crate::script::{ScriptedModel, ScriptedResponse, TestTool, texts};
 
-struct Guard;
+struct BlockingHooks;
 
-impl AgentHooks for Guard {
+impl AgentHooks for BlockingHooks {
     fn before_tool_call<'a>(
         &'a self,
-        mut call: PendingCall,
+        mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move {
             match call.call.id.as_str() {
-                "blocked" => Ok(CallVerdict::Block {
+                "blocked" => Ok(ToolCallVerdict::Block {
                     reason: Some("not here".into()),
                     terminate: false,
                 }),
-                "broken" => Err(HookError::new("the guard broke")),
+                "broken" => Err(HookError::new("the hook failed")),
                 _ => {
                     call.arguments.insert("text".into(), "changed".into());
-                    Ok(CallVerdict::Run(call.arguments))
+                    Ok(ToolCallVerdict::Run(call.arguments))
                 }
             }
         })
@@ -38,14 +38,14 @@ impl AgentHooks for Guard {
 
     fn after_tool_call<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let text = format!("{}!", pi_ai::join_text(&call.output.content));
         Box::pin(async move {
-            Ok(ResultUpdate {
+            Ok(ToolResultUpdate {
                 content: Some(vec![InputBlock::text(text)]),
-                ..ResultUpdate::default()
+                ..ToolResultUpdate::default()
             })
         })
     }
@@ -54,24 +54,26 @@ impl AgentHooks for Guard {
 #[tokio::test]
 async fn calls_can_be_blocked_changed_and_reworded() {
     let calls = vec![("blocked", "echo"), ("broken", "echo"), ("runs", "echo")];
-    let agent =
-        Script::new([Answer::Calls(calls)]).agent_with(vec![TestTool::echo("echo")], |options| {
-            options.hooks = Arc::new(Guard);
-        });
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(calls)]).agent_with(
+        vec![TestTool::echo("echo")],
+        |options| {
+            options.hooks = Arc::new(BlockingHooks);
+        },
+    );
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(
         texts(&agent.state().messages)[3..6],
         [
             "failure blocked: not here",
-            "failure broken: the guard broke",
+            "failure broken: the hook failed",
             "result runs: changed!"
         ]
     );
 }
 
-struct Compactor;
+struct CompactingHooks;
 
-impl AgentHooks for Compactor {
+impl AgentHooks for CompactingHooks {
     fn prepare_request<'a>(
         &'a self,
         context: LoopContext,
@@ -106,9 +108,11 @@ impl AgentHooks for Compactor {
 }
 
 #[tokio::test]
-async fn roles_of_the_application_pass_through_and_are_converted_at_the_model() {
-    let script = Script::new([]);
-    let agent = script.agent_with(Vec::new(), |options| options.hooks = Arc::new(Compactor));
+async fn application_roles_are_converted_for_the_model() {
+    let script = ScriptedModel::new([]);
+    let agent = script.agent_with(Vec::new(), |options| {
+        options.hooks = Arc::new(CompactingHooks);
+    });
     let custom = AgentMessage::Custom(CustomMessage {
         custom_type: "note".into(),
         content: "from an extension".into(),
@@ -129,9 +133,9 @@ async fn roles_of_the_application_pass_through_and_are_converted_at_the_model() 
     );
 }
 
-struct Broken;
+struct FailingHooks;
 
-impl AgentHooks for Broken {
+impl AgentHooks for FailingHooks {
     fn transform_context<'a>(
         &'a self,
         _messages: Vec<SharedMessage>,
@@ -143,7 +147,8 @@ impl AgentHooks for Broken {
 
 #[tokio::test]
 async fn a_failing_hook_ends_the_run_with_a_message() {
-    let agent = Script::new([]).agent_with(Vec::new(), |options| options.hooks = Arc::new(Broken));
+    let agent = ScriptedModel::new([])
+        .agent_with(Vec::new(), |options| options.hooks = Arc::new(FailingHooks));
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
         texts(&agent.state().messages),
@@ -153,10 +158,10 @@ async fn a_failing_hook_ends_the_run_with_a_message() {
     assert!(!agent.state().is_running);
 }
 
-/// Rewrites what is said, drops the calls of an answer, and refuses one text.
-struct Recorder;
+/// Rewrites user messages, drops the second tool call of a response, and fails for one text.
+struct RewritingHooks;
 
-impl AgentHooks for Recorder {
+impl AgentHooks for RewritingHooks {
     fn finish_message<'a>(
         &'a self,
         message: SharedMessage,
@@ -174,10 +179,10 @@ impl AgentHooks for Recorder {
                         ..(**user).clone()
                     })))
                 }
-                AgentMessage::Assistant(answer) if answer.tool_calls().count() > 1 => {
-                    let mut answer = answer.clone();
-                    Arc::make_mut(&mut answer).content.truncate(1);
-                    Ok(Arc::new(AgentMessage::Assistant(answer)))
+                AgentMessage::Assistant(response) if response.tool_calls().count() > 1 => {
+                    let mut response = response.clone();
+                    Arc::make_mut(&mut response).content.truncate(1);
+                    Ok(Arc::new(AgentMessage::Assistant(response)))
                 }
                 _ => Ok(message),
             }
@@ -186,23 +191,30 @@ impl AgentHooks for Recorder {
 }
 
 #[tokio::test]
-async fn a_finished_message_can_be_replaced_and_its_calls_are_those_that_run() {
+async fn a_finished_message_can_be_replaced_and_its_calls_run() {
     let calls = vec![("first", "echo"), ("second", "echo")];
-    let agent =
-        Script::new([Answer::Calls(calls)]).agent_with(vec![TestTool::echo("echo")], |options| {
-            options.hooks = Arc::new(Recorder);
-        });
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(calls)]).agent_with(
+        vec![TestTool::echo("echo")],
+        |options| {
+            options.hooks = Arc::new(RewritingHooks);
+        },
+    );
     agent.prompt_text("go", Vec::new()).await.unwrap();
-    let told = texts(&agent.state().messages);
-    assert!(told.contains(&"user: go, please".to_owned()), "{told:?}");
-    let results = told.iter().filter(|line| line.starts_with("result"));
-    assert_eq!(results.collect::<Vec<_>>().len(), 1, "{told:?}");
+    let messages = texts(&agent.state().messages);
+    assert!(
+        messages.contains(&"user: go, please".to_owned()),
+        "{messages:?}"
+    );
+    let results = messages.iter().filter(|line| line.starts_with("result"));
+    assert_eq!(results.collect::<Vec<_>>().len(), 1, "{messages:?}");
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_finished_ends_the_run_and_leaves_the_transcript() {
-    let script = Script::new([]);
-    let agent = script.agent_with(Vec::new(), |options| options.hooks = Arc::new(Recorder));
+async fn a_message_that_cannot_be_finished_ends_the_run_and_is_removed() {
+    let script = ScriptedModel::new([]);
+    let agent = script.agent_with(Vec::new(), |options| {
+        options.hooks = Arc::new(RewritingHooks);
+    });
     agent.prompt_text("unwelcome", Vec::new()).await.unwrap();
     assert_eq!(texts(&agent.state().messages), ["assistant Error: "]);
     let error = agent.state().error_message;

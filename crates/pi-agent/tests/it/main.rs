@@ -1,10 +1,7 @@
-//! The agent as an application uses it: real tasks, a scripted model, tools that wait, fail and
-//! crash.
+//! The agent as an application uses it: real tasks, a scripted model, and tools that wait, fail and
+//! panic.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a set-up that fails must fail the test at once"
-)]
+#![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod abort;
 mod hooks;

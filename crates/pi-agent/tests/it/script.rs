@@ -1,11 +1,11 @@
-//! A scripted model, a tool that does as told, and a listener that writes down what it hears.
+//! A scripted model, a closure-based tool, and a listener that logs events.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    Agent, AgentEvent, AgentOptions, ExecutionMode, Listener, Tool, ToolError, ToolOutput,
+    Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
     UpdateSink,
 };
 use pi_ai::json::JsonObject;
@@ -17,29 +17,28 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// One scripted answer.
-pub(crate) enum Answer {
+pub(crate) enum ScriptedResponse {
     Text(&'static str),
     Calls(Vec<(&'static str, &'static str)>),
-    /// A call of a tool with this text as its arguments.
+    /// A tool call with this text as its arguments.
     Written(&'static str, &'static str),
-    /// Some text, then silence until the request is cancelled.
+    /// Some text, then a stall until the request is canceled.
     Stall(&'static str),
     Fail(&'static str),
 }
 
-/// The requests the model got, and the answers it still has.
+/// A model that records its requests and replays scripted responses.
 #[derive(Default)]
-pub(crate) struct Script {
-    answers: Mutex<VecDeque<Answer>>,
+pub(crate) struct ScriptedModel {
+    responses: Mutex<VecDeque<ScriptedResponse>>,
     pub(crate) requests: Mutex<Vec<Arc<[Message]>>>,
     pub(crate) stalled: Notify,
 }
 
-impl Script {
-    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+impl ScriptedModel {
+    pub(crate) fn new(responses: impl IntoIterator<Item = ScriptedResponse>) -> Arc<Self> {
         Arc::new(Self {
-            answers: Mutex::new(answers.into_iter().collect()),
+            responses: Mutex::new(responses.into_iter().collect()),
             ..Self::default()
         })
     }
@@ -70,26 +69,31 @@ impl Script {
         options: StreamOptions,
     ) -> AssistantStream {
         self.requests.lock().unwrap().push(messages);
-        let answer = self
-            .answers
+        let response = self
+            .responses
             .lock()
             .unwrap()
             .pop_front()
-            .unwrap_or(Answer::Text("done"));
+            .unwrap_or(ScriptedResponse::Text("done"));
         let script = Arc::clone(self);
         AssistantStream::produce(model, 0, move |writer| async move {
             if options.cancel.is_cancelled() {
                 return writer.fail(ProviderError::aborted()).await;
             }
-            script.write(answer, writer, &options.cancel).await;
+            script.write(response, writer, &options.cancel).await;
         })
     }
 
-    async fn write(&self, answer: Answer, mut writer: StreamWriter, cancel: &CancellationToken) {
+    async fn write(
+        &self,
+        response: ScriptedResponse,
+        mut writer: StreamWriter,
+        cancel: &CancellationToken,
+    ) {
         writer.message().start();
-        match answer {
-            Answer::Text(text) => write_text(&mut writer, text),
-            Answer::Calls(calls) => {
+        match response {
+            ScriptedResponse::Text(text) => write_text(&mut writer, text),
+            ScriptedResponse::Calls(calls) => {
                 for (id, name) in calls {
                     let call = ToolCall {
                         id: id.into(),
@@ -104,7 +108,7 @@ impl Script {
                 }
                 writer.message().stop(StopReason::ToolUse, None);
             }
-            Answer::Written(name, arguments) => {
+            ScriptedResponse::Written(name, arguments) => {
                 let block = writer.message().open_tool_call(ToolCall {
                     id: "1".into(),
                     name: name.into(),
@@ -114,14 +118,14 @@ impl Script {
                 writer.message().close_tool_call(block);
                 writer.message().stop(StopReason::ToolUse, None);
             }
-            Answer::Stall(text) => {
+            ScriptedResponse::Stall(text) => {
                 write_text(&mut writer, text);
                 writer.flush().await;
                 self.stalled.notify_one();
                 cancel.cancelled().await;
                 return writer.fail(ProviderError::aborted()).await;
             }
-            Answer::Fail(text) => return writer.fail(ProviderError::network(text)).await,
+            ScriptedResponse::Fail(text) => return writer.fail(ProviderError::network(text)).await,
         }
         writer.complete().await;
     }
@@ -142,7 +146,7 @@ pub(crate) fn model() -> Model {
     .unwrap()
 }
 
-type Body = dyn Fn(
+type ToolBody = dyn Fn(
         JsonObject,
         UpdateSink,
         CancellationToken,
@@ -150,11 +154,11 @@ type Body = dyn Fn(
     + Send
     + Sync;
 
-/// A tool made of a closure.
+/// A tool implemented by a closure.
 pub(crate) struct TestTool {
     declaration: ToolDeclaration,
     mode: ExecutionMode,
-    body: Box<Body>,
+    body: Box<ToolBody>,
 }
 
 impl TestTool {
@@ -213,16 +217,16 @@ impl Tool for TestTool {
     }
 }
 
-/// Writes down one line an event.
+/// Logs one line per event.
 #[derive(Default)]
-pub(crate) struct Notebook(Mutex<Vec<String>>);
+pub(crate) struct EventLogger(Mutex<Vec<String>>);
 
-impl Notebook {
+impl EventLogger {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 
-    /// What it heard of tools.
+    /// The logged lines of tool events.
     pub(crate) fn tool_lines(&self) -> Vec<String> {
         let mut lines = self.lines();
         lines.retain(|line| line.starts_with("tool_"));
@@ -230,7 +234,7 @@ impl Notebook {
     }
 }
 
-impl Listener for Notebook {
+impl AgentListener for EventLogger {
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -259,8 +263,8 @@ pub(crate) fn texts(messages: &[pi_agent::SharedMessage]) -> Vec<String> {
         .map(|message| match &**message {
             AgentMessage::System(_) => "system".to_owned(),
             AgentMessage::User(user) => format!("user: {}", user.content.joined_text()),
-            AgentMessage::Assistant(answer) => {
-                format!("assistant {:?}: {}", answer.stop_reason, answer.text())
+            AgentMessage::Assistant(response) => {
+                format!("assistant {:?}: {}", response.stop_reason, response.text())
             }
             AgentMessage::ToolResult(result) => {
                 let kind = if result.is_error { "failure" } else { "result" };

@@ -7,7 +7,7 @@ use pi_agent::{ToolError, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::{Barrier, Notify};
 
-use crate::script::{Answer, Notebook, Script, TestTool, texts};
+use crate::script::{EventLogger, ScriptedModel, ScriptedResponse, TestTool, texts};
 
 #[tokio::test]
 async fn parallel_calls_really_run_at_the_same_time() {
@@ -19,7 +19,8 @@ async fn parallel_calls_really_run_at_the_same_time() {
             Ok(ToolOutput::text("met"))
         }
     });
-    let agent = Script::new([Answer::Calls(vec![("1", "meet"), ("2", "meet")])]).agent(vec![tool]);
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "meet"), ("2", "meet")])])
+        .agent(vec![tool]);
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(
         texts(&agent.state().messages)[3..5],
@@ -28,7 +29,7 @@ async fn parallel_calls_really_run_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn ends_are_told_as_they_come_and_results_in_call_order() {
+async fn ends_are_emitted_in_completion_order_and_results_in_call_order() {
     let gate = Arc::new(Notify::new());
     let slow = TestTool::of("slow", {
         let gate = Arc::clone(&gate);
@@ -47,9 +48,9 @@ async fn ends_are_told_as_they_come_and_results_in_call_order() {
             Ok(ToolOutput::text("fast"))
         }
     });
-    let agent =
-        Script::new([Answer::Calls(vec![("1", "slow"), ("2", "fast")])]).agent(vec![slow, fast]);
-    let notebook = Arc::new(Notebook::default());
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "slow"), ("2", "fast")])])
+        .agent(vec![slow, fast]);
+    let notebook = Arc::new(EventLogger::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(
@@ -68,7 +69,7 @@ async fn ends_are_told_as_they_come_and_results_in_call_order() {
 }
 
 #[tokio::test]
-async fn partial_results_come_before_the_end_and_not_after_it() {
+async fn partial_results_are_emitted_only_before_the_end() {
     let tool = TestTool::of("shows", |_, updates, _| async move {
         for number in 0..3 {
             updates.send(ToolOutput::text(number.to_string()));
@@ -79,8 +80,9 @@ async fn partial_results_come_before_the_end_and_not_after_it() {
         });
         Ok(ToolOutput::text("end"))
     });
-    let agent = Script::new([Answer::Calls(vec![("1", "shows")])]).agent(vec![tool]);
-    let notebook = Arc::new(Notebook::default());
+    let agent =
+        ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "shows")])]).agent(vec![tool]);
+    let notebook = Arc::new(EventLogger::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(
@@ -102,13 +104,13 @@ async fn every_kind_of_failure_is_a_result_for_the_model() {
     });
     let crashes = TestTool::of("crashes", |_, _, _| async { panic!("a defect") });
     let calls = vec![("1", "fails"), ("2", "crashes"), ("3", "missing")];
-    let agent = Script::new([Answer::Calls(calls)]).agent(vec![fails, crashes]);
+    let agent = ScriptedModel::new([ScriptedResponse::Calls(calls)]).agent(vec![fails, crashes]);
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(
         texts(&agent.state().messages)[3..],
         [
             "failure 1: no such file",
-            "failure 2: The tool crashed; this is a defect of the tool",
+            "failure 2: The tool crashed. This is a bug in the tool.",
             "failure 3: Tool missing not found",
             "assistant Stop: done"
         ]
@@ -116,8 +118,8 @@ async fn every_kind_of_failure_is_a_result_for_the_model() {
 }
 
 #[tokio::test]
-async fn a_call_whose_arguments_are_cut_is_told_and_not_made() {
-    let answers = [
+async fn a_call_with_truncated_arguments_is_reported_and_not_run() {
+    let responses = [
         r#"{"text": "rm -rf /home/us"#,
         r#"{"text": "a "quoted" word"}"#,
         r#"["text"]"#,
@@ -128,13 +130,14 @@ async fn a_call_whose_arguments_are_cut_is_told_and_not_made() {
         counted.fetch_add(1, Ordering::Relaxed);
         async { Ok(ToolOutput::text("ran")) }
     });
-    let script = answers.map(|arguments| Answer::Written("runs", arguments));
-    let agent = Script::new(script).agent(vec![tool]);
+    let script = responses.map(|arguments| ScriptedResponse::Written("runs", arguments));
+    let agent = ScriptedModel::new(script).agent(vec![tool]);
     agent.prompt_text("go", Vec::new()).await.unwrap();
-    let told = "failure 1: This call was not run: its arguments are not complete JSON. Make the call \
-                again with all its arguments.";
     let failures = texts(&agent.state().messages);
-    let failures = failures.iter().filter(|line| *line == told);
-    assert_eq!(failures.count(), answers.len());
+    let failures = failures.iter().filter(|line| {
+        line.starts_with("failure 1: This call was not run: ")
+            && line.ends_with("Repeat the call with complete arguments.")
+    });
+    assert_eq!(failures.count(), responses.len());
     assert_eq!(runs.load(Ordering::Relaxed), 0);
 }

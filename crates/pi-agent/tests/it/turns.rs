@@ -1,19 +1,19 @@
-//! Prompts, answers, queues, idleness.
+//! Prompts, responses, queues and idle state.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentError, AgentEvent, Listener};
+use pi_agent::{AgentError, AgentEvent, AgentListener};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::script::{Answer, Notebook, Script, TestTool, texts};
+use crate::script::{EventLogger, ScriptedModel, ScriptedResponse, TestTool, texts};
 
 #[tokio::test]
-async fn a_streamed_answer_is_told_word_by_word() {
-    let agent = Script::new([Answer::Text("one two")]).agent(Vec::new());
-    let notebook = Arc::new(Notebook::default());
+async fn a_response_is_streamed_word_by_word() {
+    let agent = ScriptedModel::new([ScriptedResponse::Text("one two")]).agent(Vec::new());
+    let notebook = Arc::new(EventLogger::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
@@ -40,8 +40,8 @@ async fn a_streamed_answer_is_told_word_by_word() {
 }
 
 #[tokio::test]
-async fn a_second_prompt_is_refused_while_the_first_runs() {
-    let script = Script::new([Answer::Stall("thinking")]);
+async fn a_second_prompt_is_rejected_while_the_first_runs() {
+    let script = ScriptedModel::new([ScriptedResponse::Stall("thinking")]);
     let agent = script.agent(Vec::new());
     let running = tokio::spawn({
         let agent = agent.clone();
@@ -61,10 +61,10 @@ async fn a_second_prompt_is_refused_while_the_first_runs() {
     );
 }
 
-/// Holds `agent_end` back until it gets a permit.
+/// Blocks `agent_end` until it gets a permit.
 struct SlowListener(Semaphore);
 
-impl Listener for SlowListener {
+impl AgentListener for SlowListener {
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -79,8 +79,8 @@ impl Listener for SlowListener {
 }
 
 #[tokio::test]
-async fn the_agent_is_idle_only_when_the_listeners_of_its_end_have_settled() {
-    let agent = Script::new([]).agent(Vec::new());
+async fn the_agent_is_idle_only_after_the_agent_end_listeners_returned() {
+    let agent = ScriptedModel::new([]).agent(Vec::new());
     let slow = Arc::new(SlowListener(Semaphore::new(0)));
     let _subscription = agent.subscribe(slow.clone());
     let prompt = agent.prompt_text("hi", Vec::new());
@@ -101,7 +101,7 @@ async fn the_agent_is_idle_only_when_the_listeners_of_its_end_have_settled() {
 
 #[tokio::test]
 async fn steering_reaches_the_model_with_the_tool_results() {
-    let script = Script::new([Answer::Calls(vec![("1", "echo")])]);
+    let script = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "echo")])]);
     let agent = script.agent(vec![TestTool::echo("echo")]);
     agent.steer(agent.user_message("and mind the gap", Vec::new()));
     agent.follow_up(agent.user_message("then this", Vec::new()));
@@ -123,8 +123,9 @@ async fn steering_reaches_the_model_with_the_tool_results() {
 }
 
 #[tokio::test]
-async fn a_failed_answer_can_be_resumed_with_what_is_queued() {
-    let agent = Script::new([Answer::Fail("connection refused")]).agent(Vec::new());
+async fn a_failed_response_can_be_resumed_with_queued_messages() {
+    let agent =
+        ScriptedModel::new([ScriptedResponse::Fail("connection refused")]).agent(Vec::new());
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert_eq!(
         agent.state().error_message.as_deref(),
@@ -141,9 +142,9 @@ async fn a_failed_answer_can_be_resumed_with_what_is_queued() {
 }
 
 #[tokio::test]
-async fn a_dropped_subscription_hears_nothing() {
-    let agent = Script::new([]).agent(Vec::new());
-    let notebook = Arc::new(Notebook::default());
+async fn a_dropped_subscription_receives_nothing() {
+    let agent = ScriptedModel::new([]).agent(Vec::new());
+    let notebook = Arc::new(EventLogger::default());
     drop(agent.subscribe(notebook.clone()));
     agent.prompt_text("hi", Vec::new()).await.unwrap();
     assert!(notebook.lines().is_empty());

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogAnswer, ExtensionDialog};
+use pi_runtime::{DialogResponse, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
@@ -13,7 +13,7 @@ use crate::extension_ui::DialogId;
 pub(super) struct WaitingDialog {
     id: DialogId,
     dialog: ExtensionDialog,
-    answer: oneshot::Sender<DialogAnswer>,
+    answer: oneshot::Sender<DialogResponse>,
     asked_at: Instant,
 }
 
@@ -22,7 +22,7 @@ impl App {
         &mut self,
         id: DialogId,
         dialog: ExtensionDialog,
-        answer: oneshot::Sender<DialogAnswer>,
+        answer: oneshot::Sender<DialogResponse>,
     ) {
         self.extensions.waiting.push_back(WaitingDialog {
             id,
@@ -67,7 +67,7 @@ impl App {
             asked_at,
         } = waiting;
         let shown = extension_question::dialog(&dialog, self.ui.clone(), asked_at);
-        let question = dialog.question;
+        let question = dialog.prompt;
         self.extensions.open = Some(id);
         self.pending_answer = Some(Box::new(move |app, answered| {
             app.extensions.open = None;

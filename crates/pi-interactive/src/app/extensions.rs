@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use pi_runtime::{
-    ComponentId, ExtensionFailure, ExtensionNotice, ExtensionUi as _, ScreenChange, ScreenPlace,
+    ComponentId, ExtensionFailure, ExtensionNotice, ExtensionUi as _, ScreenChange, ComponentPlacement,
 };
 use pi_tui::{ColorScheme, KeyId, ListenerId, ListenerOutcome, ScreenMode};
 use serde_json::Value;
@@ -201,7 +201,7 @@ impl App {
         match change {
             ScreenChange::Mount {
                 id,
-                place,
+                placement: place,
                 key_release,
             } => self.mount(id, place, key_release),
             ScreenChange::Unmount { id } => self.unmount(id),
@@ -212,7 +212,7 @@ impl App {
             ScreenChange::OverlayVisible { id, visible } => {
                 self.screen.hide_overlay(id, None, Some(visible));
             }
-            ScreenChange::OverlayReleased { id, usual, heir } => {
+            ScreenChange::OverlayReleased { id, restore_default: usual, next_focus: heir } => {
                 self.screen.release_overlay(id, usual, heir);
             }
             ScreenChange::RawInput { listening } => self.set_raw_listener(listening),
@@ -249,10 +249,10 @@ impl App {
         }
     }
 
-    fn mount(&mut self, id: ComponentId, place: ScreenPlace, key_release: bool) {
+    fn mount(&mut self, id: ComponentId, place: ComponentPlacement, key_release: bool) {
         let view = ExtensionView::new(id, self.bridge.clone(), key_release);
         match place {
-            ScreenPlace::Widget { key, placement } => {
+            ComponentPlacement::Widget { key, placement } => {
                 for side in [WidgetSide::Above, WidgetSide::Below] {
                     self.screen
                         .with_widgets(side, |widgets| widgets.remove(&key));
@@ -261,16 +261,16 @@ impl App {
                 self.screen
                     .with_widgets(side, |widgets| widgets.set_component(key, view));
             }
-            ScreenPlace::Header => self.show_extension_header(id, key_release),
-            ScreenPlace::Footer => self.screen.mount_footer(view),
-            ScreenPlace::Custom => self.screen.mount_custom(view),
-            ScreenPlace::Editor => {
+            ComponentPlacement::Header => self.show_extension_header(id, key_release),
+            ComponentPlacement::Footer => self.screen.mount_footer(view),
+            ComponentPlacement::Custom => self.screen.mount_custom(view),
+            ComponentPlacement::Editor => {
                 self.extensions.editor_text = self.bridge.editor_text();
                 self.screen.mount_editor(view);
                 self.screen.with_editor(|area| area.editor().set_text(""));
             }
-            ScreenPlace::Bottom => self.screen.mount_bottom(view),
-            ScreenPlace::Overlay(place) => self.screen.mount_overlay(view, &place),
+            ComponentPlacement::Bottom => self.screen.mount_bottom(view),
+            ComponentPlacement::Overlay(place) => self.screen.mount_overlay(view, &place),
             other => tracing::debug!(?other, "unsupported screen placement"),
         }
     }

@@ -46,7 +46,7 @@ impl App {
         let session = self.session.clone();
         self.spawn_blocking(
             move || {
-                let stats = session.prepare_stats().and_then(|()| session.stats());
+                let stats = session.precompute_stats().and_then(|()| session.stats());
                 (session.session_id(), stats)
             },
             |app, (id, stats)| {

@@ -64,7 +64,7 @@ impl App {
 
     /// Returns the current theme for exported pages.
     pub(crate) fn export_theme(&self) -> ExportTheme {
-        ExportTheme::of_setting(self.themes.setting(), self.themes.files())
+        ExportTheme::from_setting(self.themes.setting(), self.themes.files())
     }
 
     /// Watches the theme files named in the settings.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pi_ai::AgentMessage;
-use pi_runtime::{AgentSession, CommandInfo, CommandSource, ReplaceError, Replacement};
+use pi_runtime::{AgentSession, CommandInfo, CommandSource, ReplaceError, ReplaceOutcome};
 use pi_session::EntryBody;
 use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};
 
@@ -144,8 +144,8 @@ impl App {
     /// Replaces the session; `then` runs once the new one is on screen.
     pub(crate) fn replace(
         &mut self,
-        work: impl Future<Output = Result<Replacement, ReplaceError>> + Send + 'static,
-        then: impl FnOnce(&mut Self, Replacement) + Send + 'static,
+        work: impl Future<Output = Result<ReplaceOutcome, ReplaceError>> + Send + 'static,
+        then: impl FnOnce(&mut Self, ReplaceOutcome) + Send + 'static,
     ) {
         self.spawn(work, move |app, result| match result {
             Ok(replacement) => {

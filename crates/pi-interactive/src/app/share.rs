@@ -1,6 +1,6 @@
 //! `/share`: shows what would be uploaded, then uploads it with the user's `gh`.
 
-use pi_runtime::{Gist, GistProgram, HtmlOptions, ShareError, SharePage, secrets_in_use};
+use pi_runtime::{Gist, GhCli, HtmlOptions, ShareError, SharePage, secrets_in_use};
 use tokio_util::sync::CancellationToken;
 
 use super::App;
@@ -13,7 +13,7 @@ impl App {
     /// Prepares a redacted page and asks for confirmation.
     pub(crate) fn share(&mut self) {
         let services = self.runtime.services();
-        let program = match GistProgram::find(&services.env) {
+        let program = match GhCli::find(&services.env) {
             Ok(program) => program,
             Err(error) => return self.sharing_failed(&error),
         };
@@ -47,7 +47,7 @@ impl App {
         });
     }
 
-    fn ask_to_share(&mut self, program: GistProgram, page: SharePage) {
+    fn ask_to_share(&mut self, program: GhCli, page: SharePage) {
         let redacted = match page.redacted {
             0 => "No secrets found.".to_owned(),
             1 => "1 secret redacted.".to_owned(),
@@ -73,7 +73,7 @@ impl App {
         });
     }
 
-    fn upload(&mut self, program: GistProgram, page: SharePage) {
+    fn upload(&mut self, program: GhCli, page: SharePage) {
         let on_cancel = |app: &mut Self| app.status("Sharing canceled");
         let subject = format_size(page.bytes);
         let work = self.show_progress("Sharing session", &subject, on_cancel);
@@ -102,7 +102,7 @@ impl App {
 
     fn sharing_failed(&mut self, error: &ShareError) {
         let message = pi_runtime::describe_error(error);
-        self.error(match error.advice() {
+        self.error(match error.hint() {
             Some(advice) => format!("{message}; {advice}"),
             None => message,
         });

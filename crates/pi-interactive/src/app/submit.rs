@@ -1,6 +1,6 @@
 //! Submitted text: a command, a shell command, a prompt, or a queued message.
 
-use pi_runtime::{Delivery, Prompt, PromptRefused, Run};
+use pi_runtime::{Delivery, Prompt, PromptError, PromptOutcome};
 
 use super::App;
 use crate::slash;
@@ -104,9 +104,9 @@ impl App {
         let text = prompt.text.clone();
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
-            Ok(Run::Started | Run::Queued | Run::Handled) => app.refresh_queue(),
+            Ok(PromptOutcome::Started | PromptOutcome::Queued | PromptOutcome::Handled) => app.refresh_queue(),
             // A compaction has started since.
-            Err(PromptRefused::Compacting) => app.queue_during_compaction(text, delivery),
+            Err(PromptError::Compacting) => app.queue_during_compaction(text, delivery),
             Err(refused) => app.handle_refusal(&refused, text),
         });
     }
@@ -152,13 +152,13 @@ impl App {
     ///
     /// Without a model, the next input is usually a command that configures one: the prompt stays empty for
     /// it, and the text is restored afterwards.
-    fn handle_refusal(&mut self, refused: &PromptRefused, text: String) {
+    fn handle_refusal(&mut self, refused: &PromptError, text: String) {
         let no_model = matches!(
             refused,
-            PromptRefused::NoModel
-                | PromptRefused::UnknownProvider { .. }
-                | PromptRefused::NoCredential { .. }
-                | PromptRefused::Auth(_)
+            PromptError::NoModel
+                | PromptError::UnknownProvider { .. }
+                | PromptError::NoCredential { .. }
+                | PromptError::Auth(_)
         );
         self.error(refused.to_string());
         if !no_model {

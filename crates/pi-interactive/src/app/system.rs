@@ -215,10 +215,10 @@ impl App {
                     size.rows,
                     lines.join("\n"),
                 );
-                let redaction = pi_runtime::environment_secrets(&env).and_by_shape();
+                let redaction = pi_runtime::environment_secrets(&env).with_pattern_detection();
                 let written = pi_config::atomic_file::write(
                     &file,
-                    redaction.clean(&text).as_bytes(),
+                    redaction.redact(&text).as_bytes(),
                     pi_config::atomic_file::NewFile::Private,
                 );
                 written.map(|()| file)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::{ComponentId, DrawnCall, ToolRenderer};
+use pi_runtime::{ComponentId, RenderedToolCall, ToolRenderer};
 use pi_tui::{Line, Theme};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ pub(crate) struct CallRenderer {
     call_id: String,
     /// The result as returned by the extension's tool.
     result: Option<Value>,
-    drawn: DrawnCall,
+    drawn: RenderedToolCall,
 }
 
 /// The state an extension needs to draw a call.
@@ -99,7 +99,7 @@ impl CallRenderer {
             tool_renderer,
             call_id: call_id.to_owned(),
             result: None,
-            drawn: DrawnCall::default(),
+            drawn: RenderedToolCall::default(),
         }
     }
 
@@ -107,8 +107,8 @@ impl CallRenderer {
         self.renderer.id()
     }
 
-    pub(super) fn draws_frame(&self) -> bool {
-        self.tool_renderer.draws_frame
+    pub(super) fn renders_frame(&self) -> bool {
+        self.tool_renderer.renders_frame
     }
 
     /// Sets the result so far.
@@ -117,7 +117,7 @@ impl CallRenderer {
     }
 
     /// Accepts lines; `None` after a failed draw keeps the previous ones.
-    pub(super) fn accept(&mut self, drawn: Option<DrawnCall>) {
+    pub(super) fn accept(&mut self, drawn: Option<RenderedToolCall>) {
         if let Some(drawn) = drawn {
             self.drawn = drawn;
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pi_ai::InputBlock;
 use pi_ai::json::JsonObject;
 use pi_ai::partial_json::IncrementalObject;
-use pi_runtime::{ComponentId, DrawnCall};
+use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ impl ToolCallBlock {
     }
 
     /// Accepts lines of the extension.
-    pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
+    pub(crate) fn accept(&mut self, drawn: Option<RenderedToolCall>) {
         if let Some(renderer) = &mut self.renderer {
             renderer.accept(drawn);
             self.generation += 1;
@@ -258,8 +258,8 @@ impl ToolCallBlock {
             expanded: self.expanded,
             revision: self.revision,
         };
-        let draws_frame = renderer.draws_frame();
-        let room = if draws_frame {
+        let renders_frame = renderer.renders_frame();
+        let room = if renders_frame {
             width
         } else {
             BlockCanvas::new(width, PANEL_PADDING, ctx).width()
@@ -268,7 +268,7 @@ impl ToolCallBlock {
         ExtensionLines {
             call,
             result,
-            draws_frame,
+            renders_frame,
         }
     }
 }
@@ -279,14 +279,14 @@ struct ExtensionLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
     /// Whether it draws the frame, too.
-    draws_frame: bool,
+    renders_frame: bool,
 }
 
 impl TranscriptBlock for ToolCallBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         self.arguments.read();
         let extension = self.extension_lines(width, ctx);
-        if extension.draws_frame {
+        if extension.renders_frame {
             let parts = extension.call.into_iter().chain(extension.result).flatten();
             let mut lines: Vec<Line> = parts.collect();
             if !lines.is_empty() {

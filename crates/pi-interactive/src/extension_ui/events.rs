@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pi_runtime::{
-    ComponentId, DialogAnswer, DrawError, Drawn, DrawnCall, ExtensionDialog, ExtensionFailure,
+    ComponentId, DialogResponse, ExtensionRenderError, RenderedComponent, RenderedToolCall, ExtensionDialog, ExtensionFailure,
     ExtensionNotice, ScreenChange,
 };
 use pi_tui::InputEvent;
@@ -27,13 +27,13 @@ impl DialogId {
 /// The outcome of drawing something.
 #[derive(Debug)]
 pub(crate) enum DrawOutcome {
-    Component(Result<Drawn, DrawError>),
+    Component(Result<RenderedComponent, ExtensionRenderError>),
     /// A tool call in the transcript.
-    Call(Result<DrawnCall, DrawError>),
+    Call(Result<RenderedToolCall, ExtensionRenderError>),
     /// A message or entry in the transcript; `None` for the default style.
-    Custom(Result<Option<Vec<String>>, DrawError>),
+    Custom(Result<Option<Vec<String>>, ExtensionRenderError>),
     /// Transformed texts.
-    Texts(Result<Vec<String>, DrawError>),
+    Texts(Result<Vec<String>, ExtensionRenderError>),
 }
 
 /// Something the application must handle.
@@ -45,7 +45,7 @@ pub(crate) enum ExtensionEvent {
     DialogRequested {
         id: DialogId,
         dialog: ExtensionDialog,
-        answer: oneshot::Sender<DialogAnswer>,
+        answer: oneshot::Sender<DialogResponse>,
     },
     /// The dialog's answer is no longer needed.
     Withdrawn(DialogId),

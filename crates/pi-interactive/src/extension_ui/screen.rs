@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{
-    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
-    EditorFacts, ExtensionLink, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenFacts,
+    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
+    EditorInfo, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo,
     ThemeData, ThemeInfo,
 };
 use pi_tui::{
@@ -30,8 +30,8 @@ pub(super) struct PublishedScreen {
     pub(super) editor_text: String,
     ui: Option<UiTheme>,
     themes: Option<Arc<ThemeSelector>>,
-    facts: ScreenFacts,
-    editor: EditorFacts,
+    facts: ScreenInfo,
+    editor: EditorInfo,
     statuses: BTreeMap<String, String>,
     shortcuts: Vec<ExtensionShortcut>,
     bounds: HashMap<ComponentId, [usize; 4]>,
@@ -59,11 +59,11 @@ impl ExtensionUiBridge {
         self.state().screen.ui = Some(ui);
     }
 
-    pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenFacts)) {
+    pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenInfo)) {
         change(&mut self.state().screen.facts);
     }
 
-    pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorFacts)) {
+    pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorInfo)) {
         change(&mut self.state().screen.editor);
     }
 
@@ -145,7 +145,7 @@ impl ExtensionUiBridge {
 }
 
 impl ExtensionScreen for ExtensionUiBridge {
-    fn connect(&self, link: Option<ExtensionLink>) {
+    fn connect(&self, link: Option<ExtensionHandle>) {
         {
             let mut state = self.state();
             state.link = link;
@@ -197,11 +197,11 @@ impl ExtensionScreen for ExtensionUiBridge {
         self.emit(ExtensionEvent::Changed(change));
     }
 
-    fn facts(&self) -> ScreenFacts {
+    fn info(&self) -> ScreenInfo {
         let state = self.state();
         let screen = &state.screen;
         let statuses = screen.statuses.iter();
-        ScreenFacts {
+        ScreenInfo {
             statuses: statuses
                 .map(|(key, text)| (key.clone(), text.clone()))
                 .collect(),
@@ -209,8 +209,8 @@ impl ExtensionScreen for ExtensionUiBridge {
         }
     }
 
-    fn editor(&self) -> EditorFacts {
-        EditorFacts {
+    fn editor_info(&self) -> EditorInfo {
+        EditorInfo {
             actions: ACTIONS.to_vec(),
             ..self.state().screen.editor.clone()
         }
@@ -274,8 +274,8 @@ impl ExtensionScreen for ExtensionUiBridge {
 
     fn complete(
         &self,
-        question: CompletionQuestion,
-    ) -> BoxFuture<'static, Option<CompletionAnswer>> {
+        question: ExtensionCompletionRequest,
+    ) -> BoxFuture<'static, Option<ExtensionCompletions>> {
         let provider = self.completion();
         Box::pin(async move {
             let provider = provider?;
@@ -283,7 +283,7 @@ impl ExtensionScreen for ExtensionUiBridge {
             if found.items.is_empty() {
                 return None;
             }
-            Some(CompletionAnswer {
+            Some(ExtensionCompletions {
                 items: found.items.into_iter().map(item_of).collect(),
                 prefix: found.prefix,
             })
@@ -301,7 +301,7 @@ impl ExtensionScreen for ExtensionUiBridge {
         (done.line, column)
     }
 
-    fn completes_path(&self, question: &CompletionQuestion) -> bool {
+    fn completes_path(&self, question: &ExtensionCompletionRequest) -> bool {
         let provider = self.completion();
         provider.is_some_and(|provider| provider.completes_path(&request(question)))
     }
@@ -323,7 +323,7 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
     }
 }
 
-fn request(question: &CompletionQuestion) -> CompletionRequest {
+fn request(question: &ExtensionCompletionRequest) -> CompletionRequest {
     let lines: Vec<Arc<str>> = question
         .lines
         .iter()
@@ -343,9 +343,9 @@ fn request(question: &CompletionQuestion) -> CompletionRequest {
 }
 
 /// Converts a request to the columns JavaScript uses (UTF-16).
-pub(crate) fn question(request: &CompletionRequest) -> CompletionQuestion {
+pub(crate) fn question(request: &CompletionRequest) -> ExtensionCompletionRequest {
     let line = request.lines.get(request.line).map_or("", |line| &**line);
-    CompletionQuestion {
+    ExtensionCompletionRequest {
         column: utf16_column(line, request.offset),
         lines: request.lines.iter().map(ToString::to_string).collect(),
         line: request.line,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use pi_runtime::{ComponentId, DrawError, ExtensionLink};
+use pi_runtime::{ComponentId, ExtensionRenderError, ExtensionHandle};
 use pi_tui::InputEvent;
 use serde_json::Value;
 
@@ -64,8 +64,8 @@ impl ComponentTaskQueue {
 }
 
 enum NextWork {
-    Task(ExtensionLink, ComponentTask),
-    Draw(ExtensionLink, DrawRequest),
+    Task(ExtensionHandle, ComponentTask),
+    Draw(ExtensionHandle, DrawRequest),
 }
 
 impl ExtensionUiBridge {
@@ -107,7 +107,7 @@ impl ExtensionUiBridge {
             .map(|request| NextWork::Draw(link, request))
     }
 
-    async fn perform(&self, link: &ExtensionLink, task: ComponentTask) {
+    async fn perform(&self, link: &ExtensionHandle, task: ComponentTask) {
         match task {
             ComponentTask::Input { id, data } => {
                 link.input(id, &data).await;
@@ -139,13 +139,13 @@ impl ExtensionUiBridge {
                 link.insert_editor_text(&text).await;
                 self.state().surfaces.redraw_now(Instant::now());
             }
-            ComponentTask::RememberEditorText(text) => link.remember_editor_text(&text).await,
+            ComponentTask::RememberEditorText(text) => link.add_editor_history(&text).await,
             ComponentTask::ForgetRows(ids) => link.forget_rows(&ids).await,
         }
     }
 
     /// Shows extensions the input; forwards what they leave of it.
-    async fn forward_raw(&self, link: &ExtensionLink, event: InputEvent) {
+    async fn forward_raw(&self, link: &ExtensionHandle, event: InputEvent) {
         let raw = event.raw();
         let data = String::from_utf8_lossy(&raw);
         match link.raw_input(&data).await {
@@ -155,14 +155,14 @@ impl ExtensionUiBridge {
         }
     }
 
-    async fn draw(&self, link: &ExtensionLink, request: DrawRequest) {
+    async fn draw(&self, link: &ExtensionHandle, request: DrawRequest) {
         let DrawRequest { id, width, subject } = request;
         let epoch = self.state().epoch;
         let outcome = match subject {
-            DrawSubject::Component => DrawOutcome::Component(link.draw(id, width).await),
-            DrawSubject::Call(data) => DrawOutcome::Call(link.draw_call(id, width, data).await),
+            DrawSubject::Component => DrawOutcome::Component(link.render(id, width).await),
+            DrawSubject::Call(data) => DrawOutcome::Call(link.render_tool_call(id, width, data).await),
             DrawSubject::Custom(data) => {
-                DrawOutcome::Custom(link.draw_custom(id, width, data).await)
+                DrawOutcome::Custom(link.render_custom(id, width, data).await)
             }
             DrawSubject::Texts { parts, shared } => {
                 DrawOutcome::Texts(link.transform_markdown(parts, shared).await)
@@ -173,10 +173,10 @@ impl ExtensionUiBridge {
         }
         match outcome.error() {
             None => self.state().surfaces.record_success(id),
-            Some(DrawError::Gone) => {}
+            Some(ExtensionRenderError::Gone) => {}
             Some(error) => {
                 if self.state().surfaces.record_failure(id) {
-                    link.fail(self.owner(id), "render", error.to_string());
+                    link.report_failure(self.owner(id), "render", error.to_string());
                 }
             }
         }
@@ -185,7 +185,7 @@ impl ExtensionUiBridge {
 }
 
 impl DrawOutcome {
-    fn error(&self) -> Option<&DrawError> {
+    fn error(&self) -> Option<&ExtensionRenderError> {
         match self {
             Self::Component(drawn) => drawn.as_ref().err(),
             Self::Call(drawn) => drawn.as_ref().err(),

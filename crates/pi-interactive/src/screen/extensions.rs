@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use pi_runtime::{ComponentId, Extent, OverlayPlace};
+use pi_runtime::{ComponentId, OverlayExtent, OverlayPlacement};
 use pi_tui::{
     BlockId, FocusFallback, FocusTarget, Liveness, OverlayAnchor, OverlayId, OverlayMargin,
     OverlayOptions, OverlayPosition, OverlayWidth,
@@ -105,7 +105,7 @@ impl AppScreen {
         self.extensions.bottom.push((id, block));
     }
 
-    pub(crate) fn mount_overlay(&mut self, view: ExtensionView, placement: &OverlayPlace) {
+    pub(crate) fn mount_overlay(&mut self, view: ExtensionView, placement: &OverlayPlacement) {
         let component = view.id();
         let tui = self.runner.tui_mut();
         let overlay = tui.show_overlay(view, overlay_options(placement));
@@ -308,7 +308,7 @@ impl AppScreen {
     }
 }
 
-fn overlay_options(placement: &OverlayPlace) -> OverlayOptions {
+fn overlay_options(placement: &OverlayPlacement) -> OverlayOptions {
     let margin = placement.margin.unwrap_or_default();
     OverlayOptions {
         width: match placement.width.as_ref().map(measure) {
@@ -349,17 +349,17 @@ enum OverlayMeasure {
     Percent(f32),
 }
 
-fn measure(extent: &Extent) -> OverlayMeasure {
+fn measure(extent: &OverlayExtent) -> OverlayMeasure {
     match extent {
-        Extent::Cells(count) => OverlayMeasure::Cells(cells(*count)),
-        Extent::Share(text) => {
+        OverlayExtent::Cells(count) => OverlayMeasure::Cells(cells(*count)),
+        OverlayExtent::Share(text) => {
             let share = text.trim_end_matches('%').trim().parse();
             OverlayMeasure::Percent(share.unwrap_or(100.0))
         }
     }
 }
 
-fn position(extent: &Extent) -> OverlayPosition {
+fn position(extent: &OverlayExtent) -> OverlayPosition {
     match measure(extent) {
         OverlayMeasure::Cells(cells) => OverlayPosition::Cell(cells),
         OverlayMeasure::Percent(share) => OverlayPosition::Percent(share),
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn overlay_options_are_parsed() {
-        let placement: OverlayPlace = serde_json::from_value(json!({
+        let placement: OverlayPlacement = serde_json::from_value(json!({
             "width": "50%", "minWidth": 20, "maxHeight": 10, "anchor": "top-right",
             "offsetX": -2, "row": "25%", "col": 3, "margin": { "top": 1, "left": 2 },
             "nonCapturing": true, "isVisible": true,
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(options.column, Some(OverlayPosition::Cell(3)));
         assert_eq!((options.margin.top, options.margin.left), (1, 2));
         assert!(!options.captures_focus);
-        let odd: OverlayPlace =
+        let odd: OverlayPlacement =
             serde_json::from_value(json!({ "width": "wide", "minWidth": -4 })).unwrap();
         assert_eq!(overlay_options(&odd).min_width, 0);
     }

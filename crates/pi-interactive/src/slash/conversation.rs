@@ -53,7 +53,7 @@ pub(super) fn reload(app: &mut App, _argument: &str) {
         runtime
             .reload()
             .await
-            .map(|()| pi_runtime::Replacement::default())
+            .map(|()| pi_runtime::ReplaceOutcome::default())
     };
     app.replace(work, |app, _| {
         app.status("Reloaded keys, settings, resources and context files");

@@ -1,7 +1,7 @@
 //! Transcript parts drawn by extensions.
 
 use pi_ai::AgentMessage;
-use pi_runtime::{ComponentId, DrawnCall};
+use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_session::{CustomEntry, CustomMessageEntry, Entry};
 use pi_tui::{BlockId, Document};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ impl Transcript {
         &mut self,
         document: &mut Document,
         row: ComponentId,
-        drawn: Option<DrawnCall>,
+        drawn: Option<RenderedToolCall>,
     ) {
         let id = self.rows.get(&row).copied();
         self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
@@ -70,7 +70,7 @@ pub(super) fn for_message(
     message: &AgentMessage,
 ) -> Option<CustomRenderer> {
     let value = || serde_json::to_value(message).unwrap_or_default();
-    draws_message(bridge, custom_type)
+    renders_message(bridge, custom_type)
         .then(|| CustomRenderer::message(bridge.clone(), custom_type, value()))
 }
 
@@ -80,7 +80,7 @@ pub(super) fn for_message_entry(
     entry: &Entry,
     custom: &CustomMessageEntry,
 ) -> Option<CustomRenderer> {
-    if !draws_message(bridge, &custom.custom_type) {
+    if !renders_message(bridge, &custom.custom_type) {
         return None;
     }
     let mut value = serde_json::to_value(entry).unwrap_or_default();
@@ -100,7 +100,7 @@ pub(super) fn for_entry(
     entry: &Entry,
     custom: &CustomEntry,
 ) -> Option<CustomRenderer> {
-    let draws = bridge.link()?.draws_entry(&custom.custom_type);
+    let draws = bridge.link()?.renders_entry(&custom.custom_type);
     draws.then(|| {
         let value = serde_json::to_value(entry).unwrap_or_default();
         CustomRenderer::entry(bridge.clone(), &custom.custom_type, value)
@@ -113,8 +113,8 @@ pub(super) fn for_texts(bridge: &ExtensionUiBridge) -> Option<TextTransform> {
     transforms.then(|| TextTransform::new(bridge.clone()))
 }
 
-fn draws_message(bridge: &ExtensionUiBridge, custom_type: &str) -> bool {
+fn renders_message(bridge: &ExtensionUiBridge, custom_type: &str) -> bool {
     bridge
         .link()
-        .is_some_and(|link| link.draws_message(custom_type))
+        .is_some_and(|link| link.renders_message(custom_type))
 }

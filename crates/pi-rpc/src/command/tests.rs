@@ -10,7 +10,7 @@ fn request(line: &str) -> RpcRequest {
     }
 }
 
-fn rejected(line: &str) -> Rejected {
+fn rejected(line: &str) -> RejectedLine {
     match ClientLine::parse(line) {
         ClientLine::Rejected(rejected) => rejected,
         other => panic!("{line}: {other:?}"),
@@ -18,7 +18,7 @@ fn rejected(line: &str) -> Rejected {
 }
 
 #[test]
-fn every_command_is_known_by_its_type() {
+fn every_command_is_parsed_by_its_type() {
     let samples = [
         json!({"type": "prompt", "message": "a", "images": [{"type": "image", "data": "AA==", "mimeType": "image/png"}], "streamingBehavior": "followUp"}),
         json!({"type": "steer", "message": "a"}),
@@ -72,7 +72,7 @@ fn every_command_is_known_by_its_type() {
 }
 
 #[test]
-fn ids_come_back_as_they_were() {
+fn ids_are_preserved() {
     for (line, id) in [
         (r#"{"type":"abort"}"#, None),
         (r#"{"type":"abort","id":"a"}"#, Some(json!("a"))),
@@ -88,7 +88,7 @@ fn ids_come_back_as_they_were() {
 }
 
 #[test]
-fn absent_and_null_fields_are_alike_and_unknown_ones_do_no_harm() {
+fn null_means_absent_and_unknown_fields_are_ignored() {
     assert_eq!(
         request(
             r#"{"type":"prompt","message":"a","images":null,"streamingBehavior":null,"more":1}"#
@@ -107,7 +107,7 @@ fn absent_and_null_fields_are_alike_and_unknown_ones_do_no_harm() {
 }
 
 #[test]
-fn half_a_surrogate_pair_is_no_reason_to_refuse() {
+fn a_lone_surrogate_is_accepted() {
     assert_eq!(
         request(r#"{"type":"set_session_name","name":"a\ud800b"}"#).command,
         RpcCommand::SetSessionName {
@@ -117,7 +117,7 @@ fn half_a_surrogate_pair_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn every_other_line_gets_an_answer() {
+fn invalid_lines_are_rejected_with_id_and_type() {
     for (line, id, command) in [
         ("", None, Some("parse")),
         ("this is not json", None, Some("parse")),
@@ -157,7 +157,7 @@ fn every_other_line_gets_an_answer() {
 }
 
 #[test]
-fn deep_nesting_is_refused() {
+fn deep_nesting_is_rejected() {
     let line = "[".repeat(100_000);
     assert_eq!(rejected(&line).command.as_deref(), Some("parse"));
     let line = format!(

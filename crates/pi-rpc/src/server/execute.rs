@@ -1,4 +1,4 @@
-//! What each command does with the session.
+//! Executes commands on the session.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -14,27 +14,27 @@ use serde_json::{Value, json};
 
 use super::{Server, session_json};
 use crate::command::{RpcCommand, StreamingBehavior};
-use crate::response::{Forked, Replaced, success_line};
+use crate::response::{ForkResponse, ReplaceResponse, success_line};
 
-/// How a command is answered.
-pub(super) enum Answer {
+/// How to respond to a command.
+pub(super) enum CommandReply {
     Done,
-    /// It was done, and this JSON comes of it.
+    /// Success with JSON data.
     Data(String),
-    /// It was answered already.
-    Given,
+    /// The response was already sent.
+    AlreadySent,
 }
 
-type Outcome = Result<Answer, String>;
+type CommandResult = Result<CommandReply, String>;
 
 impl Server {
-    /// Carries a command out. An error is what the client is told.
+    /// Executes a command. An error is returned to the client as is.
     pub(super) async fn execute(
         &self,
         command: RpcCommand,
         kind: &str,
         id: Option<&Value>,
-    ) -> Outcome {
+    ) -> CommandResult {
         let session = self.runtime.session();
         match command {
             RpcCommand::Prompt {
@@ -49,10 +49,12 @@ impl Server {
                     expand: true,
                     source: InputSource::Rpc,
                 };
-                // The client learns that the prompt was taken before it hears of the run.
+                // Respond before the first event of the run.
                 let announce = |_| self.send(success_line(id, kind, None));
-                let taken = session.prompt_announced(prompt, announce).await;
-                taken.map(|_| Answer::Given).map_err(told)
+                let accepted = session.prompt_announced(prompt, announce).await;
+                accepted
+                    .map(|_| CommandReply::AlreadySent)
+                    .map_err(describe)
             }
             RpcCommand::Steer { message, images } => {
                 let queued = session.steer(&message, images, InputSource::Rpc).await;
@@ -64,16 +66,21 @@ impl Server {
             }
             RpcCommand::Abort => {
                 session.abort().await;
-                Ok(Answer::Done)
+                Ok(CommandReply::Done)
             }
             RpcCommand::ClearQueue => data(&session.clear_queue().await),
             RpcCommand::AbortRetry => {
                 session.abort_retry();
-                Ok(Answer::Done)
+                Ok(CommandReply::Done)
             }
             RpcCommand::Compact {
                 custom_instructions,
-            } => data(&session.compact(custom_instructions).await.map_err(told)?),
+            } => data(
+                &session
+                    .compact(custom_instructions)
+                    .await
+                    .map_err(describe)?,
+            ),
             RpcCommand::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
             RpcCommand::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
             RpcCommand::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
@@ -87,11 +94,11 @@ impl Server {
                     command,
                     exclude_from_context: exclude_from_context.unwrap_or(false),
                 };
-                data(&session.bash(request).await.map_err(told)?)
+                data(&session.bash(request).await.map_err(describe)?)
             }
             RpcCommand::AbortBash => {
                 session.abort_bash();
-                Ok(Answer::Done)
+                Ok(CommandReply::Done)
             }
             RpcCommand::SetModel { .. }
             | RpcCommand::CycleModel
@@ -105,7 +112,7 @@ impl Server {
             | RpcCommand::Clone => self.replace(command).await,
             RpcCommand::ExportHtml { output_path } => self.export(output_path).await,
             RpcCommand::SetSessionName { name } => match name.trim() {
-                "" => Err("A session's name has more than spaces".to_owned()),
+                "" => Err("Session name must not be blank".to_owned()),
                 name => done(session.set_session_name(name).await),
             },
             RpcCommand::GetState
@@ -115,65 +122,64 @@ impl Server {
             | RpcCommand::GetEntries { .. }
             | RpcCommand::GetTree
             | RpcCommand::GetLastAssistantText
-            | RpcCommand::GetCommands => self.look_up(command),
+            | RpcCommand::GetCommands => self.query(command),
         }
     }
 
-    /// Answers what changes nothing.
-    fn look_up(&self, command: RpcCommand) -> Outcome {
+    /// Executes the read-only commands.
+    fn query(&self, command: RpcCommand) -> CommandResult {
         let session = self.runtime.session();
         match command {
-            RpcCommand::GetState => data(&session.state()),
+            RpcCommand::GetState => data(&session.status()),
             RpcCommand::GetMessages => {
-                let mut data = session.messages_json().map_err(told)?;
+                let mut data = session.messages_json().map_err(describe)?;
                 data.insert_str(0, "{\"messages\":");
                 data.push('}');
-                Ok(Answer::Data(data))
+                Ok(CommandReply::Data(data))
             }
-            RpcCommand::GetSessionStats => data(&session.stats().map_err(told)?),
+            RpcCommand::GetSessionStats => data(&session.stats().map_err(describe)?),
             RpcCommand::GetForkMessages => {
-                let messages = session.messages_for_forking().map_err(told)?;
+                let messages = session.messages_for_forking().map_err(describe)?;
                 data(&json!({ "messages": messages }))
             }
             RpcCommand::GetEntries { since } => {
                 let since = since.as_deref();
                 let entries = session.with_session(|tree| session_json::entries(tree, since));
-                entries.map(Answer::Data).map_err(told)
+                entries.map(CommandReply::Data).map_err(describe)
             }
             RpcCommand::GetTree => {
                 let tree = session.with_session(session_json::tree);
-                tree.map(Answer::Data).map_err(told)
+                tree.map(CommandReply::Data).map_err(describe)
             }
             RpcCommand::GetLastAssistantText => {
-                // Clients know an absent text by an absent field.
-                match session.last_assistant_text().map_err(told)? {
+                // An absent text is an absent field on the wire.
+                match session.last_assistant_text().map_err(describe)? {
                     Some(text) => data(&json!({ "text": text })),
                     None => data(&json!({})),
                 }
             }
             RpcCommand::GetCommands => data(&json!({ "commands": self.runtime.commands() })),
-            _ => Ok(Answer::Done),
+            _ => Ok(CommandReply::Done),
         }
     }
 
-    /// Chooses models and thinking levels.
-    async fn choose(&self, command: RpcCommand) -> Outcome {
+    /// Executes the commands for models and thinking levels.
+    async fn choose(&self, command: RpcCommand) -> CommandResult {
         let session = self.runtime.session();
         match command {
             RpcCommand::SetModel { provider, model_id } => {
                 let mut available = session.models().available().into_iter();
                 let found =
                     available.find(|model| model.provider == provider && model.id == model_id);
-                let model = found.ok_or_else(|| {
-                    format!("{provider}/{model_id} is not among the models that can be used")
-                })?;
+                let model =
+                    found.ok_or_else(|| format!("Model not available: {provider}/{model_id}"))?;
                 let chosen = session.set_model(model.clone(), Persist::Session).await;
-                chosen.map_err(told)?;
+                chosen.map_err(describe)?;
                 data(&model)
             }
             RpcCommand::CycleModel => {
                 let cycled = session.cycle_model(CycleDirection::Forward, Persist::Session);
-                data(&cycled.await.map_err(told)?)
+                data(&cycled.await.map_err(describe)?)
             }
             RpcCommand::GetAvailableModels => {
                 data(&json!({ "models": session.models().available() }))
@@ -186,62 +192,62 @@ impl Server {
             }
             RpcCommand::CycleThinkingLevel => {
                 let level = session.cycle_thinking_level(Persist::Session).await;
-                let level = level.map_err(told)?;
+                let level = level.map_err(describe)?;
                 data(&level.map(|level| json!({ "level": level })))
             }
             RpcCommand::GetAvailableThinkingLevels => {
                 data(&json!({ "levels": session.available_thinking_levels() }))
             }
-            _ => Ok(Answer::Done),
+            _ => Ok(CommandReply::Done),
         }
     }
 
-    /// Puts another session in the place of this one.
-    async fn replace(&self, command: RpcCommand) -> Outcome {
+    /// Executes the commands that replace the session.
+    async fn replace(&self, command: RpcCommand) -> CommandResult {
         let runtime = &self.runtime;
         let replaced = match command {
             RpcCommand::NewSession { parent_session } => {
                 let parent = parent_session.map(PathBuf::from);
-                runtime.new_session(parent).await.map_err(told)?
+                runtime.new_session(parent).await.map_err(describe)?
             }
             RpcCommand::SwitchSession { session_path } => {
                 let path = PathBuf::from(session_path);
-                runtime.switch_session(&path).await.map_err(told)?
+                runtime.switch_session(&path).await.map_err(describe)?
             }
-            RpcCommand::Clone => runtime.clone_session().await.map_err(told)?,
+            RpcCommand::Clone => runtime.clone_session().await.map_err(describe)?,
             RpcCommand::Fork { entry_id } => {
                 let forked = runtime
                     .fork(&EntryId::from(entry_id), ForkPosition::Before)
                     .await;
-                let forked = forked.map_err(told)?;
-                self.listen_to(&runtime.session());
-                return data(&Forked {
+                let forked = forked.map_err(describe)?;
+                self.subscribe_to(&runtime.session());
+                return data(&ForkResponse {
                     text: forked.selected_text,
                     cancelled: forked.cancelled,
                 });
             }
-            _ => return Ok(Answer::Done),
+            _ => return Ok(CommandReply::Done),
         };
-        // Before the answer, so that no event of the new session is missed.
-        self.listen_to(&runtime.session());
-        data(&Replaced {
+        // Subscribe before responding, so no event of the new session is missed.
+        self.subscribe_to(&runtime.session());
+        data(&ReplaceResponse {
             cancelled: replaced.cancelled,
         })
     }
 
-    async fn export(&self, output: Option<String>) -> Outcome {
+    async fn export(&self, output: Option<String>) -> CommandResult {
         let session = self.runtime.session();
         let credentials = session.models().authenticator().store();
         let services = self.runtime.services();
         let setting = services.settings.settings().theme.clone();
         let options = HtmlOptions {
             output: output.map(PathBuf::from),
-            theme: ExportTheme::of_setting(setting.as_deref(), &services.resources.themes),
+            theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
             redaction: stored_secrets(credentials.as_ref()).await,
             ..HtmlOptions::default()
         };
         let path = session.with_session(|session| export_html(session, &options));
-        data(&json!({ "path": path.map_err(told)? }))
+        data(&json!({ "path": path.map_err(describe)? }))
     }
 }
 
@@ -252,16 +258,16 @@ fn delivery(behavior: StreamingBehavior) -> Delivery {
     }
 }
 
-fn done<T, E: Error>(outcome: Result<T, E>) -> Outcome {
-    outcome.map(|_| Answer::Done).map_err(told)
+fn done<T, E: Error>(outcome: Result<T, E>) -> CommandResult {
+    outcome.map(|_| CommandReply::Done).map_err(describe)
 }
 
-fn data<T: Serialize + ?Sized>(data: &T) -> Outcome {
-    let text = pi_ai::json::to_string(data).map_err(told)?;
-    Ok(Answer::Data(text))
+fn data<T: Serialize + ?Sized>(data: &T) -> CommandResult {
+    let text = pi_ai::json::to_string(data).map_err(describe)?;
+    Ok(CommandReply::Data(text))
 }
 
-/// Puts an error and its causes into one line.
-fn told(error: impl Error) -> String {
+/// Formats an error and its causes on one line.
+fn describe(error: impl Error) -> String {
     describe_error(&error)
 }

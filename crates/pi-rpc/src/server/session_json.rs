@@ -1,20 +1,19 @@
-//! A session's entries as JSON, for `get_entries` and `get_tree`.
+//! Serializes a session's entries for `get_entries` and `get_tree`.
 //!
-//! The text comes from the session file as it is, without building an entry from it; and the tree is
-//! spelled without recursion, because a conversation nests as deep as it is long.
+//! Entries are copied from the session file without parsing. The tree is written without recursion,
+//! because it nests as deep as the conversation is long.
 
 use pi_session::{EntryId, Session, SessionError, SessionTree};
 
-/// Why entries cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListingError {
-    #[error("There is no entry {0}")]
+    #[error("Entry not found: {0}")]
     UnknownEntry(String),
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// Spells the data of `get_entries`: all entries in the order of the file, or those after `since`.
+/// Serializes the data of `get_entries`: all entries in file order, or those after `since`.
 pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
     let nodes = session.tree().nodes;
     let first = match since {
@@ -37,7 +36,7 @@ pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, 
     Ok(json)
 }
 
-/// Spells the data of `get_tree`.
+/// Serializes the data of `get_tree`.
 pub(crate) fn tree(session: &Session) -> Result<String, ListingError> {
     let tree = session.tree();
     let mut json = String::from("{\"tree\":");
@@ -52,10 +51,10 @@ fn push_nodes(
     session: &Session,
     tree: &SessionTree,
 ) -> Result<(), ListingError> {
-    // What is left to spell of each list of siblings, the innermost last.
+    // The remaining siblings of each open list, innermost last.
     let mut open = vec![tree.roots.iter()];
     let mut is_first = true;
-    // The nodes whose lists are open, the innermost last.
+    // The nodes whose child lists are open, innermost last.
     let mut parents = Vec::new();
     json.push('[');
     while let Some(siblings) = open.last_mut() {
@@ -91,7 +90,7 @@ fn push_nodes(
 fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), ListingError> {
     let line = session.entry_json(id.as_str())?;
     let line = line.trim();
-    // A session file may hold what readers of JSON lines would stumble over.
+    // A session file may contain characters that break readers of JSON lines.
     if line.bytes().any(|byte| byte < 0x20) {
         let entry = session.entry(id.as_str())?;
         let text = pi_ai::json::to_string(&entry).map_err(SessionError::Serialize)?;
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_nest_and_labels_show() {
+    fn branches_nest_and_carry_labels() {
         let mut session = session();
         let root = append(&mut session, "root");
         let left = append(&mut session, "left");
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_conversation_is_spelled_without_recursion() {
+    fn a_long_conversation_is_serialized_without_recursion() {
         let mut session = session();
         for _ in 0..20_000 {
             session

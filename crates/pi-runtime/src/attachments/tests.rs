@@ -1,4 +1,4 @@
-//! What becomes of each kind of file.
+//! Attachments of each kind of file.
 
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -51,7 +51,7 @@ async fn an_image_keeps_its_bytes_and_leaves_an_empty_element() {
     home.write("project/dot.png", bytes);
     home.write(
         "project/broken.png",
-        b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDRnot a picture",
+        b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDRnot an image",
     );
     let read = read(&home, &["@dot.png"]).await.unwrap();
     let root = home.path().display();
@@ -63,7 +63,7 @@ async fn an_image_keeps_its_bytes_and_leaves_an_empty_element() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_named() {
+async fn a_missing_file_is_named() {
     let home = home();
     let error = read(&home, &["@a.txt", "@nope.txt"]).await.unwrap_err();
     assert!(
@@ -78,7 +78,7 @@ async fn a_file_that_is_not_there_is_named() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_pipe_does_not_hang_the_start() {
+async fn a_pipe_does_not_block_startup() {
     let home = home();
     let pipe = home.path().join("project/pipe");
     let made = std::process::Command::new("mkfifo")
@@ -87,12 +87,12 @@ async fn a_pipe_does_not_hang_the_start() {
         .unwrap();
     assert!(made.success());
     let error = read(&home, &["@pipe"]).await.unwrap_err();
-    assert!(error.to_string().contains("no regular file"), "{error}");
+    assert!(error.to_string().contains("not a regular file"), "{error}");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_name_with_an_invisible_difference_is_found() {
+async fn a_name_with_different_whitespace_is_found() {
     let home = home();
     home.write("project/Shot 9.41\u{202f}AM.txt", "x");
     let read = read(&home, &["@Shot 9.41 AM.txt"]).await.unwrap();

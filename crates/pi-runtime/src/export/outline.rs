@@ -1,7 +1,7 @@
-//! What the page knows of every entry without reading it: its place in the tree and a line of text.
+//! Outline of all entries for the page: position in the tree and a line of text.
 //!
-//! The tree view and the choice of what to show need no more than this; an entry's JSON is parsed
-//! in the browser when it comes into view.
+//! The tree view and the filters need no more than this; the JSON of an entry is parsed in the
+//! browser when it becomes visible.
 
 use pi_ai::{
     AgentMessage, AssistantBlock, AssistantMessage, InputBlock, StopReason, ToolResultMessage,
@@ -9,16 +9,15 @@ use pi_ai::{
 use pi_session::{Entry, EntryBody, EntryId, TreeNode};
 use serde::Serialize;
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 
-/// How many characters of an entry the tree shows.
+/// Maximum number of characters per entry in the tree.
 const LINE_LENGTH: usize = 140;
 
-/// One entry of the outline.
 #[derive(Debug, Serialize)]
 pub(super) struct OutlineNode {
     id: EntryId,
-    /// The position of the entry it follows.
+    /// Index of the parent entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<usize>,
     kind: OutlineKind,
@@ -28,17 +27,16 @@ pub(super) struct OutlineNode {
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
-    /// The call that a result answers.
+    /// The call that a result belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
-    /// The calls of an answer.
+    /// The calls of a response.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<String>,
     #[serde(skip_serializing_if = "is_false")]
     failed: bool,
 }
 
-/// What an entry is to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum OutlineKind {
@@ -47,9 +45,9 @@ pub(super) enum OutlineKind {
     Assistant,
     ToolResult,
     Bash,
-    /// A message of an extension that the user saw.
+    /// An extension message visible to the user.
     Custom,
-    /// A message of an extension that only the model saw.
+    /// An extension message visible only to the model.
     Hidden,
     Compaction,
     BranchSummary,
@@ -59,10 +57,9 @@ pub(super) enum OutlineKind {
     Name,
     Usage,
     Edit,
-    /// State of an extension.
     State,
     Unknown,
-    /// A line that cannot be read.
+    /// A line that cannot be parsed.
     Unreadable,
 }
 
@@ -75,8 +72,8 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl OutlineNode {
-    /// Outlines an entry; `None` stands for one that cannot be read.
-    pub(super) fn new(node: TreeNode, entry: Option<&Entry>, redaction: &Redaction) -> Self {
+    /// Outlines an entry; `None` is an entry that cannot be parsed.
+    pub(super) fn new(node: TreeNode, entry: Option<&Entry>, redaction: &Redactor) -> Self {
         let mut outline = Self {
             id: node.id,
             parent: node.parent,
@@ -94,7 +91,7 @@ impl OutlineNode {
         outline
     }
 
-    fn describe(&mut self, body: &EntryBody, redaction: &Redaction) {
+    fn describe(&mut self, body: &EntryBody, redaction: &Redactor) {
         let (kind, text) = match body {
             EntryBody::Message(message) => return self.describe_message(message, redaction),
             EntryBody::ModelChange(change) => (
@@ -130,11 +127,11 @@ impl OutlineNode {
         self.text = text;
     }
 
-    fn describe_message(&mut self, message: &AgentMessage, redaction: &Redaction) {
+    fn describe_message(&mut self, message: &AgentMessage, redaction: &Redactor) {
         let (kind, text) = match message {
             AgentMessage::System(_) => (OutlineKind::System, String::new()),
             AgentMessage::User(message) => (OutlineKind::User, message.content.joined_text()),
-            AgentMessage::Assistant(message) => return self.describe_answer(message, redaction),
+            AgentMessage::Assistant(message) => return self.describe_response(message, redaction),
             AgentMessage::ToolResult(result) => return self.describe_result(result, redaction),
             AgentMessage::BashExecution(bash) => {
                 self.failed = bash.cancelled || bash.exit_code.is_some_and(|code| code != 0);
@@ -156,30 +153,36 @@ impl OutlineNode {
         self.text = line(&text, redaction);
     }
 
-    fn describe_answer(&mut self, answer: &AssistantMessage, redaction: &Redaction) {
+    fn describe_response(&mut self, response: &AssistantMessage, redaction: &Redactor) {
         self.kind = OutlineKind::Assistant;
-        self.failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
-        self.calls = answer.tool_calls().map(|call| call.id.clone()).collect();
-        let said = answer.content.iter().find_map(AssistantBlock::as_text);
-        self.text = match said.filter(|text| !text.trim().is_empty()) {
+        self.failed = matches!(
+            response.stop_reason,
+            StopReason::Error | StopReason::Aborted
+        );
+        self.calls = response.tool_calls().map(|call| call.id.clone()).collect();
+        let text = response.content.iter().find_map(AssistantBlock::as_text);
+        self.text = match text.filter(|text| !text.trim().is_empty()) {
             Some(text) => line(text, redaction),
             None if self.calls.is_empty() => line(
-                answer.error_message.as_deref().unwrap_or_default(),
+                response.error_message.as_deref().unwrap_or_default(),
                 redaction,
             ),
             None => {
-                let names: Vec<_> = answer.tool_calls().map(|call| call.name.as_str()).collect();
+                let names: Vec<_> = response
+                    .tool_calls()
+                    .map(|call| call.name.as_str())
+                    .collect();
                 line(&names.join(", "), redaction)
             }
         };
     }
 
-    fn describe_result(&mut self, result: &ToolResultMessage, redaction: &Redaction) {
+    fn describe_result(&mut self, result: &ToolResultMessage, redaction: &Redactor) {
         self.kind = OutlineKind::ToolResult;
         self.failed = result.is_error;
         self.call = Some(result.tool_call_id.clone());
-        let said = result.content.iter().find_map(InputBlock::as_text);
-        let text = said.map(|text| line(text, redaction)).unwrap_or_default();
+        let text = result.content.iter().find_map(InputBlock::as_text);
+        let text = text.map(|text| line(text, redaction)).unwrap_or_default();
         self.text = format!("{}: {text}", result.tool_name);
     }
 }
@@ -192,9 +195,10 @@ fn extension_message(is_displayed: bool) -> OutlineKind {
     }
 }
 
-/// Returns the beginning of a text on one line. Secrets go before it is cut: a part of one is one.
-fn line(text: &str, redaction: &Redaction) -> String {
-    let text = redaction.clean(text);
+/// Returns the beginning of a text on one line. Secrets are removed before truncation, since part
+/// of a secret would not be recognized.
+fn line(text: &str, redaction: &Redactor) -> String {
+    let text = redaction.redact(text);
     let mut line = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_line_is_short_and_shows_no_part_of_a_secret() {
-        let redaction = Redaction::new([SecretString::from("sk-0123456789")]);
+        let redaction = Redactor::new([SecretString::from("sk-0123456789")]);
         assert_eq!(line("  one\n\ttwo  ", &redaction), "one two");
         let text = format!("{} sk-0123456789", "x".repeat(LINE_LENGTH - 5));
         let cut = line(&text, &redaction);

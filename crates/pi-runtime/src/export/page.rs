@@ -1,8 +1,8 @@
-//! The page itself: a template, a style sheet, a script, and the session as data.
+//! The HTML page: a template, a style sheet, a script, and the session as data.
 //!
-//! Entries are read, written and forgotten one at a time. Nothing of a session is ever markup: it
-//! goes into `script` elements that hold JSON, and the page's policy lets only our own script run
-//! and nothing be fetched.
+//! Entries are read, written and dropped one at a time. Session text never becomes markup: it is
+//! embedded as JSON in `script` elements, and the content security policy allows only the page's
+//! own script and no requests.
 
 use std::io::{self, Write};
 
@@ -31,10 +31,9 @@ const SCRIPTS: [&str; 8] = [
     include_str!("viewer/page.js"),
 ];
 
-/// How much data one element holds; browsers limit the length of a string.
+/// Maximum size of one data element; browsers limit the length of a string.
 const BLOCK_SIZE: usize = 16 << 20;
 
-/// Why a page could not be written.
 #[derive(Debug, Error)]
 pub(super) enum PageError {
     #[error(transparent)]
@@ -43,41 +42,40 @@ pub(super) enum PageError {
     Session(#[from] SessionError),
 }
 
-/// What the page knows beside the entries.
+/// Data of the page other than the entries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Overview<'a> {
+struct PageOverview<'a> {
     version: &'a str,
     exported_at: i64,
     header: &'a SessionHeader,
     name: Option<&'a str>,
-    /// The position of the entry the conversation stands at.
+    /// Index of the entry the conversation is at.
     leaf: Option<usize>,
     system_prompt: Option<&'a str>,
     tools: &'a [Tool],
-    totals: Totals,
+    totals: PageTotals,
     nodes: Vec<OutlineNode>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Totals {
+struct PageTotals {
     user_messages: u64,
     assistant_messages: u64,
     tool_calls: u64,
     tokens: TokenTotals,
     cost: f64,
-    models: Vec<ModelTotals>,
+    models: Vec<PageModelTotals>,
 }
 
 #[derive(Serialize)]
-struct ModelTotals {
+struct PageModelTotals {
     name: String,
     tokens: u64,
     cost: f64,
 }
 
-/// Writes the page of a session.
 pub(super) fn write(
     out: &mut dyn Write,
     session: &Session,
@@ -87,15 +85,19 @@ pub(super) fn write(
     let script = SCRIPTS.join("\n");
     for piece in pieces(TEMPLATE) {
         match piece {
-            Piece::Text(text) => out.write_all(text.as_bytes())?,
-            Piece::Slot("policy") => write!(out, "{}", policy(&style, &script))?,
-            Piece::Slot("scheme") => write!(out, "{}", options.theme.scheme().as_str())?,
-            Piece::Slot("title") => write!(out, "{}", escape_text(&title(session, options)))?,
-            Piece::Slot("style") => out.write_all(style.as_bytes())?,
-            Piece::Slot("data") => write_data(out, session, options)?,
-            Piece::Slot("script") => out.write_all(script.as_bytes())?,
-            Piece::Slot(unknown) => {
-                let message = format!("the template asks for `{unknown}`");
+            TemplatePiece::Text(text) => out.write_all(text.as_bytes())?,
+            TemplatePiece::Slot("policy") => write!(out, "{}", policy(&style, &script))?,
+            TemplatePiece::Slot("scheme") => {
+                write!(out, "{}", options.theme.resolved_scheme().as_str())?;
+            }
+            TemplatePiece::Slot("title") => {
+                write!(out, "{}", escape_text(&title(session, options)))?;
+            }
+            TemplatePiece::Slot("style") => out.write_all(style.as_bytes())?,
+            TemplatePiece::Slot("data") => write_data(out, session, options)?,
+            TemplatePiece::Slot("script") => out.write_all(script.as_bytes())?,
+            TemplatePiece::Slot(unknown) => {
+                let message = format!("unknown template slot `{unknown}`");
                 return Err(io::Error::other(message).into());
             }
         }
@@ -103,23 +105,23 @@ pub(super) fn write(
     Ok(())
 }
 
-enum Piece<'template> {
+enum TemplatePiece<'template> {
     Text(&'template str),
     Slot(&'template str),
 }
 
-/// Takes a template apart at its `{{slots}}`. What fills a slot is never looked at again.
-fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
+/// Splits a template at its `{{slots}}`. The inserted text is not scanned again.
+fn pieces(template: &str) -> impl Iterator<Item = TemplatePiece<'_>> {
     template
         .split("{{")
         .flat_map(|part| match part.split_once("}}") {
-            Some((slot, text)) => [Piece::Slot(slot), Piece::Text(text)],
-            None => [Piece::Text(part), Piece::Text("")],
+            Some((slot, text)) => [TemplatePiece::Slot(slot), TemplatePiece::Text(text)],
+            None => [TemplatePiece::Text(part), TemplatePiece::Text("")],
         })
 }
 
-/// Lets exactly our style and script take effect, pictures come from the page itself, and nothing
-/// be fetched, framed or sent. Markup from text is refused even to our own script.
+/// Content security policy: allows only the page's own style and script and embedded images, and
+/// blocks requests, frames and forms. Trusted Types block creating markup from strings.
 fn policy(style: &str, script: &str) -> String {
     let hash = |text: &str| BASE64.encode(Sha256::digest(text.as_bytes()));
     format!(
@@ -133,7 +135,7 @@ fn policy(style: &str, script: &str) -> String {
 
 fn title(session: &Session, options: &HtmlOptions) -> String {
     let name = session.name().unwrap_or_else(|| session.id());
-    options.redaction.clean(name).into_owned()
+    options.redaction.redact(name).into_owned()
 }
 
 fn escape_text(text: &str) -> String {
@@ -155,7 +157,7 @@ fn write_data(
     let mut nodes = Vec::with_capacity(tree.nodes.len());
     let mut block = 0;
     for (position, node) in tree.nodes.into_iter().enumerate() {
-        // One line that another program damaged must not keep the rest from being exported.
+        // A line damaged by another program must not prevent the rest from being exported.
         let entry = session.entry(node.id.as_str()).ok();
         let separator = match (position, block) {
             (0, _) => "<script type=\"application/json\" class=\"entries\">[\n",
@@ -178,7 +180,7 @@ fn write_data(
         out.write_all(b"\n]</script>\n")?;
     }
     out.write_all(b"<script type=\"application/json\" id=\"overview\">")?;
-    let overview = Overview {
+    let overview = PageOverview {
         version: env!("CARGO_PKG_VERSION"),
         exported_at: options.env.now_ms(),
         header: session.header(),
@@ -186,7 +188,7 @@ fn write_data(
         leaf,
         system_prompt: options.system_prompt.as_deref(),
         tools: &options.tools,
-        totals: Totals::from(&totals),
+        totals: PageTotals::from(&totals),
         nodes,
     };
     json.write(out, &overview)?;
@@ -194,9 +196,9 @@ fn write_data(
     Ok(())
 }
 
-impl From<&SessionTotals> for Totals {
+impl From<&SessionTotals> for PageTotals {
     fn from(totals: &SessionTotals) -> Self {
-        let models = totals.by_model().into_iter().map(|model| ModelTotals {
+        let models = totals.by_model().into_iter().map(|model| PageModelTotals {
             name: model.name.clone(),
             tokens: model.tokens,
             cost: model.cost,

@@ -1,31 +1,31 @@
-//! JSON inside a `script` element of a page.
+//! JSON inside a `script` element.
 //!
-//! In JSON the characters that could end the element, or a line of script, occur in strings alone,
-//! where an escape means the same.
+//! In JSON, the characters that could end the element or a line of script occur only in strings,
+//! where they can be escaped.
 
 use std::io::{self, Write};
 
 use pi_ai::json::JsFormatter;
 use serde::Serialize;
 
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 
-/// Writes values as JSON that no parser of HTML can mistake for markup.
+/// Writes values as JSON that an HTML parser cannot mistake for markup.
 pub(super) struct ScriptJson<'a> {
-    redaction: &'a Redaction,
-    /// The last value's text; kept for the next.
+    redaction: &'a Redactor,
+    /// Buffer for serialized values, reused between calls.
     buffer: Vec<u8>,
 }
 
 impl<'a> ScriptJson<'a> {
-    pub(super) fn new(redaction: &'a Redaction) -> Self {
+    pub(super) fn new(redaction: &'a Redactor) -> Self {
         Self {
             redaction,
             buffer: Vec::new(),
         }
     }
 
-    /// Writes one value on one line. Returns how many bytes it took before escaping.
+    /// Writes one value on one line. Returns its size in bytes before escaping.
     pub(super) fn write<T: Serialize + ?Sized>(
         &mut self,
         out: &mut dyn Write,
@@ -34,7 +34,7 @@ impl<'a> ScriptJson<'a> {
         self.buffer.clear();
         let mut serializer = serde_json::Serializer::with_formatter(&mut self.buffer, JsFormatter);
         value.serialize(&mut serializer)?;
-        self.redaction.clean_json(&mut self.buffer);
+        self.redaction.redact_json(&mut self.buffer);
         write_escaped(out, &self.buffer)?;
         Ok(self.buffer.len())
     }
@@ -51,7 +51,7 @@ fn write_escaped(out: &mut dyn Write, json: &[u8]) -> io::Result<()> {
     out.write_all(rest)
 }
 
-/// Finds the next character to escape: where it begins, how long it is, how it is spelled instead.
+/// Finds the next character to escape: its position, length and replacement.
 fn next_unsafe(json: &[u8]) -> Option<(usize, usize, &'static [u8])> {
     let mut from = 0;
     loop {
@@ -79,14 +79,14 @@ mod tests {
     use super::*;
 
     fn written(text: &str) -> String {
-        let redaction = Redaction::default();
+        let redaction = Redactor::default();
         let mut out = Vec::new();
         ScriptJson::new(&redaction).write(&mut out, text).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn nothing_can_end_the_element() {
+    fn values_cannot_end_the_element() {
         let cases = [
             ("</script>", r#""\u003c/script\u003e""#),
             ("<!--<script", r#""\u003c!--\u003cscript""#),

@@ -1,4 +1,4 @@
-//! What an export writes and where.
+//! Contents and paths of exports.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn user(text: &str) -> AgentMessage {
     message(json!({"role": "user", "content": text, "timestamp": 1}))
 }
 
-fn answer(text: &str) -> AgentMessage {
+fn response(text: &str) -> AgentMessage {
     message(json!({
         "role": "assistant", "content": [{"type": "text", "text": text}], "api": "faux",
         "provider": "faux", "model": "m", "stopReason": "stop", "timestamp": 2,
@@ -42,7 +42,7 @@ fn saved_session(home: &TempDir) -> Session {
     };
     let mut session = Session::create_at(&path, home.path(), options).unwrap();
     session.append(user("first question")).unwrap();
-    session.append(answer("first answer")).unwrap();
+    session.append(response("first answer")).unwrap();
     session
 }
 
@@ -62,7 +62,7 @@ fn page(session: &Session, home: &TempDir, change: impl FnOnce(&mut HtmlOptions)
     fs::read_to_string(path).unwrap()
 }
 
-/// Returns the content of the elements whose opening tag ends so.
+/// Returns the contents of the elements whose opening tag ends with `tag`.
 fn scripts<'page>(page: &'page str, tag: &str) -> Vec<&'page str> {
     page.split(tag)
         .skip(1)
@@ -83,12 +83,12 @@ fn entries(page: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_page_holds_all_branches_and_what_they_cost() {
+fn a_page_contains_all_branches_and_their_cost() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
     let first = session.branch_ids().remove(0);
     session.branch(&first).unwrap();
-    session.append(answer("another answer")).unwrap();
+    session.append(response("another answer")).unwrap();
     session
         .append(SessionInfoEntry {
             name: Some("a <b>name</b>".to_owned()),
@@ -113,7 +113,7 @@ fn a_page_holds_all_branches_and_what_they_cost() {
 }
 
 #[test]
-fn a_session_in_which_nothing_was_said_has_nothing_to_export() {
+fn an_empty_session_cannot_be_exported() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("s.jsonl");
     let mut session = Session::create_at(&path, home.path(), NewSession::default()).unwrap();
@@ -128,29 +128,29 @@ fn a_session_in_which_nothing_was_said_has_nothing_to_export() {
 }
 
 #[test]
-fn a_conversation_in_memory_can_be_exported() {
+fn an_in_memory_session_can_be_exported() {
     let home = TempDir::new().unwrap();
     let mut session = Session::in_memory(home.path(), NewSession::default()).unwrap();
-    session.append(answer("hello")).unwrap();
+    session.append(response("hello")).unwrap();
     assert_eq!(entries(&page(&session, &home, |_| ())).len(), 1);
     let expected = format!("pi-session-{}.html", session.id());
     assert_eq!(default_page_name(&session), PathBuf::from(expected));
 }
 
 #[test]
-fn the_default_name_is_that_of_the_session_file() {
+fn the_default_name_is_derived_from_the_session_file() {
     let home = TempDir::new().unwrap();
     let name = default_page_name(&saved_session(&home));
     assert_eq!(name, PathBuf::from("pi-session-2026-01-01_abc.html"));
 }
 
 #[test]
-fn a_file_is_exported_without_being_touched() {
+fn exporting_a_file_does_not_modify_it() {
     let home = TempDir::new().unwrap();
     let input = home.path().join("old.jsonl");
     let old = "{\"type\":\"session\",\"id\":\"a\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/x\"}\n\
         {\"type\":\"message\",\"timestamp\":\"2026-01-01T00:00:01.000Z\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n\
-        not json at all\n";
+        not json\n";
     atomic_file::write(&input, old.as_bytes(), NewFile::Default).unwrap();
     let output = home.path().join("page.html");
     export_html_file(&input, &options(output.clone())).unwrap();
@@ -160,7 +160,7 @@ fn a_file_is_exported_without_being_touched() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_no_session_is_named() {
+fn errors_name_a_missing_or_invalid_session_file() {
     let home = TempDir::new().unwrap();
     let missing = home.path().join("missing.jsonl");
     let other = home.path().join("other.jsonl");
@@ -175,7 +175,7 @@ fn a_file_that_is_missing_or_no_session_is_named() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_leaves_nothing() {
+fn a_failed_export_leaves_no_file() {
     let home = TempDir::new().unwrap();
     let session = saved_session(&home);
     let output = home.path().join("no/such/folder/page.html");
@@ -184,7 +184,7 @@ fn a_page_that_cannot_be_written_leaves_nothing() {
 }
 
 #[test]
-fn stored_secrets_are_in_no_export() {
+fn exports_contain_no_stored_secrets() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
     let secret = "sk-very-secret-0123456789";
@@ -196,7 +196,7 @@ fn stored_secrets_are_in_no_export() {
             name: Some(format!("about {secret}")),
         })
         .unwrap();
-    let redaction = Redaction::new([SecretString::from(secret)]);
+    let redaction = Redactor::new([SecretString::from(secret)]);
     let page = page(&session, &home, |options| {
         options.redaction = redaction.clone();
         options.system_prompt = Some(format!("use {secret}"));
@@ -218,12 +218,12 @@ fn stored_secrets_are_in_no_export() {
 }
 
 #[test]
-fn json_lines_hold_the_current_branch_alone() {
+fn json_lines_contain_only_the_current_branch() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
     let first = session.branch_ids().remove(0);
     session.branch(&first).unwrap();
-    session.append(answer("another answer")).unwrap();
+    session.append(response("another answer")).unwrap();
     let output = home.path().join("new/folder/out.jsonl");
     let options = JsonlOptions {
         output: Some(output.clone()),
@@ -237,6 +237,6 @@ fn json_lines_hold_the_current_branch_alone() {
 }
 
 #[test]
-fn the_moment_in_a_name_suits_every_file_system() {
-    assert_eq!(moment(&env()), "2026-01-01T00-00-00-123Z");
+fn the_timestamp_is_a_valid_file_name() {
+    assert_eq!(file_timestamp(&env()), "2026-01-01T00-00-00-123Z");
 }

@@ -1,59 +1,55 @@
-//! Colors of an exported page, as a theme file gives them.
+//! Colors of an exported page, from a theme file.
 //!
-//! The page brings a light and a dark look of its own and follows the reader's preference. A theme
-//! may set three backgrounds; then the page takes the look that goes with them.
+//! The page has a light and a dark scheme and follows the reader's preference. A theme may set
+//! three backgrounds; the page then uses the scheme that matches them.
 
 use std::fmt;
 
 use pi_config::ThemeFile;
 use serde_json::Value;
 
-/// How many variables may lead to one another before a color is taken for circular.
-const LONGEST_REFERENCE: usize = 32;
+/// Maximum depth of variable references before they are treated as circular.
+const MAX_REFERENCE_DEPTH: usize = 32;
 
-/// Backgrounds of an exported page, where a theme sets them.
+/// Backgrounds of an exported page; `None` if the theme does not set them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExportTheme {
     pub page_background: Option<ExportColor>,
     pub card_background: Option<ExportColor>,
     pub info_background: Option<ExportColor>,
-    /// The look to take where no background says it.
-    pub look: Option<PageLook>,
+    /// The scheme to use if no background determines it.
+    pub scheme: Option<ExportScheme>,
 }
 
-/// A look of the page's own.
+/// A built-in color scheme of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageLook {
-    /// Dark text on a light ground.
+pub enum ExportScheme {
+    /// Dark text on a light background.
     Light,
-    /// Light text on a dark ground.
+    /// Light text on a dark background.
     Dark,
 }
 
-/// An opaque color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportColor {
-    /// The share of red.
     pub red: u8,
-    /// The share of green.
     pub green: u8,
-    /// The share of blue.
     pub blue: u8,
 }
 
-/// Whether a page is light or dark.
+/// The color scheme of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
-    /// As the reader prefers.
-    Reader,
+pub(super) enum ResolvedScheme {
+    /// The reader's preference.
+    Auto,
     Light,
     Dark,
 }
 
-impl Scheme {
+impl ResolvedScheme {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Self::Reader => "auto",
+            Self::Auto => "auto",
             Self::Light => "light",
             Self::Dark => "dark",
         }
@@ -61,7 +57,7 @@ impl Scheme {
 }
 
 impl ExportTheme {
-    /// Reads the `export` part of a theme file. What it does not say, or says wrongly, stays unset.
+    /// Parses the `export` part of a theme file. Missing or invalid values stay unset.
     pub fn from_theme_json(json: &str) -> Self {
         let theme: Value = serde_json::from_str(json).unwrap_or_default();
         let color = |name: &str| resolve(theme.get("export")?.get(name)?, theme.get("vars"));
@@ -69,13 +65,13 @@ impl ExportTheme {
             page_background: color("pageBg"),
             card_background: color("cardBg"),
             info_background: color("infoBg"),
-            look: None,
+            scheme: None,
         }
     }
 
-    /// Chooses what the `theme` setting names: a file, or a look the page has itself. A pair of themes
-    /// follows the terminal, so the page follows its reader.
-    pub fn of_setting(setting: Option<&str>, files: &[ThemeFile]) -> Self {
+    /// Resolves the `theme` setting: a theme file, or a built-in scheme. A light/dark pair follows
+    /// the terminal, so the page follows its reader.
+    pub fn from_setting(setting: Option<&str>, files: &[ThemeFile]) -> Self {
         let Some(name) = setting.filter(|setting| !setting.contains('/')) else {
             return Self::default();
         };
@@ -83,25 +79,25 @@ impl ExportTheme {
             return Self::from_theme_json(&file.content);
         }
         Self {
-            look: match name {
-                "light" => Some(PageLook::Light),
-                "dark" => Some(PageLook::Dark),
+            scheme: match name {
+                "light" => Some(ExportScheme::Light),
+                "dark" => Some(ExportScheme::Dark),
                 _ => None,
             },
             ..Self::default()
         }
     }
 
-    pub(super) fn scheme(&self) -> Scheme {
-        match (self.page_background.or(self.card_background), self.look) {
-            (None, None) => Scheme::Reader,
-            (Some(background), _) if background.is_light() => Scheme::Light,
-            (None, Some(PageLook::Light)) => Scheme::Light,
-            (Some(_), _) | (None, Some(PageLook::Dark)) => Scheme::Dark,
+    pub(super) fn resolved_scheme(&self) -> ResolvedScheme {
+        match (self.page_background.or(self.card_background), self.scheme) {
+            (None, None) => ResolvedScheme::Auto,
+            (Some(background), _) if background.is_light() => ResolvedScheme::Light,
+            (None, Some(ExportScheme::Light)) => ResolvedScheme::Light,
+            (Some(_), _) | (None, Some(ExportScheme::Dark)) => ResolvedScheme::Dark,
         }
     }
 
-    /// Returns a style sheet that sets the page's own variables.
+    /// Returns a style sheet that overrides the page's CSS variables.
     pub(super) fn style_sheet(&self) -> String {
         let variables = [
             ("--page", self.page_background),
@@ -121,7 +117,7 @@ impl ExportTheme {
 }
 
 impl ExportColor {
-    /// Reads `#rrggbb` or `#rgb`.
+    /// Parses `#rrggbb` or `#rgb`.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('#')?;
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -139,7 +135,7 @@ impl ExportColor {
         Some(Self { red, green, blue })
     }
 
-    /// Returns a color of the palette of 256 as terminals show it.
+    /// Returns a color of the 256-color terminal palette.
     pub fn from_palette(index: u8) -> Self {
         const BASIC: [u32; 16] = [
             0x00_0000, 0x80_0000, 0x00_8000, 0x80_8000, 0x00_0080, 0x80_0080, 0x00_8080, 0xc0_c0c0,
@@ -185,7 +181,7 @@ impl fmt::Display for ExportColor {
 
 fn resolve(value: &Value, variables: Option<&Value>) -> Option<ExportColor> {
     let mut value = value;
-    for _ in 0..LONGEST_REFERENCE {
+    for _ in 0..MAX_REFERENCE_DEPTH {
         match value {
             Value::Number(index) => {
                 let index = index.as_u64().and_then(|index| u8::try_from(index).ok());
@@ -209,11 +205,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_theme_gives_colors_in_every_spelling() {
+    fn colors_are_parsed_in_every_notation() {
         let theme = ExportTheme::from_theme_json(
             r##"{"vars":{"a":"b","b":"#fff"},"export":{"pageBg":"a","cardBg":231,"infoBg":"#102030"}}"##,
         );
-        assert_eq!(theme.scheme(), Scheme::Light);
+        assert_eq!(theme.resolved_scheme(), ResolvedScheme::Light);
         assert_eq!(
             theme.style_sheet(),
             ":root[data-colors=\"theme\"]{--page:#ffffff;--card:#ffffff;--note:#102030;}\n"
@@ -221,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_color_stays_unset() {
+    fn invalid_colors_stay_unset() {
         for json in [
             "",
             "[]",
@@ -232,12 +228,12 @@ mod tests {
             let theme = ExportTheme::from_theme_json(json);
             assert_eq!(theme, ExportTheme::default(), "{json}");
             assert_eq!(theme.style_sheet(), "");
-            assert_eq!(theme.scheme(), Scheme::Reader);
+            assert_eq!(theme.resolved_scheme(), ResolvedScheme::Auto);
         }
     }
 
     #[test]
-    fn the_setting_names_a_file_or_a_look() {
+    fn the_setting_selects_a_file_or_a_scheme() {
         let file = ThemeFile {
             name: "sepia".to_owned(),
             path: "sepia.json".into(),
@@ -251,14 +247,15 @@ mod tests {
             },
         };
         let files = [file];
-        let scheme = |setting| ExportTheme::of_setting(setting, &files).scheme();
-        assert_eq!(scheme(None), Scheme::Reader);
-        assert_eq!(scheme(Some("light/dark")), Scheme::Reader);
-        assert_eq!(scheme(Some("nobody")), Scheme::Reader);
-        assert_eq!(scheme(Some("dark")), Scheme::Dark);
-        assert_eq!(scheme(Some("light")), Scheme::Light);
-        assert_eq!(scheme(Some("sepia")), Scheme::Light);
-        let sepia = ExportTheme::of_setting(Some("sepia"), &files);
+        let resolved_scheme =
+            |setting| ExportTheme::from_setting(setting, &files).resolved_scheme();
+        assert_eq!(resolved_scheme(None), ResolvedScheme::Auto);
+        assert_eq!(resolved_scheme(Some("light/dark")), ResolvedScheme::Auto);
+        assert_eq!(resolved_scheme(Some("unknown")), ResolvedScheme::Auto);
+        assert_eq!(resolved_scheme(Some("dark")), ResolvedScheme::Dark);
+        assert_eq!(resolved_scheme(Some("light")), ResolvedScheme::Light);
+        assert_eq!(resolved_scheme(Some("sepia")), ResolvedScheme::Light);
+        let sepia = ExportTheme::from_setting(Some("sepia"), &files);
         assert_eq!(sepia.page_background, ExportColor::from_hex("#fedcba"));
     }
 }

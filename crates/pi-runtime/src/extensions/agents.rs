@@ -1,7 +1,7 @@
-//! Sessions that extensions run by themselves: agents beside the live session.
+//! Sessions that extensions run on their own, in addition to the main session.
 //!
-//! `createAgentSession` of JavaScript makes a runtime of its own here, with the models of the
-//! program and without extensions. JavaScript hears of its events and runs the tools it brought.
+//! `createAgentSession` in JavaScript creates a separate runtime here, with the models of the
+//! program and without extensions. JavaScript receives its events and runs the tools it supplied.
 
 mod options;
 mod tool;
@@ -14,67 +14,69 @@ use pi_ai::ThinkingLevel;
 use pi_ext::{HostError, HostFuture};
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, lock, read, spell_outcome, told, unknown};
-use super::sending::{SendMessage, SendUserMessage};
-use super::wire;
-use super::works::Backer;
-use crate::event::{SessionEvent, UpdateForm};
+use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
+use super::jobs::JobCallback;
+use super::send_message::{SendMessage, SendUserMessage};
+use super::session_json;
+use crate::event::{SessionEvent, UpdateFormat};
 use crate::runtime::SessionRuntime;
 use crate::session::{
     AgentSession, BashRequest, Persist, Prompt, SessionListener, SessionSubscription,
 };
-use options::{AgentOptions, PromptOptions};
+use options::{ExtensionAgentOptions, PromptOptions};
 
-/// The agents of extensions, by their numbers.
+/// The agents of extensions, by number.
 #[derive(Default)]
-pub(super) struct Agents(HashMap<u64, Agent>);
+pub(super) struct ExtensionAgents(HashMap<u64, ExtensionAgent>);
 
-struct Agent {
+struct ExtensionAgent {
     runtime: SessionRuntime,
     _subscription: SessionSubscription,
 }
 
-/// Tells JavaScript of events.
-struct Listener(Backer);
+/// Forwards events to JavaScript.
+struct AgentEventForwarder(JobCallback);
 
-impl SessionListener for Listener {
+impl SessionListener for AgentEventForwarder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let event = event.to_json(UpdateForm::Full).ok();
+            let event = event.to_json(UpdateFormat::Full).ok();
             let event = event.and_then(|event| serde_json::from_str(&event).ok());
             let Some(event) = event else {
                 return;
             };
-            if let Err(error) = self.0.ask("event", event, None).await {
-                tracing::debug!(%error, "an extension does not hear of its agent");
+            if let Err(error) = self.0.call("event", event, None).await {
+                tracing::debug!(%error, "cannot forward agent event to extension");
             }
         })
     }
 }
 
-impl Bridge {
-    /// Starts an agent and returns what it starts with.
+impl ExtensionBridge {
+    /// Starts an agent and returns its initial state.
     pub(super) fn create_agent(
         &self,
         extension: Option<&str>,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
-        let options: AgentOptions = read(arguments)?;
+        let options: ExtensionAgentOptions = read(arguments)?;
         let number = options.number;
-        let backer = self.backer(extension, number)?;
-        let runtime_options = options.runtime(self, &backer);
+        let callback = self.callback(extension, number)?;
+        let runtime_options = options.runtime(self, &callback);
         let shared = self.shared()?;
-        Ok(self.on_program(async move {
-            let runtime = SessionRuntime::start(runtime_options).await.map_err(told)?;
+        Ok(self.spawn_on_runtime(async move {
+            let runtime = SessionRuntime::start(runtime_options)
+                .await
+                .map_err(host_error)?;
             let session = runtime.session();
             let fallback = runtime.model_fallback();
-            let agent = Agent {
-                _subscription: session.subscribe(Arc::new(Listener(backer))),
+            let agent = ExtensionAgent {
+                _subscription: session.subscribe(Arc::new(AgentEventForwarder(callback))),
                 runtime,
             };
             let Some(shared) = shared.upgrade() else {
                 agent.runtime.shutdown().await;
-                return Err(HostError::new("the extension is gone"));
+                return Err(HostError::new("the extension was unloaded"));
             };
             lock(&shared.bridge.agents).0.insert(number, agent);
             Ok(json!({ "modelFallbackMessage": fallback }))
@@ -85,29 +87,29 @@ impl Bridge {
         let number: u64 = field(arguments, "agent")?;
         let agents = lock(&self.agents);
         let agent = agents.0.get(&number);
-        let agent = agent.ok_or_else(|| HostError::new("this session was disposed of"))?;
+        let agent = agent.ok_or_else(|| HostError::new("this session was disposed"))?;
         Ok(agent.runtime.session())
     }
 
-    /// Ends all agents, when the live session does.
-    pub(super) async fn end_agents(&self) {
+    /// Shuts down all agents together with the main session.
+    pub(super) async fn shutdown_agents(&self) {
         let agents = std::mem::take(&mut lock(&self.agents).0);
         for agent in agents.into_values() {
             agent.runtime.shutdown().await;
         }
     }
 
-    /// Answers what is asked about an agent.
+    /// Handles synchronous calls on an agent.
     pub(super) fn call_agent(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let session = self.agent(arguments)?;
         match method {
             "agent.state" => Ok(state(&session)),
-            "agent.messages" => spell_outcome(session.messages()),
+            "agent.messages" => result_to_json(session.messages()),
             "agent.systemPrompt" => Ok(session.system_prompt().into()),
-            "agent.stats" => spell_outcome(session.stats()),
-            "agent.usage" => spell_outcome(session.context_usage()),
-            "agent.lastText" => spell_outcome(session.last_assistant_text()),
-            "agent.tools" => Ok(wire::tools(&session)),
+            "agent.stats" => result_to_json(session.stats()),
+            "agent.usage" => result_to_json(session.context_usage()),
+            "agent.lastText" => result_to_json(session.last_assistant_text()),
+            "agent.tools" => Ok(session_json::tools(&session)),
             "agent.setTools" => {
                 let names: Vec<String> = field(arguments, "names")?;
                 session.set_active_tools(&names);
@@ -119,18 +121,18 @@ impl Bridge {
             }
             "agent.setAutoCompaction" => {
                 let enabled = field(arguments, "enabled")?;
-                session.set_auto_compaction(enabled).map_err(told)?;
+                session.set_auto_compaction(enabled).map_err(host_error)?;
                 Ok(Value::Null)
             }
             _ => {
                 let method = method.strip_prefix("agent.").unwrap_or(method);
-                wire::session(&session, method, arguments)
+                session_json::session(&session, method, arguments)
             }
         }
     }
 
-    /// Does what an agent is asked for.
-    pub(super) fn drive_agent(
+    /// Handles asynchronous calls on an agent.
+    pub(super) fn request_agent(
         &self,
         method: &str,
         arguments: Value,
@@ -138,7 +140,7 @@ impl Bridge {
         if method == "agent.dispose" {
             let number: u64 = field(&arguments, "agent")?;
             let agent = lock(&self.agents).0.remove(&number);
-            return Ok(self.on_program(async move {
+            return Ok(self.spawn_on_runtime(async move {
                 if let Some(agent) = agent {
                     agent.runtime.shutdown().await;
                 }
@@ -148,44 +150,44 @@ impl Bridge {
         let session = self.agent(&arguments)?;
         let method = method.to_owned();
         let models = self.models.clone();
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             match method.as_str() {
                 "agent.prompt" => prompt(&session, read(arguments)?).await?,
                 "agent.sendUser" => {
                     let (content, delivery, expand) =
                         read::<SendUserMessage>(arguments)?.into_parts();
                     let sent = session.send_user_message(content, delivery, expand).await;
-                    sent.map_err(told)?;
+                    sent.map_err(host_error)?;
                     session.wait_for_idle().await;
                 }
                 "agent.send" => {
-                    let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
-                    let sent = session.send_custom_message(draft, sending).await;
-                    sent.map_err(told)?;
+                    let (draft, send_message) = read::<SendMessage>(arguments)?.into_parts();
+                    let sent = session.send_custom_message(draft, send_message).await;
+                    sent.map_err(host_error)?;
                 }
                 "agent.abort" => session.abort().await,
                 "agent.idle" => session.wait_for_idle().await,
                 "agent.compact" => {
                     let instructions = field(&arguments, "customInstructions")?;
-                    return spell_outcome(session.compact(instructions).await);
+                    return result_to_json(session.compact(instructions).await);
                 }
                 "agent.setModel" => {
                     let provider: String = field(&arguments, "provider")?;
                     let id: String = field(&arguments, "id")?;
                     let model = models.model(&provider, &id).ok_or_else(|| {
-                        HostError::new(format!("there is no model {provider}/{id}"))
+                        HostError::new(format!("model not found: {provider}/{id}"))
                     })?;
                     let set = session.set_model(model, Persist::Session).await;
-                    set.map_err(told)?;
+                    set.map_err(host_error)?;
                 }
                 "agent.setThinking" => {
                     let level: ThinkingLevel = field(&arguments, "level")?;
                     let set = session.set_thinking_level(level, Persist::Session).await;
-                    set.map_err(told)?;
+                    set.map_err(host_error)?;
                 }
                 "agent.setName" => {
                     let name: String = field(&arguments, "name")?;
-                    session.set_session_name(&name).await.map_err(told)?;
+                    session.set_session_name(&name).await.map_err(host_error)?;
                 }
                 "agent.clearQueue" => {
                     let texts = session.clear_queue().await;
@@ -198,7 +200,7 @@ impl Bridge {
                             .unwrap_or_default(),
                         ..BashRequest::default()
                     };
-                    return spell_outcome(session.bash(request).await);
+                    return result_to_json(session.bash(request).await);
                 }
                 _ => return Err(unknown(&method)),
             }
@@ -207,10 +209,10 @@ impl Bridge {
     }
 }
 
-/// Says something to an agent and waits for the end of what it does about it.
+/// Sends a prompt to an agent and waits until the run has finished.
 async fn prompt(session: &AgentSession, options: PromptOptions) -> Result<(), HostError> {
     let prompt: Prompt = options.into();
-    session.prompt(prompt).await.map_err(told)?;
+    session.prompt(prompt).await.map_err(host_error)?;
     session.wait_for_idle().await;
     Ok(())
 }
@@ -234,6 +236,6 @@ fn state(session: &AgentSession) -> Value {
             .map(ThinkingLevel::as_str)
             .collect::<Vec<_>>(),
         "supportsThinking": session.supports_thinking(),
-        "scopedModels": wire::scoped_models(session),
+        "scopedModels": session_json::scoped_models(session),
     })
 }

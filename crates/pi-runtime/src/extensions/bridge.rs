@@ -1,7 +1,7 @@
-//! The program's side of our JavaScript: which session there is, and how its work is begun.
+//! Host side of the JavaScript API: tracks the session and starts work for extensions.
 //!
-//! `calls` answers what extensions get at once, `requests` what they wait for. Work goes on with the
-//! program's own runtime, never on the JavaScript thread.
+//! `calls` handles synchronous calls, `requests` asynchronous ones. Work runs on the program's own
+//! async runtime, never on the JavaScript thread.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -21,60 +21,60 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::agents::Agents;
+use super::agents::ExtensionAgents;
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
-use super::prompts::OpenPrompts;
-use super::registration::Registry;
+use super::open_dialogs::OpenDialogs;
+use super::open_sessions::OpenSessions;
+use super::registration::ExtensionRegistry;
 use super::screen::ScreenChange;
-use super::shelf::Shelf;
 use super::sign_in::SignInStep;
-use super::{Extensions, Shared, wire};
+use super::{ExtensionsInner, SessionExtensions, session_json};
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::services::Services;
 use crate::session::AgentSession;
 
-/// Says that an extension holds on to something of a session that is gone.
-const STALE: &str = "this extension's session is gone: another has taken its place or extensions were \
-                     reloaded; use what the newest event or command was given";
+/// Error for objects of a session that was replaced.
+const STALE_CONTEXT: &str = "stale extension context: the session was replaced or extensions were \
+                     reloaded; use the context of the latest event or command";
 
-/// Says that an extension acts before there is a session.
-const LOADING: &str = "nothing but registering is possible while extensions load; act from an event \
-                       or a command";
+/// Error for calls before there is a session.
+const STILL_LOADING: &str = "only registration is possible while extensions load; do this in an event \
+                       or command handler";
 
-/// Where the session is.
-enum Stage {
+/// Binding to the session.
+enum BridgeState {
     Loading,
     Bound(AgentSession),
     Stale,
 }
 
-/// The program as extensions see it.
-pub(super) struct Bridge {
-    stage: Mutex<Stage>,
-    shared: OnceLock<Weak<Shared>>,
+/// The program, as extensions see it.
+pub(super) struct ExtensionBridge {
+    state: Mutex<BridgeState>,
+    shared: OnceLock<Weak<ExtensionsInner>>,
     runtime: OnceLock<WeakRuntime>,
-    registry: Mutex<Registry>,
+    registry: Mutex<ExtensionRegistry>,
     pub(super) ui: Arc<dyn ExtensionUi>,
     pub(super) models: pi_ai::Models,
     pub(super) cwd: PathBuf,
     pub(super) is_trusted: bool,
-    program: Handle,
+    runtime_handle: Handle,
     next_signal: AtomicU64,
-    pub(super) prompts: Mutex<OpenPrompts>,
+    pub(super) open_dialogs: Mutex<OpenDialogs>,
     pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
     pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
-    pub(super) works: Mutex<HashMap<u64, CancellationToken>>,
-    pub(super) shelf: Mutex<Shelf>,
+    pub(super) jobs: Mutex<HashMap<u64, CancellationToken>>,
+    pub(super) open_sessions: Mutex<OpenSessions>,
     pub(super) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
-    pub(super) agents: Mutex<Agents>,
+    pub(super) agents: Mutex<ExtensionAgents>,
     pub(super) agent_dir: AgentDir,
     pub(super) env: Env,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn new(services: &Services, options: &ExtensionOptions) -> Self {
         Self {
-            stage: Mutex::new(Stage::Loading),
+            state: Mutex::new(BridgeState::Loading),
             shared: OnceLock::new(),
             runtime: OnceLock::new(),
             registry: Mutex::default(),
@@ -82,13 +82,13 @@ impl Bridge {
             models: services.models.clone(),
             cwd: services.cwd.clone(),
             is_trusted: services.project.is_trusted(),
-            program: Handle::current(),
+            runtime_handle: Handle::current(),
             next_signal: AtomicU64::new(1),
-            prompts: Mutex::default(),
+            open_dialogs: Mutex::default(),
             updates: Mutex::default(),
             streams: Mutex::default(),
-            works: Mutex::default(),
-            shelf: Mutex::default(),
+            jobs: Mutex::default(),
+            open_sessions: Mutex::default(),
             sign_ins: Mutex::default(),
             agents: Mutex::default(),
             agent_dir: services.agent_dir.clone(),
@@ -96,75 +96,78 @@ impl Bridge {
         }
     }
 
-    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
+    pub(super) fn registry(&self) -> MutexGuard<'_, ExtensionRegistry> {
         lock(&self.registry)
     }
 
-    /// Tells where the engine is; said once, before the first extension loads.
-    pub(super) fn connect(&self, shared: Weak<Shared>) {
+    /// Sets the engine; called once, before the first extension loads.
+    pub(super) fn connect(&self, shared: Weak<ExtensionsInner>) {
         self.shared.set(shared).ok();
     }
 
-    pub(super) fn shared(&self) -> Result<Weak<Shared>, HostError> {
+    pub(super) fn shared(&self) -> Result<Weak<ExtensionsInner>, HostError> {
         let shared = self.shared.get();
-        shared.cloned().ok_or_else(|| HostError::new(LOADING))
+        shared.cloned().ok_or_else(|| HostError::new(STILL_LOADING))
     }
 
     pub(super) fn bind(&self, session: AgentSession) {
-        *lock(&self.stage) = Stage::Bound(session);
+        *lock(&self.state) = BridgeState::Bound(session);
     }
 
     pub(super) fn attach(&self, runtime: WeakRuntime) {
         self.runtime.set(runtime).ok();
     }
 
-    /// Lets the code that put another session in the place of its own work with that one.
-    pub(super) fn adopt(&self) -> Result<(), HostError> {
+    /// Binds to the new session, for code that has replaced its own session.
+    pub(super) fn rebind(&self) -> Result<(), HostError> {
         let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
-        let runtime = runtime.ok_or_else(|| HostError::new(STALE))?;
-        *lock(&self.stage) = Stage::Bound(runtime.session());
+        let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
+        *lock(&self.state) = BridgeState::Bound(runtime.session());
         Ok(())
     }
 
-    /// Ends the extensions' part: whatever they kept refuses to work.
-    pub(super) fn retire(&self) {
-        *lock(&self.stage) = Stage::Stale;
+    /// Marks the context as stale: objects the extensions kept throw from now on.
+    pub(super) fn mark_stale(&self) {
+        *lock(&self.state) = BridgeState::Stale;
     }
 
     pub(super) fn session(&self) -> Result<AgentSession, HostError> {
-        match &*lock(&self.stage) {
-            Stage::Bound(session) => Ok(session.clone()),
-            Stage::Loading => Err(HostError::new(LOADING)),
-            Stage::Stale => Err(HostError::new(STALE)),
+        match &*lock(&self.state) {
+            BridgeState::Bound(session) => Ok(session.clone()),
+            BridgeState::Loading => Err(HostError::new(STILL_LOADING)),
+            BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
         }
     }
 
     pub(super) fn runtime(&self) -> Result<SessionRuntime, HostError> {
         self.session()?;
         let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
-        runtime.ok_or_else(|| HostError::new(LOADING))
+        runtime.ok_or_else(|| HostError::new(STILL_LOADING))
     }
 
-    pub(super) fn extensions(&self) -> Result<Extensions, HostError> {
+    pub(super) fn extensions(&self) -> Result<SessionExtensions, HostError> {
         self.session()?;
         let shared = self.shared.get().and_then(Weak::upgrade);
-        shared.map(Extensions).ok_or_else(|| HostError::new(STALE))
+        shared
+            .map(SessionExtensions)
+            .ok_or_else(|| HostError::new(STALE_CONTEXT))
     }
 
-    /// Refuses once the session is gone; before there is one, some things can be known.
-    pub(super) fn check_fresh(&self) -> Result<(), HostError> {
-        match &*lock(&self.stage) {
-            Stage::Stale => Err(HostError::new(STALE)),
-            Stage::Loading | Stage::Bound(_) => Ok(()),
+    /// Fails once the session was replaced. Calls that need no session also work before there is
+    /// one.
+    pub(super) fn check_not_stale(&self) -> Result<(), HostError> {
+        match &*lock(&self.state) {
+            BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
+            BridgeState::Loading | BridgeState::Bound(_) => Ok(()),
         }
     }
 
-    /// Returns whether anybody hears of an event.
-    pub(super) fn hears(&self, event: &str) -> bool {
+    /// Returns whether any extension handles an event.
+    pub(super) fn has_handler(&self, event: &str) -> bool {
         self.registry().events.contains(event)
     }
 
-    /// Returns a number for something that can be cancelled.
+    /// Returns an ID for something that can be canceled.
     pub(super) fn new_signal(&self) -> u64 {
         self.next_signal.fetch_add(1, Ordering::Relaxed)
     }
@@ -178,7 +181,7 @@ impl Bridge {
     }
 
     pub(super) fn open_stream(&self, signal: u64) -> mpsc::UnboundedReceiver<Value> {
-        // Unbounded, since JavaScript cannot be made to wait; it ends with the answer.
+        // Unbounded, since JavaScript cannot be made to wait; it ends with the response.
         let (sender, receiver) = mpsc::unbounded_channel();
         lock(&self.streams).insert(signal, sender);
         receiver
@@ -188,41 +191,42 @@ impl Bridge {
         lock(&self.streams).remove(&signal);
     }
 
-    /// Begins something on the program's own runtime: it runs at once as far as it gets, as an
-    /// asynchronous function of JavaScript does, and goes on there.
+    /// Starts work on the program's runtime. Like an asynchronous JavaScript function, it runs
+    /// immediately up to its first await and continues there.
     pub(super) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
-        let _program = self.program.enter();
+        let _program = self.runtime_handle.enter();
         let mut context = Context::from_waker(Waker::noop());
         if work.as_mut().poll(&mut context).is_pending() {
-            self.program.spawn(work);
+            self.runtime_handle.spawn(work);
         }
     }
 
-    /// Lets the program's own runtime do what an extension waits for.
-    pub(super) fn on_program(
+    /// Runs work that an extension awaits on the program's runtime.
+    pub(super) fn spawn_on_runtime(
         &self,
         work: impl Future<Output = Result<Value, HostError>> + Send + 'static,
     ) -> HostFuture {
-        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
+        // Boxed, so that the task machinery is compiled once and not for every kind of work.
         let work: HostFuture = Box::pin(work);
-        let work = self.program.spawn(work);
+        let work = self.runtime_handle.spawn(work);
         Box::pin(async move {
             match work.await {
-                Ok(answer) => answer,
+                Ok(response) => response,
                 Err(error) => Err(HostError::new(error.to_string())),
             }
         })
     }
 
-    pub(super) fn fail(&self, failure: ExtensionFailure) {
-        self.begin(self.ui.fail(failure));
+    pub(super) fn report_failure(&self, failure: ExtensionFailure) {
+        self.begin(self.ui.report_failure(failure));
     }
 }
 
-impl EngineHost for Bridge {
+impl EngineHost for ExtensionBridge {
     fn console(&self, line: ConsoleLine) {
-        // What is written for the terminal itself, such as a notification, goes there.
+        // Output for the terminal itself, such as an escape sequence for a notification, goes there
+        // directly.
         if line.text.contains("\u{1b}]")
             && let Some(screen) = self.ui.screen()
         {
@@ -239,7 +243,7 @@ impl EngineHost for Bridge {
     }
 
     fn fault(&self, fault: ExtensionFault) {
-        self.fail(ExtensionFailure {
+        self.report_failure(ExtensionFailure {
             extension: fault.extension,
             event: "uncaught".to_owned(),
             error: fault.message,
@@ -259,13 +263,13 @@ impl EngineHost for Bridge {
             "session" | "entry" => self.call_session(method, &arguments),
             "ui" => self.call_ui(extension, method, arguments),
             "models" | "model" | "thinking" => self.call_models(method, &arguments),
-            "messages" => wire::call(method, &arguments),
+            "messages" => session_json::call(method, &arguments),
             "convert" => self.call_conversion(method, arguments),
             "signIn" => self.show_sign_in(&arguments),
-            "shelf" => self.call_shelf(method, arguments),
+            "shelf" => self.call_open_sessions(method, arguments),
             "agent" => self.call_agent(method, &arguments),
             "builtin" => self.call_builtin(method, &arguments),
-            "work" => self.call_work(method, arguments),
+            "work" => self.call_job(method, arguments),
             "tool" | "command" | "provider" | "shortcut" | "renderer" | "subscriptions" => {
                 self.call_registry(method, arguments)
             }
@@ -274,39 +278,37 @@ impl EngineHost for Bridge {
     }
 
     fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        self.answer(extension, method, arguments)
+        self.handle_request(extension, method, arguments)
     }
 }
 
-/// Reads what JavaScript gave.
+/// Deserializes a value from JavaScript.
 pub(super) fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
-    serde_json::from_value(value).map_err(told)
+    serde_json::from_value(value).map_err(host_error)
 }
 
-/// Reads one member of what JavaScript gave; what is absent counts as null.
+/// Deserializes one member of a value from JavaScript; absent means null.
 pub(super) fn field<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
     let member = value.get(name).cloned().unwrap_or(Value::Null);
     serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
 }
 
-/// Spells something for JavaScript.
-pub(super) fn spell(value: impl serde::Serialize) -> Result<Value, HostError> {
-    serde_json::to_value(value).map_err(told)
+pub(super) fn to_json(value: impl serde::Serialize) -> Result<Value, HostError> {
+    serde_json::to_value(value).map_err(host_error)
 }
 
-/// Spells what came of something, or tells why nothing did.
-pub(super) fn spell_outcome<Data: serde::Serialize, Failure: std::fmt::Display>(
+pub(super) fn result_to_json<Data: serde::Serialize, Failure: std::fmt::Display>(
     outcome: Result<Data, Failure>,
 ) -> Result<Value, HostError> {
-    spell(outcome.map_err(told)?)
+    to_json(outcome.map_err(host_error)?)
 }
 
-pub(super) fn told(error: impl std::fmt::Display) -> HostError {
+pub(super) fn host_error(error: impl std::fmt::Display) -> HostError {
     HostError::new(error.to_string())
 }
 
 pub(super) fn unknown(method: &str) -> HostError {
-    HostError::new(format!("{method} is not offered by this program"))
+    HostError::new(format!("{method} is not supported by this version of pi"))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! The program's own tools, run for extensions: as they are, or over operations of an extension's.
+//! Runs built-in tools for extensions, with their default operations or those of an extension.
 
 mod operations;
 
@@ -20,17 +20,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::bridge::{Bridge, field, read, spell_outcome, told, unknown};
-use super::works::Backer;
+use super::bridge::{ExtensionBridge, field, host_error, read, result_to_json, unknown};
+use super::jobs::JobCallback;
 use crate::toolset::{Toolset, ToolsetOptions};
 
 use operations::JavaScriptFiles;
 pub(super) use operations::JavaScriptShell;
 
-/// Pieces of output that wait for JavaScript to take them.
-const OUTPUT_IN_FLIGHT: usize = 64;
+/// Output chunks waiting to be read by JavaScript.
+const OUTPUT_QUEUE: usize = 64;
 
-/// A call of a tool.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolRun {
@@ -41,10 +40,10 @@ struct ToolRun {
     call_id: String,
     #[serde(default)]
     arguments: JsonObject,
-    /// The operations on files that the extension brings.
+    /// The file operations the extension supplies.
     #[serde(default)]
     operations: Vec<String>,
-    /// Whether the extension runs commands itself.
+    /// Whether the extension runs shell commands itself.
     #[serde(default)]
     has_processes: bool,
     shell_path: Option<PathBuf>,
@@ -52,7 +51,6 @@ struct ToolRun {
     resize_images: Option<bool>,
 }
 
-/// A command for a shell of this machine.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ShellRun {
@@ -65,13 +63,13 @@ struct ShellRun {
     shell_path: Option<PathBuf>,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_builtin(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let name: String = field(arguments, "name")?;
         let tools = Toolset::new(ToolsetOptions::new(&self.cwd));
         let known = tools
             .get(&name)
-            .ok_or_else(|| HostError::new(format!("there is no tool {name} on this system")))?;
+            .ok_or_else(|| HostError::new(format!("tool not available on this system: {name}")))?;
         let declaration = known.tool.declaration();
         match method {
             "builtin.describe" => Ok(json!({
@@ -91,40 +89,39 @@ impl Bridge {
         }
     }
 
-    /// Runs a tool to its end.
     pub(super) fn run_builtin(
         &self,
         extension: Option<&str>,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
         let run: ToolRun = read(arguments)?;
-        let backer = self.backer(extension, run.number)?;
-        let tool = build(&run, &backer)?;
-        let work = self.open_work(run.number)?;
-        Ok(self.on_program(async move {
+        let callback = self.callback(extension, run.number)?;
+        let tool = build(&run, &callback)?;
+        let work = self.start_job(run.number)?;
+        Ok(self.spawn_on_runtime(async move {
             let updates = UpdateSink::default();
             let running = tool.execute(&run.call_id, run.arguments, updates.clone(), work.cancel());
             let mut running = std::pin::pin!(running);
             loop {
                 tokio::select! {
                     biased;
-                    outcome = &mut running => return spell_outcome(outcome),
-                    partial = updates.next() => show(&backer, partial).await,
+                    outcome = &mut running => return result_to_json(outcome),
+                    partial = updates.next() => show(&callback, partial).await,
                 }
             }
         }))
     }
 
-    /// Runs a command in a shell of this machine; its output goes to JavaScript as it comes.
+    /// Runs a command in a local shell and streams its output to JavaScript.
     pub(super) fn run_shell(
         &self,
         extension: Option<&str>,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
         let run: ShellRun = read(arguments)?;
-        let backer = self.backer(extension, run.number)?;
-        let work = self.open_work(run.number)?;
-        Ok(self.on_program(async move {
+        let callback = self.callback(extension, run.number)?;
+        let work = self.start_job(run.number)?;
+        Ok(self.spawn_on_runtime(async move {
             let shell = run
                 .shell_path
                 .map_or_else(LocalShell::default, LocalShell::at);
@@ -138,47 +135,46 @@ impl Bridge {
                     .collect(),
                 timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             };
-            let (sender, mut output) = mpsc::channel(OUTPUT_IN_FLIGHT);
-            let telling = async {
+            let (sender, mut output) = mpsc::channel(OUTPUT_QUEUE);
+            let forwarding = async {
                 while let Some(bytes) = output.recv().await {
                     let data = BASE64_STANDARD.encode(bytes);
-                    if let Err(error) = backer.ask("output", data.into(), None).await {
-                        tracing::debug!(%error, "an extension does not hear of a command's output");
+                    if let Err(error) = callback.call("output", data.into(), None).await {
+                        tracing::debug!(%error, "cannot forward command output to extension");
                     }
                 }
             };
             let running = shell.execute(command, sender, work.cancel());
-            let (outcome, ()) = tokio::join!(running, telling);
+            let (outcome, ()) = tokio::join!(running, forwarding);
             match outcome {
                 Ok(code) => Ok(json!({ "exitCode": code.0 })),
-                // Extensions know these two by their words.
+                // Extensions identify these two errors by their text.
                 Err(ProcessError::Aborted) => Err(HostError::new("aborted")),
                 Err(ProcessError::TimedOut(after)) => {
                     Err(HostError::new(format!("timeout:{}", after.as_secs_f64())))
                 }
-                Err(error) => Err(told(error)),
+                Err(error) => Err(host_error(error)),
             }
         }))
     }
 }
 
-async fn show(backer: &Backer, partial: ToolOutput) {
+async fn show(callback: &JobCallback, partial: ToolOutput) {
     let partial = match serde_json::to_value(partial) {
         Ok(partial) => partial,
         Err(error) => {
-            tracing::warn!(%error, "a partial result cannot be told");
+            tracing::warn!(%error, "cannot serialize partial result");
             return;
         }
     };
-    if let Err(error) = backer.ask("update", partial, None).await {
-        tracing::debug!(%error, "an extension does not hear of a partial result");
+    if let Err(error) = callback.call("update", partial, None).await {
+        tracing::debug!(%error, "cannot forward partial result to extension");
     }
 }
 
-/// Makes the tool of a call.
-fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
+fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostError> {
     if run.name == "bash" {
-        return Ok(Box::new(ShellTool::bash(shell_options(run, backer))));
+        return Ok(Box::new(ShellTool::bash(shell_options(run, callback))));
     }
     let paths = PathResolver {
         cwd: run.cwd.clone(),
@@ -187,7 +183,7 @@ fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
     let context = if run.operations.is_empty() {
         ToolContext::new(paths, Arc::new(LocalFiles))
     } else {
-        let files = JavaScriptFiles::new(backer.clone(), run.operations.clone());
+        let files = JavaScriptFiles::new(callback.clone(), run.operations.clone());
         ToolContext::new(paths, Arc::new(files))
     };
     if run.resize_images == Some(false) {
@@ -200,23 +196,23 @@ fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
         "read" => Box::new(ReadTool::new(context)),
         "write" => Box::new(WriteTool::new(context)),
         "edit" => Box::new(EditTool::new(context)),
-        // A search walks this machine's files, whatever else an extension reads by itself.
+        // Searches always use local files, even if the extension supplies other file operations.
         "grep" => Box::new(GrepTool::new(ToolContext::local(&run.cwd))),
         "find" => Box::new(FindTool::new(context)),
         "ls" => Box::new(LsTool::new(context)),
         name => {
-            let message = format!("there is no tool {name} on this system");
+            let message = format!("tool not available on this system: {name}");
             return Err(HostError::new(message));
         }
     })
 }
 
-fn shell_options(run: &ToolRun, backer: &Backer) -> ShellToolOptions {
+fn shell_options(run: &ToolRun, callback: &JobCallback) -> ShellToolOptions {
     let shell = run.shell_path.clone();
     let local = shell.map_or_else(LocalShell::default, LocalShell::at);
     let mut options = ShellToolOptions::local(&run.cwd, local);
     if run.has_processes {
-        options.processes = Arc::new(JavaScriptShell::new(backer.clone()));
+        options.processes = Arc::new(JavaScriptShell::new(callback.clone()));
     }
     if let Some(env) = &run.env {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));

@@ -1,7 +1,7 @@
-//! What extensions ask and get at once, question by question.
+//! Synchronous calls of extensions.
 //!
-//! Everything here runs on the JavaScript thread and must not block; what takes time is begun and
-//! goes on with the program.
+//! Everything here runs on the JavaScript thread and must not block; long work is started and
+//! continues on the program's runtime.
 
 use std::sync::Arc;
 
@@ -12,13 +12,15 @@ use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, lock, read, spell, spell_outcome, told, unknown};
+use super::bridge::{
+    ExtensionBridge, field, host_error, lock, read, result_to_json, to_json, unknown,
+};
 use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
 use super::registration::{CommandData, ProviderData, ShortcutData, ToolData};
-use super::screen::{ChosenCompletion, CompletionQuestion, ExtensionScreen, ScreenChange};
-use super::sending::{SendMessage, SendUserMessage};
-use super::wire;
-use crate::session::{Persist, PromptRefused};
+use super::screen::{ChosenCompletion, ExtensionCompletionRequest, ExtensionScreen, ScreenChange};
+use super::send_message::{SendMessage, SendUserMessage};
+use super::session_json;
+use crate::session::{Persist, PromptError};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +32,7 @@ struct FailureData {
 }
 
 #[derive(Deserialize)]
-struct Owned<Data> {
+struct ExtensionScoped<Data> {
     extension: String,
     #[serde(
         alias = "tool",
@@ -42,19 +44,19 @@ struct Owned<Data> {
 }
 
 #[derive(Deserialize)]
-struct Numbered {
+struct SignalData {
     #[serde(rename = "signalId")]
     signal: u64,
     #[serde(alias = "partial", alias = "event")]
     data: Value,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_program(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
             "error" => {
                 let failure: FailureData = read(arguments)?;
-                self.fail(ExtensionFailure {
+                self.report_failure(ExtensionFailure {
                     extension: failure.extension_path,
                     event: failure.event,
                     error: failure.error,
@@ -64,11 +66,11 @@ impl Bridge {
             "context" => return self.context(),
             "idle" => return Ok(self.session()?.is_idle().into()),
             "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
-            "usage" => return spell_outcome(self.session()?.context_usage()),
+            "usage" => return result_to_json(self.session()?.context_usage()),
             "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
             "systemPrompt.options" => return Ok(self.prompt_options(&self.session()?)),
             "tools.active" => return Ok(self.session()?.active_tool_names().into()),
-            "tools.all" => return Ok(wire::tools(&self.session()?)),
+            "tools.all" => return Ok(session_json::tools(&self.session()?)),
             "tools.setActive" => {
                 let names: Vec<String> = field(&arguments, "names")?;
                 self.session()?.set_active_tools(&names);
@@ -80,10 +82,10 @@ impl Bridge {
             }
             "shutdown" => {
                 self.session()?;
-                self.ui.shut_down();
+                self.ui.request_shutdown();
             }
-            "replacement.adopt" => self.adopt()?,
-            "replacement.release" => self.retire(),
+            "replacement.adopt" => self.rebind()?,
+            "replacement.release" => self.mark_stale(),
             "message.send" => self.send_message(arguments)?,
             "message.sendUser" => self.send_user_message(arguments)?,
             _ => return Err(unknown(method)),
@@ -92,7 +94,7 @@ impl Bridge {
     }
 
     fn context(&self) -> Result<Value, HostError> {
-        self.check_fresh()?;
+        self.check_not_stale()?;
         let mode = self.ui.mode();
         Ok(json!({
             "mode": mode.name(),
@@ -107,16 +109,17 @@ impl Bridge {
         if let Ok(runtime) = self.runtime() {
             commands.extend(runtime.resource_commands());
         }
-        spell(commands)
+        to_json(commands)
     }
 
     fn send_message(&self, arguments: Value) -> Result<(), HostError> {
         let session = self.session()?;
-        let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
+        let (draft, send_message) = read::<SendMessage>(arguments)?.into_parts();
         let ui = Arc::clone(&self.ui);
         self.begin(async move {
-            if let Err(error) = session.send_custom_message(draft, sending).await {
-                ui.fail(refusal("sendMessage", &error)).await;
+            if let Err(error) = session.send_custom_message(draft, send_message).await {
+                ui.report_failure(prompt_failure("sendMessage", &error))
+                    .await;
             }
         });
         Ok(())
@@ -129,7 +132,8 @@ impl Bridge {
         self.begin(async move {
             let sent = session.send_user_message(content, delivery, expand).await;
             if let Err(error) = sent {
-                ui.fail(refusal("sendUserMessage", &error)).await;
+                ui.report_failure(prompt_failure("sendUserMessage", &error))
+                    .await;
             }
         });
         Ok(())
@@ -143,7 +147,7 @@ impl Bridge {
                 let name: String = field(arguments, "name")?;
                 self.begin(async move {
                     if let Err(error) = session.set_session_name(&name).await {
-                        tracing::warn!(%error, "an extension cannot name the session");
+                        tracing::warn!(%error, "cannot set session name for extension");
                     }
                 });
                 Ok(Value::Null)
@@ -154,7 +158,7 @@ impl Bridge {
                 self.begin(async move {
                     let appended = session.append_custom_entry(&custom_type, data).await;
                     if let Err(error) = appended {
-                        tracing::warn!(%error, "an extension cannot append its entry");
+                        tracing::warn!(%error, "cannot append entry for extension");
                     }
                 });
                 Ok(Value::Null)
@@ -162,10 +166,12 @@ impl Bridge {
             "entry.label" => {
                 let id = EntryId::from(field::<String>(arguments, "entryId")?);
                 let label: Option<String> = field(arguments, "label")?;
-                session.set_label(&id, label.as_deref()).map_err(told)?;
+                session
+                    .set_label(&id, label.as_deref())
+                    .map_err(host_error)?;
                 Ok(Value::Null)
             }
-            _ => wire::session(&session, method, arguments),
+            _ => session_json::session(&session, method, arguments),
         }
     }
 
@@ -176,11 +182,11 @@ impl Bridge {
         arguments: Value,
     ) -> Result<Value, HostError> {
         match method {
-            // Components may outlive their session for a moment; what they want is past.
-            "ui.change" if self.check_fresh().is_err() => Ok(Value::Null),
+            // Components may briefly outlive their session; their changes no longer matter.
+            "ui.change" if self.check_not_stale().is_err() => Ok(Value::Null),
             "ui.tell" => {
                 let notice: ExtensionNotice = read(arguments)?;
-                self.begin(self.ui.tell(notice));
+                self.begin(self.ui.notify(notice));
                 Ok(Value::Null)
             }
             "ui.editorText" => Ok(self.ui.editor_text().into()),
@@ -191,7 +197,7 @@ impl Bridge {
         }
     }
 
-    /// Answers what is asked of a terminal where there is none.
+    /// Handles terminal calls without a terminal.
     fn call_no_screen(&self, method: &str) -> Result<Value, HostError> {
         match method {
             "ui.themes" => Ok(json!([])),
@@ -210,8 +216,8 @@ impl Bridge {
     pub(super) fn call_models(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let provider = || field::<String>(arguments, "provider");
         match method {
-            "model" => spell(self.session()?.model()),
-            "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
+            "model" => to_json(self.session()?.model()),
+            "model.scoped" => Ok(session_json::scoped_models(&self.session()?)),
             "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
             "thinking.set" => {
                 let level: ThinkingLevel = field(arguments, "level")?;
@@ -219,16 +225,16 @@ impl Bridge {
                 self.begin(async move {
                     let set = session.set_thinking_level(level, Persist::Session).await;
                     if let Err(error) = set {
-                        tracing::warn!(%error, "an extension cannot set the thinking level");
+                        tracing::warn!(%error, "cannot set thinking level for extension");
                     }
                 });
                 Ok(Value::Null)
             }
-            "models.all" => spell(self.models.all()),
-            "models.available" => spell(self.models.available()),
+            "models.all" => to_json(self.models.all()),
+            "models.available" => to_json(self.models.available()),
             "models.find" => {
                 let id: String = field(arguments, "id")?;
-                spell(self.models.model(&provider()?, &id))
+                to_json(self.models.model(&provider()?, &id))
             }
             "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),
             "models.providerName" => {
@@ -246,13 +252,13 @@ impl Bridge {
         }
     }
 
-    pub(super) fn call_work(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_job(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
-            "work.cancel" => self.cancel_work(field(&arguments, "number")?),
+            "work.cancel" => self.cancel_job(field(&arguments, "number")?),
             "work.output" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
-                    // Whoever read the output may have stopped.
+                    // The reader may have been dropped.
                     stream.send(data).ok();
                 }
             }
@@ -268,21 +274,22 @@ impl Bridge {
                 self.registry().events = events.into_iter().collect();
             }
             "tool.update" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 let partial: ToolOutput = read(data)?;
                 if let Some(updates) = lock(&self.updates).get(&signal) {
                     updates.send(partial);
                 }
             }
             "provider.event" => {
-                let Numbered { signal, data } = read(arguments)?;
+                let SignalData { signal, data } = read(arguments)?;
                 if let Some(stream) = lock(&self.streams).get(&signal) {
-                    // Whoever read the answer may have stopped.
+                    // The reader may have been dropped.
                     stream.send(data).ok();
                 }
             }
             "tool.register" => {
-                let Owned { extension, data } = read::<Owned<ToolData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ToolData>>(arguments)?;
                 let (session, extensions) = (self.session()?, self.extensions()?);
                 session.register_tool(extensions.tool(&extension, &data));
                 let tools = &mut self.registry().tools;
@@ -290,14 +297,16 @@ impl Bridge {
                 tools.push((extension, data));
             }
             "command.register" => {
-                let Owned { extension, data } = read::<Owned<CommandData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<CommandData>>(arguments)?;
                 let mut registry = self.registry();
                 if let Some(source_info) = registry.sources.get(&extension).cloned() {
                     registry.add_command(&extension, &source_info, data);
                 }
             }
             "provider.register" => {
-                let Owned { extension, data } = read::<Owned<ProviderData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ProviderData>>(arguments)?;
                 let extensions = self.extensions()?;
                 let refresh = RefreshOptions {
                     providers: Some(vec![data.name.clone()]),
@@ -305,12 +314,13 @@ impl Bridge {
                 };
                 extensions
                     .register_provider(&self.models, extension, data)
-                    .map_err(told)?;
+                    .map_err(host_error)?;
                 let models = self.models.clone();
                 self.begin(async move { drop(models.refresh(refresh).await) });
             }
             "shortcut.register" => {
-                let Owned { extension, data } = read::<Owned<ShortcutData>>(arguments)?;
+                let ExtensionScoped { extension, data } =
+                    read::<ExtensionScoped<ShortcutData>>(arguments)?;
                 self.registry().add_shortcut(&extension, data);
             }
             "renderer.register" => {
@@ -336,7 +346,7 @@ impl Bridge {
     }
 }
 
-/// Answers what is asked of a terminal.
+/// Handles terminal calls.
 fn call_screen(
     screen: &dyn ExtensionScreen,
     extension: Option<&str>,
@@ -350,13 +360,13 @@ fn call_screen(
             screen.change(extension, change);
             ok(Value::Null)
         }
-        "ui.screen" => spell(screen.facts()),
-        "ui.editor" => spell(screen.editor()),
+        "ui.screen" => to_json(screen.info()),
+        "ui.editor" => to_json(screen.editor_info()),
         "ui.theme" => {
             let name: Option<String> = field(&arguments, "name")?;
-            spell(screen.theme(name.as_deref()))
+            to_json(screen.theme(name.as_deref()))
         }
-        "ui.themes" => spell(screen.themes()),
+        "ui.themes" => to_json(screen.themes()),
         "ui.setTheme" => {
             let name: String = field(&arguments, "name")?;
             ok(match screen.set_theme(&name) {
@@ -364,7 +374,7 @@ fn call_screen(
                 Err(error) => json!({ "success": false, "error": error }),
             })
         }
-        "ui.shortcuts" => spell(screen.shortcuts()),
+        "ui.shortcuts" => to_json(screen.shortcuts()),
         "ui.overlayBounds" => {
             let bounds = screen.overlay_bounds(field(&arguments, "id")?);
             ok(bounds.map_or(Value::Null, |[row, col, width, height]| {
@@ -377,14 +387,14 @@ fn call_screen(
             ok(json!({ "line": line, "column": column }))
         }
         "ui.completesPath" => {
-            let question: CompletionQuestion = read(arguments)?;
+            let question: ExtensionCompletionRequest = read(arguments)?;
             ok(screen.completes_path(&question).into())
         }
         _ => Err(unknown(method)),
     }
 }
 
-/// Names the variables that hold the key of a built-in provider.
+/// Returns the environment variables for the API key of a built-in provider.
 fn env_keys(provider: &str) -> Value {
     let known = pi_ai::builtin_provider(provider).and_then(|info| info.key.as_ref());
     match known.map(|key| key.source) {
@@ -394,7 +404,7 @@ fn env_keys(provider: &str) -> Value {
     }
 }
 
-fn refusal(event: &str, error: &PromptRefused) -> ExtensionFailure {
+fn prompt_failure(event: &str, error: &PromptError) -> ExtensionFailure {
     ExtensionFailure {
         extension: None,
         event: event.to_owned(),

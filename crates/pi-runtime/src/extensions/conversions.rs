@@ -1,5 +1,4 @@
-//! Small things of the program that extensions use as functions: differences, sizes, pictures,
-//! resources of a folder.
+//! Utility functions for extensions: diffs, size formatting, images, and resources of a directory.
 
 use std::path::PathBuf;
 
@@ -16,13 +15,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{Bridge, field, read, told, unknown};
-use super::prompt_options::spell_skills;
+use super::bridge::{ExtensionBridge, field, host_error, read, unknown};
+use super::prompt_options::skills_to_json;
 
-/// Which resources are looked for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lookup {
+struct ResourceLookup {
     cwd: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
     #[serde(default)]
@@ -40,10 +38,10 @@ struct Lookup {
     append_system_prompt: Vec<String>,
 }
 
-/// A picture and how large it may be.
+/// An image and its maximum size.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Picture {
+struct ImageInput {
     data: String,
     mime_type: String,
     max_width: Option<u32>,
@@ -52,7 +50,7 @@ struct Picture {
     jpeg_quality: Option<u8>,
 }
 
-impl Bridge {
+impl ExtensionBridge {
     pub(super) fn call_conversion(
         &self,
         method: &str,
@@ -86,7 +84,7 @@ impl Bridge {
             }
             "convert.sniff" => {
                 let head: String = field(&arguments, "head")?;
-                let head = BASE64_STANDARD.decode(head).map_err(told)?;
+                let head = BASE64_STANDARD.decode(head).map_err(host_error)?;
                 Ok(sniff_image(&head).into())
             }
             "convert.resources" => Ok(self.resources(read(arguments)?)),
@@ -94,13 +92,13 @@ impl Bridge {
                 let cwd: Option<PathBuf> = field(&arguments, "cwd")?;
                 let agent_dir: Option<PathBuf> = field(&arguments, "agentDir")?;
                 let settings = self.settings(cwd, agent_dir);
-                serde_json::to_value(settings.settings().as_ref()).map_err(told)
+                serde_json::to_value(settings.settings().as_ref()).map_err(host_error)
             }
             _ => Err(unknown(method)),
         }
     }
 
-    /// Adds the resources that extensions named to those of the session.
+    /// Adds resource paths named by extensions to the resources of the session.
     pub(super) fn add_resources(&self, found: &Value) {
         let paths = |kind: &str| -> Vec<String> {
             let found = found.get(kind).and_then(Value::as_array);
@@ -147,7 +145,7 @@ impl Bridge {
     fn settings(&self, cwd: Option<PathBuf>, agent_dir: Option<PathBuf>) -> SettingsStore {
         let agent_dir = agent_dir.map_or_else(|| self.agent_dir.clone(), AgentDir::at);
         let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
-        // What was decided about the project of the session says nothing of another.
+        // The trust decision about the session's project does not apply to other projects.
         let project = if cwd == self.cwd {
             self.project()
         } else {
@@ -156,7 +154,7 @@ impl Bridge {
         SettingsStore::open(&agent_dir, &cwd, project)
     }
 
-    fn resources(&self, lookup: Lookup) -> Value {
+    fn resources(&self, lookup: ResourceLookup) -> Value {
         let settings = self.settings(lookup.cwd.clone(), lookup.agent_dir.clone());
         let agent_dir = lookup.agent_dir;
         let found = load_resources(&ResourceRequest {
@@ -178,8 +176,8 @@ impl Bridge {
                 ..ResourceFlags::default()
             },
         });
-        let skills = spell_skills(&found.skills);
-        let prompts = found.prompt_templates.iter().map(|template| {
+        let skills = skills_to_json(&found.skills);
+        let open_dialogs = found.prompt_templates.iter().map(|template| {
             json!({
                 "name": template.name,
                 "description": template.description,
@@ -195,7 +193,7 @@ impl Bridge {
         });
         json!({
             "skills": skills,
-            "prompts": prompts.collect::<Vec<_>>(),
+            "prompts": open_dialogs.collect::<Vec<_>>(),
             "agentsFiles": files.collect::<Vec<_>>(),
             "systemPrompt": found.system_prompt,
             "appendSystemPrompt": found.append_system_prompt,
@@ -204,20 +202,19 @@ impl Bridge {
     }
 }
 
-/// Makes a picture fit.
 pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
-    let picture: Picture = read(arguments)?;
+    let image: ImageInput = read(arguments)?;
     let work = tokio::task::spawn_blocking(move || {
-        let bytes = BASE64_STANDARD.decode(&picture.data).map_err(told)?;
-        let usual = ImageResizeLimits::default();
+        let bytes = BASE64_STANDARD.decode(&image.data).map_err(host_error)?;
+        let defaults = ImageResizeLimits::default();
         let limits = ImageResizeLimits {
-            max_width: picture.max_width.unwrap_or(usual.max_width),
-            max_height: picture.max_height.unwrap_or(usual.max_height),
-            max_bytes: picture.max_bytes.unwrap_or(usual.max_bytes),
-            jpeg_quality: picture.jpeg_quality.unwrap_or(usual.jpeg_quality),
+            max_width: image.max_width.unwrap_or(defaults.max_width),
+            max_height: image.max_height.unwrap_or(defaults.max_height),
+            max_bytes: image.max_bytes.unwrap_or(defaults.max_bytes),
+            jpeg_quality: image.jpeg_quality.unwrap_or(defaults.jpeg_quality),
         };
         let cancel = CancellationToken::new();
-        let fitted = prepare_image(&bytes, &picture.mime_type, Some(limits), &cancel);
+        let fitted = prepare_image(&bytes, &image.mime_type, Some(limits), &cancel);
         Ok(match fitted {
             Ok(fitted) => json!({
                 "data": fitted.data,
@@ -226,17 +223,17 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
             Err(_) => Value::Null,
         })
     });
-    Ok(Box::pin(async move { work.await.map_err(told)? }))
+    Ok(Box::pin(async move { work.await.map_err(host_error)? }))
 }
 
-/// Makes a PNG of a picture, in base64; nothing where it cannot be read.
+/// Converts an image to PNG, in base64; null if it cannot be decoded.
 pub(super) fn convert_to_png(arguments: &Value) -> Result<HostFuture, HostError> {
     let data: String = field(arguments, "data")?;
     let work = tokio::task::spawn_blocking(move || {
-        let bytes = BASE64_STANDARD.decode(&data).map_err(told)?;
-        // A kind that no model takes becomes PNG.
+        let bytes = BASE64_STANDARD.decode(&data).map_err(host_error)?;
+        // A format that models do not accept is converted to PNG.
         let converted = prepare_image(&bytes, "", None, &CancellationToken::new());
         Ok(converted.map_or(Value::Null, |converted| converted.data.into()))
     });
-    Ok(Box::pin(async move { work.await.map_err(told)? }))
+    Ok(Box::pin(async move { work.await.map_err(host_error)? }))
 }

@@ -1,7 +1,7 @@
-//! What extensions show and ask, for a front end to carry out.
+//! The front end's interface to extensions: notices, dialogs and failures.
 //!
-//! A front end implements [`ExtensionUi`]; one without a person keeps the defaults, which show
-//! nothing and answer nothing.
+//! A front end implements [`ExtensionUi`]. The defaults, for front ends without a user, show
+//! nothing and cancel dialogs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use serde_json::Value;
 
 use super::screen::ExtensionScreen;
 
-/// The front end as extensions know it (`ctx.mode`).
+/// The kind of front end, as visible to extensions (`ctx.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtensionMode {
     Terminal,
     Rpc,
     Json,
-    /// The last answer alone.
+    /// Prints only the last response.
     #[default]
     Print,
 }
 
 impl ExtensionMode {
-    /// Returns the name extensions know.
+    /// Returns the name in the extension API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Terminal => "tui",
@@ -36,13 +36,13 @@ impl ExtensionMode {
         }
     }
 
-    /// Returns whether somebody can answer dialogs.
+    /// Returns whether a user can respond to dialogs.
     pub fn has_ui(self) -> bool {
         matches!(self, Self::Terminal | Self::Rpc)
     }
 }
 
-/// Something an extension shows; what is absent clears it.
+/// A UI change by an extension; absent values clear it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(
     tag = "kind",
@@ -51,14 +51,15 @@ impl ExtensionMode {
 )]
 #[non_exhaustive]
 pub enum ExtensionNotice {
-    /// A message for the user.
     Notify {
         message: String,
         /// `info`, `warning` or `error`.
         notify_type: Option<String>,
     },
-    /// A line of status.
-    Status { key: String, text: Option<String> },
+    Status {
+        key: String,
+        text: Option<String>,
+    },
     /// Lines around the editor.
     Widget {
         key: String,
@@ -66,39 +67,52 @@ pub enum ExtensionNotice {
         /// `aboveEditor` or `belowEditor`.
         placement: Option<String>,
     },
-    /// The title of the window.
-    Title { title: String },
-    /// The text the user is writing.
-    EditorText { text: String },
-    /// Text for the place of the cursor.
-    EditorPaste { text: String },
-    /// What is shown while the model works.
-    WorkingMessage { message: Option<String> },
-    /// Whether it is shown that the model works.
-    WorkingVisible { visible: bool },
-    /// How it is shown that the model works.
+    /// The window title.
+    Title {
+        title: String,
+    },
+    /// The text in the editor.
+    EditorText {
+        text: String,
+    },
+    /// Text to insert at the cursor.
+    EditorPaste {
+        text: String,
+    },
+    /// The message shown while the model is working.
+    WorkingMessage {
+        message: Option<String>,
+    },
+    /// Whether the working indicator is visible.
+    WorkingVisible {
+        visible: bool,
+    },
+    /// The appearance of the working indicator.
     WorkingIndicator {
-        /// Frames and their pace.
+        /// Frames and interval.
         indicator: Option<Value>,
     },
-    /// What stands in the place of hidden thinking.
-    HiddenThinkingLabel { label: Option<String> },
+    /// Placeholder for hidden thinking.
+    HiddenThinkingLabel {
+        label: Option<String>,
+    },
 }
 
-/// Something an extension asks.
+/// A dialog of an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionDialog {
-    pub question: DialogQuestion,
-    /// When it gives up waiting.
+    pub prompt: DialogPrompt,
+    /// Time after which the dialog is canceled.
     pub timeout: Option<Duration>,
 }
 
-/// The kinds of dialogs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub enum DialogQuestion {
-    /// One of several options.
-    Select { title: String, options: Vec<String> },
+pub enum DialogPrompt {
+    Select {
+        title: String,
+        options: Vec<String>,
+    },
     Confirm {
         title: String,
         #[serde(default)]
@@ -106,74 +120,67 @@ pub enum DialogQuestion {
     },
     Input {
         title: String,
-        /// Shown while nothing is typed.
+        /// Shown while the input is empty.
         placeholder: Option<String>,
     },
-    /// A text of any length.
+    /// Multi-line text.
     Editor {
         title: String,
-        /// The text to begin with.
+        /// The initial text.
         prefill: Option<String>,
     },
 }
 
-/// How a dialog ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DialogAnswer {
-    /// With a text or an option.
+pub enum DialogResponse {
+    /// A text or the chosen option.
     Text(String),
-    /// With yes or no.
     Confirmed(bool),
     Cancelled,
 }
 
-/// A failure in an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionFailure {
-    /// The extension's file; none where it is not known which failed.
+    /// Path of the extension; `None` if unknown.
     pub extension: Option<String>,
-    /// The event or verb it failed in.
+    /// The event or operation that failed.
     pub event: String,
     pub error: String,
-    /// Where, in the author's files and lines.
+    /// Stack trace with the original files and lines.
     pub stack: Option<String>,
 }
 
 /// The part of a front end that extensions use.
 pub trait ExtensionUi: Send + Sync {
-    /// Returns which front end this is.
     fn mode(&self) -> ExtensionMode;
 
-    /// Shows something.
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         drop(notice);
         Box::pin(std::future::ready(()))
     }
 
-    /// Asks something. Dropping the future withdraws the question.
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    /// Shows a dialog. Dropping the future closes it.
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         drop(dialog);
-        Box::pin(std::future::ready(DialogAnswer::Cancelled))
+        Box::pin(std::future::ready(DialogResponse::Cancelled))
     }
 
-    /// Reports a failure.
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
 
-    /// Ends the program when what is under way is done.
-    fn shut_down(&self) {}
+    /// Exits the program once everything in progress has finished.
+    fn request_shutdown(&self) {}
 
-    /// Returns the text the user is writing.
     fn editor_text(&self) -> String {
         String::new()
     }
 
-    /// Returns the terminal, where there is one.
+    /// Returns the terminal screen, if there is one.
     fn screen(&self) -> Option<&dyn ExtensionScreen> {
         None
     }
 }
 
-/// A front end without a person: failures go to the log.
+/// A front end without a user: failures are logged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoExtensionUi(pub ExtensionMode);
 
@@ -182,7 +189,7 @@ impl ExtensionUi for NoExtensionUi {
         self.0
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         tracing::warn!(
             extension = failure.extension,
             event = failure.event,
@@ -193,26 +200,24 @@ impl ExtensionUi for NoExtensionUi {
     }
 }
 
-/// A long flag of the command line that an extension may know.
+/// A long command-line flag that an extension may have registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignFlag {
-    /// Its name, without the dashes.
+pub struct ExtensionFlag {
+    /// Name without the dashes.
     pub name: String,
-    /// Its value, if it has one.
     pub value: Option<String>,
-    /// What the user is told if no extension knows it.
+    /// The error to show if no extension registered the flag.
     pub unclaimed: String,
 }
 
-/// What a program says about extensions before any is loaded.
 #[derive(Clone)]
 pub struct ExtensionOptions {
     pub ui: Arc<dyn ExtensionUi>,
-    /// Long flags the program does not know.
-    pub flags: Vec<ForeignFlag>,
-    /// The terminal library that components stand on; without one they cannot be drawn.
+    /// Long flags unknown to the program.
+    pub flags: Vec<ExtensionFlag>,
+    /// The terminal library components are rendered with; without it they cannot be rendered.
     pub tui_toolkit: Option<Arc<dyn TuiToolkit>>,
-    /// What runs all of them, whatever the settings say.
+    /// The engine for all extensions; overrides the settings.
     pub engine: Option<ExtensionEngine>,
 }
 

@@ -1,15 +1,15 @@
-//! The extensions' part in a session: every hook becomes an event, every result a verdict.
+//! Session hooks of the extensions: every hook becomes an event, and results become verdicts.
 //!
-//! An event nobody hears costs a look into a set. What an extension returns that has no sense is
-//! passed over; the rules of how several results become one are JavaScript's (`js/pi/dispatch.js`).
+//! An event without handlers costs a set lookup. Invalid results are ignored; how several results
+//! are merged is defined in JavaScript (`js/pi/dispatch.js`).
 
-mod boundary;
 mod calls;
 mod lifetime;
 mod prompting;
 mod request;
 mod results;
 mod steps;
+mod turn_end_hooks;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,34 +17,36 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
 use crate::event::SessionEvent;
 use crate::hooks::{
-    AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
-    CompactionProposal, CompactionVerdict, HookProblem, InputVerdict, ModelSelected, ModelSource,
+    AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
+    CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,
     SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 
-/// How long an extension has to end work that was cancelled; a promise that never settles would hold the session
-/// for ever.
-const CANCELLED_WORK: Duration = Duration::from_secs(5);
+/// Time an extension has to finish canceled work; a promise that never settles would block the
+/// session forever.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Events whose handlers decide whether something runs. One that fails decides against it (`js/pi/dispatch.js`), and
-/// one that the engine had to stop has failed.
-const DECISIONS: [&str; 2] = ["tool_call", "user_bash"];
+/// Events whose handlers decide whether something runs. A handler that fails, or that the engine
+/// had to stop, blocks it (`js/pi/dispatch.js`).
+const FAIL_CLOSED_EVENTS: [&str; 2] = ["tool_call", "user_bash"];
 
-impl Shared {
-    /// Waits for something that an extension does, and tells it when the work is cancelled.
+impl ExtensionsInner {
+    /// Awaits work of an extension and signals cancellation to it.
     pub(super) async fn until_cancelled(
         &self,
         running: impl Future<Output = Result<Value, EngineError>>,
@@ -58,16 +60,16 @@ impl Shared {
             () = cancel.cancelled() => {}
         }
         if let Err(error) = self.engine.abort(signal).await {
-            tracing::debug!(%error, "an extension cannot be told that its work is cancelled");
+            tracing::debug!(%error, "cannot signal cancellation to extension");
         }
-        let late = |_elapsed| EngineError::TimedOut(CANCELLED_WORK);
-        tokio::time::timeout(CANCELLED_WORK, running)
+        let late = |_elapsed| EngineError::TimedOut(CANCEL_TIMEOUT);
+        tokio::time::timeout(CANCEL_TIMEOUT, running)
             .await
             .map_err(late)?
     }
 
-    /// Tells of an event that somebody hears; returns what the extensions make of it. Where the
-    /// engine stops one of them, the others still hear of it.
+    /// Dispatches an event and returns the merged result. If the engine stops one extension, the
+    /// others still receive the event.
     pub(super) async fn emit(
         &self,
         event: Value,
@@ -88,7 +90,7 @@ impl Shared {
                 Ok(value) => return Some(value),
                 Err(error) => error,
             };
-            let others_can_hear = matches!(
+            let can_continue = matches!(
                 error,
                 EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_)
             );
@@ -98,32 +100,31 @@ impl Shared {
                 error: error.to_string(),
                 stack: None,
             };
-            self.bridge.ui.fail(failure).await;
-            if DECISIONS.contains(&name.as_str()) {
+            self.bridge.ui.report_failure(failure).await;
+            if FAIL_CLOSED_EVENTS.contains(&name.as_str()) {
                 return Some(json!({ "failure": error.to_string() }));
             }
-            if !others_can_hear {
+            if !can_continue {
                 return None;
             }
         }
     }
 }
 
-/// The extensions' part in a session.
 pub(super) struct ExtensionHooks {
-    shared: Arc<Shared>,
+    shared: Arc<ExtensionsInner>,
     turn: AtomicU64,
 }
 
 impl ExtensionHooks {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<ExtensionsInner>) -> Self {
         Self {
             shared,
             turn: AtomicU64::new(0),
         }
     }
 
-    /// Tells of an event, made only if somebody hears of it.
+    /// Emits an event; `event` is only built if there are handlers.
     async fn emit(&self, name: &str, event: impl FnOnce() -> Value) -> Option<Value> {
         self.emit_cancellable(name, None, event).await
     }
@@ -134,25 +135,25 @@ impl ExtensionHooks {
         cancel: Option<&CancellationToken>,
         event: impl FnOnce() -> Value,
     ) -> Option<Value> {
-        if !self.shared.bridge.hears(name) {
+        if !self.shared.bridge.has_handler(name) {
             return None;
         }
         self.shared.emit(typed(name, event()), cancel).await
     }
 
-    /// Returns the extension and own name of a command.
+    /// Returns the extension and the registered name of a command.
     fn command(&self, name: &str) -> Option<(String, String)> {
         let registry = self.shared.bridge.registry();
         registry.command(name).map(OwnedCommand::owner_and_name)
     }
 }
 
-/// Puts the name of an event first.
+/// Inserts the event type as the first member.
 pub(super) fn typed(name: &str, event: Value) -> Value {
     let mut object = Map::new();
     object.insert("type".to_owned(), name.into());
     if let Value::Object(members) = event {
-        // What is absent is undefined in JavaScript, not null.
+        // Absent values are undefined in JavaScript, not null.
         object.extend(members.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
@@ -176,17 +177,17 @@ impl SessionHooks for ExtensionHooks {
                     error: error.to_string(),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
             }
         })
     }
 
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
-        Box::pin(self.at_input(input))
+        Box::pin(self.handle_input(input))
     }
 
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
-        Box::pin(self.at_before_agent_start(start))
+        Box::pin(self.handle_before_agent_start(start))
     }
 
     fn context<'a>(
@@ -194,7 +195,7 @@ impl SessionHooks for ExtensionHooks {
         messages: Vec<SharedMessage>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
-        Box::pin(self.at_context(messages, cancel))
+        Box::pin(self.handle_context(messages, cancel))
     }
 
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
@@ -203,43 +204,43 @@ impl SessionHooks for ExtensionHooks {
 
     fn tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
-        Box::pin(self.at_tool_call(call, cancel))
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        Box::pin(self.handle_tool_call(call, cancel))
     }
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
-        Box::pin(self.at_tool_result(call, cancel))
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
+        Box::pin(self.handle_tool_result(call, cancel))
     }
 
     fn message_end<'a>(
         &'a self,
         message: &'a SharedMessage,
     ) -> BoxFuture<'a, Option<AgentMessage>> {
-        Box::pin(self.at_message_end(message))
+        Box::pin(self.handle_message_end(message))
     }
 
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
-        Box::pin(self.at_turn_end(turn))
+        Box::pin(self.handle_turn_end(turn))
     }
 
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
-        Box::pin(self.at_settling(settle))
+        Box::pin(self.handle_settling(settle))
     }
 
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
     ) -> BoxFuture<'a, CompactionVerdict> {
-        Box::pin(self.at_compaction(proposal))
+        Box::pin(self.handle_compaction(proposal))
     }
 
-    fn compacted<'a>(&'a self, compacted: Compacted<'a>) -> BoxFuture<'a, ()> {
+    fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.emit("session_compact", || {
                 json!({
@@ -268,7 +269,7 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
-        Box::pin(self.at_tree(proposal))
+        Box::pin(self.handle_tree(proposal))
     }
 
     fn tree<'a>(&'a self, moved: TreeMoved<'a>) -> BoxFuture<'a, ()> {
@@ -286,7 +287,7 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
-        Box::pin(self.at_user_bash(command))
+        Box::pin(self.handle_user_bash(command))
     }
 
     fn model_selected(&self, selected: ModelSelected) -> BoxFuture<'_, ()> {
@@ -323,7 +324,7 @@ impl SessionHooks for ExtensionHooks {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             match event {
-                SessionEvent::Agent(step) => self.at_step(step).await,
+                SessionEvent::Agent(step) => self.handle_step(step).await,
                 SessionEvent::AgentEnd { messages, .. } => {
                     self.emit("agent_end", || json!({ "messages": messages }))
                         .await;
@@ -341,11 +342,11 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
-        Box::pin(self.at_session_start(start))
+        Box::pin(self.handle_session_start(start))
     }
 
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
-        Box::pin(self.at_before_switch(switch))
+        Box::pin(self.handle_before_switch(switch))
     }
 
     fn before_fork<'a>(
@@ -353,24 +354,24 @@ impl SessionHooks for ExtensionHooks {
         entry: &'a EntryId,
         position: ForkPosition,
     ) -> BoxFuture<'a, bool> {
-        Box::pin(self.at_before_fork(entry, position))
+        Box::pin(self.handle_before_fork(entry, position))
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        Box::pin(self.at_session_shutdown(shutdown))
+        Box::pin(self.handle_session_shutdown(shutdown))
     }
 
-    fn report(&self, problem: HookProblem) {
-        self.shared.bridge.fail(ExtensionFailure {
-            extension: problem.origin,
-            event: problem.event.to_owned(),
-            error: problem.message,
+    fn report(&self, failure: HookFailure) {
+        self.shared.bridge.report_failure(ExtensionFailure {
+            extension: failure.origin,
+            event: failure.event.to_owned(),
+            error: failure.message,
             stack: None,
         });
     }
 }
 
-/// Returns whether a handler refused.
+/// Returns whether a handler canceled the operation.
 fn is_cancelled(result: Option<&Value>) -> bool {
     result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! Models for extensions: their answers, and what a request to them authenticates with.
+//! Model calls of extensions, and the credentials they use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,36 +14,35 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, read, told};
+use super::bridge::{ExtensionBridge, field, host_error, read};
 
-/// Events that reach JavaScript in one go, where they come quicker than it takes them.
-const EVENTS_AT_ONCE: usize = 64;
+/// Events sent to JavaScript in one batch if they arrive faster than it reads them.
+const EVENT_BATCH: usize = 64;
 
-/// A question to a model.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Question {
+struct ModelCall {
     number: u64,
     model: Model,
     #[serde(default)]
-    context: Context,
+    context: ModelCallContext,
     #[serde(default)]
-    options: Asking,
-    /// Whether the wire protocol is asked, and not whoever answers for the provider.
+    options: ModelCallOptions,
+    /// Whether to use the built-in wire protocol instead of an extension's provider.
     #[serde(default)]
     on_wire: bool,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Context {
+struct ModelCallContext {
     system_prompt: Option<String>,
     messages: Vec<Message>,
     tools: Option<Vec<Tool>>,
 }
 
-impl Context {
-    /// Returns the conversation, prompt and tools in its first message.
+impl ModelCallContext {
+    /// Returns the messages, with system prompt and tools in the first one.
     fn into_messages(self) -> Vec<Message> {
         let prompt = self.system_prompt.unwrap_or_default();
         let head = initial_system_message(&prompt, self.tools.unwrap_or_default());
@@ -52,10 +51,9 @@ impl Context {
     }
 }
 
-/// How a model is asked.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Asking {
+struct ModelCallOptions {
     api_key: Option<String>,
     headers: Option<HeaderOverrides>,
     env: BTreeMap<String, String>,
@@ -64,46 +62,47 @@ struct Asking {
     temperature: Option<f64>,
     session_id: Option<String>,
     metadata: Option<JsonObject>,
-    /// Options of a single API, by its own names.
+    /// Options of a specific API, by its own names.
     #[serde(flatten)]
     others: JsonObject,
 }
 
-impl From<Asking> for StreamOptions {
-    fn from(asking: Asking) -> Self {
+impl From<ModelCallOptions> for StreamOptions {
+    fn from(options: ModelCallOptions) -> Self {
         Self {
-            api_key: asking.api_key.map(SecretString::from),
-            headers: asking.headers.unwrap_or_default(),
-            env: asking.env,
-            reasoning: asking.reasoning.unwrap_or(ThinkingLevel::Off),
-            max_tokens: asking.max_tokens,
-            temperature: asking.temperature,
-            session_id: asking.session_id,
-            metadata: asking.metadata,
-            provider_options: asking.others,
+            api_key: options.api_key.map(SecretString::from),
+            headers: options.headers.unwrap_or_default(),
+            env: options.env,
+            reasoning: options.reasoning.unwrap_or(ThinkingLevel::Off),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            session_id: options.session_id,
+            metadata: options.metadata,
+            provider_options: options.others,
             ..Self::default()
         }
     }
 }
 
-impl Bridge {
-    /// Asks a model; its events go to JavaScript as they come, and the whole answer at the end.
-    pub(super) fn ask_model(
+impl ExtensionBridge {
+    /// Calls a model; streams its events to JavaScript and returns the complete response at the
+    /// end.
+    pub(super) fn call_model(
         &self,
         extension: Option<&str>,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
-        let question: Question = read(arguments)?;
-        let backer = self.backer(extension, question.number)?;
-        let work = self.open_work(question.number)?;
+        let question: ModelCall = read(arguments)?;
+        let callback = self.callback(extension, question.number)?;
+        let work = self.start_job(question.number)?;
         let options = StreamOptions {
             cancel: work.cancel(),
             ..question.options.into()
         };
         let messages = question.context.into_messages();
         let models = self.models.clone();
-        Ok(self.on_program(async move {
-            // Open for as long as the answer comes.
+        Ok(self.spawn_on_runtime(async move {
+            // Kept open while the response streams.
             let _work = work;
             let model = Arc::new(question.model);
             let stream = if question.on_wire {
@@ -112,26 +111,26 @@ impl Bridge {
                 models.stream(&model, messages, options)
             };
             let live = stream.live();
-            let mut events = stream.ready_chunks(EVENTS_AT_ONCE);
+            let mut events = stream.ready_chunks(EVENT_BATCH);
             while let Some(batch) = events.next().await {
-                let batch = serde_json::to_value(batch).map_err(told)?;
-                if let Err(error) = backer.ask("events", batch, None).await {
-                    tracing::debug!(%error, "an extension does not hear of a model's answer");
+                let batch = serde_json::to_value(batch).map_err(host_error)?;
+                if let Err(error) = callback.call("events", batch, None).await {
+                    tracing::debug!(%error, "cannot forward model events to extension");
                 }
             }
-            serde_json::to_value(Message::from(live.snapshot())).map_err(told)
+            serde_json::to_value(Message::from(live.snapshot())).map_err(host_error)
         }))
     }
 
-    /// Tells what a request to a model authenticates with.
+    /// Returns the credentials of a request to a model.
     pub(super) fn model_auth(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let provider: String = field(arguments, "provider")?;
         let id: Option<String> = field(arguments, "id")?;
         let (models, env) = (self.models.clone(), self.env.clone());
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             let Some(known) = models.provider(&provider) else {
                 return Ok(
-                    json!({ "ok": false, "error": format!("there is no provider {provider}") }),
+                    json!({ "ok": false, "error": format!("unknown provider: {provider}") }),
                 );
             };
             let model = id.and_then(|id| models.model(&provider, &id));
@@ -165,7 +164,7 @@ impl Bridge {
         }))
     }
 
-    /// Tells what is known about a provider's credential without using it.
+    /// Returns the status of a provider's credential without using it.
     pub(super) fn auth_status(&self, provider: &str) -> Value {
         match self.models.auth_status(provider) {
             Some(status) => json!({

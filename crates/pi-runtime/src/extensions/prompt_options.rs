@@ -1,4 +1,4 @@
-//! What the system prompt is made of, as extensions see it and may change it for a run.
+//! Inputs of the system prompt, as extensions see and change them for a run.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use pi_session::PromptSections;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::bridge::Bridge;
+use super::bridge::ExtensionBridge;
 use crate::session::AgentSession;
-use crate::system_prompt::{Instructions, SystemPromptParts};
+use crate::system_prompt::{ProjectInstructions, SystemPromptParts};
 
-/// What an extension made of the options.
+/// The prompt options as changed by an extension.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ChangedOptions {
@@ -28,8 +28,8 @@ struct ContextText {
     content: String,
 }
 
-impl Bridge {
-    /// Spells what the prompt of the live session is made of.
+impl ExtensionBridge {
+    /// Returns the prompt inputs of the current session as JSON.
     pub(super) fn prompt_options(&self, session: &AgentSession) -> Value {
         let parts = session.prompt_parts();
         let tools = session.toolset();
@@ -45,7 +45,7 @@ impl Bridge {
         let files = parts.instructions.iter();
         let files = files.map(|file| json!({ "path": file.path, "content": file.content }));
         let skills = match self.runtime() {
-            Ok(runtime) => spell_skills(&runtime.services().resources.skills),
+            Ok(runtime) => skills_to_json(&runtime.services().resources.skills),
             Err(_) => Vec::new(),
         };
         let mut options = json!({
@@ -66,9 +66,9 @@ impl Bridge {
     }
 }
 
-/// Spells skills as extensions know them.
-pub(super) fn spell_skills(skills: &[Skill]) -> Vec<Value> {
-    let spelled = skills.iter().map(|skill| {
+/// Serializes skills in the format of the extension API.
+pub(super) fn skills_to_json(skills: &[Skill]) -> Vec<Value> {
+    let request_to_json = skills.iter().map(|skill| {
         json!({
             "name": skill.name,
             "description": skill.description,
@@ -78,28 +78,28 @@ pub(super) fn spell_skills(skills: &[Skill]) -> Vec<Value> {
             "sourceInfo": skill.source_info,
         })
     });
-    spelled.collect()
+    request_to_json.collect()
 }
 
 impl ChangedOptions {
-    /// Returns the sections of the prompt with what was changed; `usual` where nothing was.
+    /// Returns the changed sections of the prompt; `default` if nothing changed.
     pub(super) fn sections(
         &self,
         session: &AgentSession,
         active: &[String],
-        usual: &PromptSections,
+        default: &PromptSections,
     ) -> PromptSections {
         let parts = session.prompt_parts();
         let changed = self.applied(&parts);
         let mut sections = if changed == parts {
-            usual.clone()
+            default.clone()
         } else {
             changed.sections(&session.toolset(), active)
         };
         for (name, text) in &self.sections {
             let text = text.as_str().unwrap_or_default();
             if let Err(error) = sections.set_extension(name, text) {
-                tracing::warn!(%error, "an extension's section is left out");
+                tracing::warn!(%error, "ignoring invalid prompt section of extension");
             }
         }
         sections
@@ -116,7 +116,7 @@ impl ChangedOptions {
             parts.append = vec![append.clone()];
         }
         if let Some(files) = &self.context_files {
-            let files = files.iter().map(|file| Instructions {
+            let files = files.iter().map(|file| ProjectInstructions {
                 path: file.path.clone(),
                 content: file.content.clone(),
             });

@@ -1,4 +1,4 @@
-//! A provider of an extension that streams by itself, or looks up its own models.
+//! A provider of an extension that streams responses or lists models itself.
 
 use std::sync::{Arc, Weak};
 
@@ -13,15 +13,14 @@ use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::registration::ProviderData;
-use super::sign_in::spell_credential;
-use super::tool::words;
+use super::sign_in::credential_to_json;
+use super::tool::error_message;
 
-/// The code behind a provider.
-pub(super) struct Driver {
+pub(super) struct ExtensionProvider {
     /// Weak, since models outlive sessions.
-    shared: Weak<Shared>,
+    shared: Weak<ExtensionsInner>,
     extension: String,
     provider: String,
     streams: bool,
@@ -29,8 +28,12 @@ pub(super) struct Driver {
     changes_models: bool,
 }
 
-impl Driver {
-    pub(super) fn new(shared: &Arc<Shared>, extension: String, provider: &ProviderData) -> Self {
+impl ExtensionProvider {
+    pub(super) fn new(
+        shared: &Arc<ExtensionsInner>,
+        extension: String,
+        provider: &ProviderData,
+    ) -> Self {
         Self {
             shared: Arc::downgrade(shared),
             extension,
@@ -45,7 +48,7 @@ impl Driver {
     }
 }
 
-impl ProviderDriver for Driver {
+impl ProviderDriver for ExtensionProvider {
     fn stream(&self, request: ModelRequest) -> Option<AssistantStream> {
         if !self.streams {
             return None;
@@ -56,9 +59,11 @@ impl ProviderDriver for Driver {
         let now = request.env.now_ms();
         Some(AssistantStream::produce(&model, now, |writer| async move {
             match shared.upgrade() {
-                Some(shared) => answer(&shared, &extension, &provider, request, writer).await,
+                Some(shared) => {
+                    stream_response(&shared, &extension, &provider, request, writer).await;
+                }
                 None => {
-                    let gone = "the extension behind this provider is gone";
+                    let gone = "the extension of this provider was unloaded";
                     writer.fail(ProviderError::invalid(gone)).await;
                 }
             }
@@ -71,21 +76,21 @@ impl ProviderDriver for Driver {
     ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
         async move {
             let credential = context.credential.as_ref().and_then(Credential::as_oauth);
-            // Without a sign-in there is nothing to change the models by.
+            // Models can only depend on the credential if there is one.
             let changes = self.changes_models && credential.is_some();
             let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes || changes) else {
                 return Ok(None);
             };
             let key = context.api_key.as_ref().map(ExposeSecret::expose_secret);
-            let seen = json!({
-                "credential": credential.map(spell_credential),
+            let refresh = json!({
+                "credential": credential.map(credential_to_json),
                 "apiKey": key,
                 "allowNetwork": context.network.is_some(),
                 "force": context.force,
             });
             let engine = &shared.engine;
-            let models = engine.refresh_models(&self.extension, &self.provider, seen);
-            let models = models.await.map_err(|error| failed(words(error)))?;
+            let models = engine.refresh_models(&self.extension, &self.provider, refresh);
+            let models = models.await.map_err(|error| failed(error_message(error)))?;
             serde_json::from_value(models).map_err(|error| failed(error.to_string()))
         }
         .boxed()
@@ -96,8 +101,8 @@ fn failed(message: String) -> ProviderError {
     ProviderError::new(ErrorClass::Protocol, message)
 }
 
-async fn answer(
-    shared: &Shared,
+async fn stream_response(
+    shared: &ExtensionsInner,
     extension: &str,
     provider: &str,
     request: ModelRequest,
@@ -107,7 +112,7 @@ async fn answer(
     let mut events = shared.bridge.open_stream(signal);
     let running = shared
         .engine
-        .stream(extension, provider, spelled(&request), signal);
+        .stream(extension, provider, request_to_json(&request), signal);
     let cancel = &request.options.cancel;
     let mut running = std::pin::pin!(shared.until_cancelled(running, signal, cancel));
     let outcome = loop {
@@ -124,7 +129,7 @@ async fn answer(
     while let Ok(event) = events.try_recv() {
         apply(writer.message(), event);
     }
-    let last = outcome.map_err(words).and_then(|value| {
+    let last = outcome.map_err(error_message).and_then(|value| {
         serde_json::from_value::<AssistantMessage>(value).map_err(|error| error.to_string())
     });
     match last {
@@ -134,8 +139,8 @@ async fn answer(
     }
 }
 
-/// Spells model, context and options for JavaScript.
-fn spelled(request: &ModelRequest) -> [Value; 3] {
+/// Serializes model, context and options for JavaScript.
+fn request_to_json(request: &ModelRequest) -> [Value; 3] {
     let options = &request.options;
     let key = options.api_key.as_ref().map(ExposeSecret::expose_secret);
     let reasoning = options.reasoning.as_str();
@@ -153,14 +158,14 @@ fn spelled(request: &ModelRequest) -> [Value; 3] {
     ]
 }
 
-/// What JavaScript tells while an answer grows.
+/// A stream event from JavaScript.
 #[derive(Deserialize)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
-enum Growth {
+enum StreamEventData {
     Start,
     TextStart,
     TextDelta {
@@ -197,57 +202,59 @@ enum Growth {
     Unknown,
 }
 
-/// Adds to the answer what JavaScript told; what has no sense is passed over.
+/// Applies a stream event to the response; invalid events are ignored.
 fn apply(message: &mut MessageBuilder, event: Value) {
-    match serde_json::from_value(event).unwrap_or(Growth::Unknown) {
-        Growth::Start => message.start(),
-        Growth::TextStart => drop(message.open_text()),
-        Growth::TextDelta {
+    match serde_json::from_value(event).unwrap_or(StreamEventData::Unknown) {
+        StreamEventData::Start => message.start(),
+        StreamEventData::TextStart => drop(message.open_text()),
+        StreamEventData::TextDelta {
             content_index,
             delta,
         } => message.append_text(content_index, &delta),
-        Growth::TextEnd { content_index } => message.close_text(content_index),
-        Growth::ThinkingStart => drop(message.open_thinking()),
-        Growth::ThinkingDelta {
+        StreamEventData::TextEnd { content_index } => message.close_text(content_index),
+        StreamEventData::ThinkingStart => drop(message.open_thinking()),
+        StreamEventData::ThinkingDelta {
             content_index,
             delta,
         } => {
             message.append_thinking(content_index, &delta);
         }
-        Growth::ThinkingEnd { content_index } => message.close_thinking(content_index),
-        Growth::CallStart { id, name } => {
+        StreamEventData::ThinkingEnd { content_index } => message.close_thinking(content_index),
+        StreamEventData::CallStart { id, name } => {
             message.open_tool_call(ToolCall {
                 id: id.unwrap_or_default(),
                 name: name.unwrap_or_default(),
                 ..ToolCall::default()
             });
         }
-        Growth::CallDelta {
+        StreamEventData::CallDelta {
             content_index,
             delta,
         } => {
             message.append_arguments(content_index, &delta);
         }
-        Growth::CallEnd {
+        StreamEventData::CallEnd {
             content_index,
             tool_call,
         } => match tool_call {
             Some(call) => message.close_tool_call_with(content_index, call.arguments),
             None => message.close_tool_call(content_index),
         },
-        Growth::Unknown => tracing::debug!("an extension's provider told of an unknown event"),
+        StreamEventData::Unknown => {
+            tracing::debug!("ignoring unknown stream event of extension provider");
+        }
     }
 }
 
-/// Ends the answer the way the extension's last message says.
+/// Finishes the response with the extension's final message.
 async fn finish(mut writer: StreamWriter, last: AssistantMessage) {
     let message = writer.message();
     message.start();
     if matches!(last.stop_reason, StopReason::Error | StopReason::Aborted) {
-        let told = last.error_message.clone().unwrap_or_default();
+        let error = last.error_message.clone().unwrap_or_default();
         let cause = match last.stop_reason {
             StopReason::Aborted => ProviderError::aborted(),
-            _ => failed(told),
+            _ => failed(error),
         };
         message.update(|message| message.usage = last.usage);
         writer.fail(cause).await;

@@ -1,4 +1,4 @@
-//! What extensions register, as our JavaScript tells it, and what of it is in force.
+//! Registrations of extensions, as received from JavaScript, and the resulting registry.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::sign_in::SignInData;
 
-/// Everything a factory has registered.
+/// Everything an extension's factory registered.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Registrations {
@@ -21,11 +21,11 @@ pub(super) struct Registrations {
     pub entry_renderers: Vec<String>,
     pub transforms_markdown: bool,
     pub providers: Vec<ProviderData>,
-    /// The events that are heard, by all extensions so far.
+    /// The events handled by any extension so far.
     pub events: Vec<String>,
 }
 
-/// The part of a tool that is data.
+/// The serializable part of a tool.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ToolData {
@@ -43,7 +43,7 @@ pub(super) struct ToolData {
     pub renders_result: bool,
 }
 
-/// The part of a command that is data.
+/// The serializable part of a command.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CommandData {
@@ -52,7 +52,7 @@ pub(super) struct CommandData {
     pub completes: bool,
 }
 
-/// The part of a shortcut that is data.
+/// The serializable part of a shortcut.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ShortcutData {
@@ -60,7 +60,6 @@ pub(super) struct ShortcutData {
     pub description: Option<String>,
 }
 
-/// A flag.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct FlagData {
     pub name: String,
@@ -68,7 +67,6 @@ pub(super) struct FlagData {
     pub kind: FlagKind,
 }
 
-/// What a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FlagKind {
@@ -77,7 +75,7 @@ pub(super) enum FlagKind {
     String,
 }
 
-/// The part of a provider that is data.
+/// The serializable part of a provider.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ProviderData {
@@ -88,7 +86,7 @@ pub(super) struct ProviderData {
     pub sign_in: Option<SignInData>,
 }
 
-/// A command and whose it is.
+/// A command and the extension it belongs to.
 pub(super) struct OwnedCommand {
     pub extension: String,
     pub source_info: SourceInfo,
@@ -96,15 +94,14 @@ pub(super) struct OwnedCommand {
 }
 
 impl OwnedCommand {
-    /// Returns the extension, and the name the command has there.
+    /// Returns the extension and the name the command is registered with.
     pub(super) fn owner_and_name(&self) -> (String, String) {
         (self.extension.clone(), self.data.name.clone())
     }
 }
 
-/// What the extensions have registered.
 #[derive(Default)]
-pub(super) struct Registry {
+pub(super) struct ExtensionRegistry {
     pub tools: Vec<(String, ToolData)>,
     pub commands: Vec<OwnedCommand>,
     pub flags: BTreeMap<String, FlagData>,
@@ -117,8 +114,8 @@ pub(super) struct Registry {
     pub sources: HashMap<String, SourceInfo>,
 }
 
-impl Registry {
-    /// Adds a command, or replaces the one of the same extension.
+impl ExtensionRegistry {
+    /// Adds a command, or replaces the extension's command of the same name.
     pub(super) fn add_command(
         &mut self,
         extension: &str,
@@ -139,20 +136,20 @@ impl Registry {
         }
     }
 
-    /// Adds a shortcut, or replaces the one of the same extension.
+    /// Adds a shortcut, or replaces the extension's shortcut for the same key.
     pub(super) fn add_shortcut(&mut self, extension: &str, data: ShortcutData) {
         self.shortcuts
             .retain(|(owner, known)| owner != extension || known.key != data.key);
         self.shortcuts.push((extension.to_owned(), data));
     }
 
-    /// Finds a command by the name it is called by.
-    pub(super) fn command(&self, called: &str) -> Option<&OwnedCommand> {
+    /// Finds a command by the name it is invoked by.
+    pub(super) fn command(&self, invoked: &str) -> Option<&OwnedCommand> {
         let mut commands = self.named_commands();
-        commands.find_map(|(name, command)| (name == called).then_some(command))
+        commands.find_map(|(name, command)| (name == invoked).then_some(command))
     }
 
-    /// Lists commands under the names they are called by: several of one name are numbered.
+    /// Lists commands with the names they are invoked by; duplicate names are numbered.
     pub(super) fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         let mut totals: HashMap<&str, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What extensions ask and wait for: dialogs, session control, compaction, credentials.
+//! Asynchronous calls of extensions: dialogs, session control, compaction, credentials.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use pi_session::{EntryId, ForkPosition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, read, spell, spell_outcome, told, unknown};
+use super::bridge::{ExtensionBridge, field, host_error, read, result_to_json, to_json, unknown};
 use super::conversions::{convert_to_png, resize_image};
-use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
-use super::prompts::Waiting;
-use super::screen::CompletionQuestion;
-use super::sending::{SendMessage, SendUserMessage};
-use crate::runtime::Replacement;
+use super::front_end::{DialogPrompt, DialogResponse, ExtensionDialog};
+use super::open_dialogs::DialogGuard;
+use super::screen::ExtensionCompletionRequest;
+use super::send_message::{SendMessage, SendUserMessage};
+use crate::runtime::ReplaceOutcome;
 use crate::session::{NavigateOptions, Persist};
 
 #[derive(Deserialize)]
-struct Asked {
+struct DialogRequest {
     #[serde(flatten)]
-    question: DialogQuestion,
+    question: DialogPrompt,
     timeout: Option<f64>,
 }
 
@@ -37,18 +37,17 @@ struct Navigation {
     label: Option<String>,
 }
 
-impl Bridge {
-    /// Answers a request.
-    pub(super) fn answer(
+impl ExtensionBridge {
+    pub(super) fn handle_request(
         &self,
         extension: Option<&str>,
         method: &str,
         arguments: Value,
     ) -> HostFuture {
-        let answer = match method {
+        let future = match method {
             "builtin.run" => self.run_builtin(extension, arguments),
             "builtin.shell" => self.run_shell(extension, arguments),
-            "models.stream" => self.ask_model(extension, arguments),
+            "models.stream" => self.call_model(extension, arguments),
             "models.auth" => self.model_auth(&arguments),
             "shelf.list" => self.list_sessions(&arguments),
             "convert.image" => resize_image(arguments),
@@ -56,10 +55,10 @@ impl Bridge {
             "summary.compact" | "summary.branch" => self.summarize(method, arguments),
             "signIn.ask" => self.ask_sign_in(&arguments),
             "agent.create" => self.create_agent(extension, arguments),
-            _ if method.starts_with("agent.") => self.drive_agent(method, arguments),
-            "ui.ask" => self.ask(arguments),
+            _ if method.starts_with("agent.") => self.request_agent(method, arguments),
+            "ui.ask" => self.show_dialog(arguments),
             "ui.complete" => self.complete(arguments),
-            "ui.hold" => Ok(self.hold()),
+            "ui.hold" => Ok(self.hold_dialog()),
             "idle" => self.wait_for_idle(),
             "compact" => self.compact(&arguments),
             "model.set" => self.set_model(&arguments),
@@ -69,49 +68,53 @@ impl Bridge {
             "session.navigate" => self.navigate(arguments),
             _ => self.replace_session(method, &arguments),
         };
-        answer.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
+        future.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
     }
 
-    fn ask(&self, arguments: Value) -> Result<HostFuture, HostError> {
-        let Asked { question, timeout } = read(arguments)?;
+    fn show_dialog(&self, arguments: Value) -> Result<HostFuture, HostError> {
+        let DialogRequest { question, timeout } = read(arguments)?;
         let timeout = timeout
             .filter(|milliseconds| *milliseconds > 0.0)
             .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
         let (kind, title) = named(&question);
-        let waiting = Waiting::begin(self, kind, title);
-        let asking = self.ui.ask(ExtensionDialog { question, timeout });
-        // Not on the program's runtime: who withdraws the question drops this future.
+        let guard = DialogGuard::begin(self, kind, title);
+        let response = self.ui.show_dialog(ExtensionDialog {
+            prompt: question,
+            timeout,
+        });
+        // Not spawned on the runtime: dropping this future closes the dialog.
         Ok(Box::pin(async move {
-            let _waiting = waiting;
-            Ok(match asking.await {
-                DialogAnswer::Text(text) => text.into(),
-                DialogAnswer::Confirmed(confirmed) => confirmed.into(),
-                DialogAnswer::Cancelled => Value::Null,
+            let _guard = guard;
+            Ok(match response.await {
+                DialogResponse::Text(text) => text.into(),
+                DialogResponse::Confirmed(confirmed) => confirmed.into(),
+                DialogResponse::Cancelled => Value::Null,
             })
         }))
     }
 
-    /// Counts as a dialog for as long as a component of an extension has the keyboard: until the request is withdrawn.
-    fn hold(&self) -> HostFuture {
-        let waiting = Waiting::begin(self, "custom", "");
+    /// Counts as an open dialog while a component of an extension has focus, until the request is
+    /// dropped.
+    fn hold_dialog(&self) -> HostFuture {
+        let guard = DialogGuard::begin(self, "custom", "");
         Box::pin(async move {
-            let _waiting = waiting;
+            let _guard = guard;
             std::future::pending().await
         })
     }
 
     fn complete(&self, arguments: Value) -> Result<HostFuture, HostError> {
-        let question: CompletionQuestion = read(arguments)?;
+        let request: ExtensionCompletionRequest = read(arguments)?;
         let Some(screen) = self.ui.screen() else {
             return Ok(Box::pin(std::future::ready(Ok(Value::Null))));
         };
-        let completing = screen.complete(question);
-        Ok(self.on_program(async move { spell(completing.await) }))
+        let completing = screen.complete(request);
+        Ok(self.spawn_on_runtime(async move { to_json(completing.await) }))
     }
 
     fn wait_for_idle(&self) -> Result<HostFuture, HostError> {
         let session = self.session()?;
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             session.wait_for_idle().await;
             Ok(Value::Null)
         }))
@@ -120,7 +123,8 @@ impl Bridge {
     fn compact(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
         let instructions = field(arguments, "customInstructions")?;
-        Ok(self.on_program(async move { spell_outcome(session.compact(instructions).await) }))
+        Ok(self
+            .spawn_on_runtime(async move { result_to_json(session.compact(instructions).await) }))
     }
 
     fn set_model(&self, arguments: &Value) -> Result<HostFuture, HostError> {
@@ -128,7 +132,7 @@ impl Bridge {
         let (provider, id): (String, String) =
             (field(arguments, "provider")?, field(arguments, "id")?);
         let model = self.models.model(&provider, &id);
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             let Some(model) = model else {
                 return Ok(false.into());
             };
@@ -139,7 +143,7 @@ impl Bridge {
 
     fn refresh_models(&self) -> HostFuture {
         let models = self.models.clone();
-        self.on_program(async move {
+        self.spawn_on_runtime(async move {
             models.refresh(RefreshOptions::default()).await;
             Ok(Value::Null)
         })
@@ -147,35 +151,35 @@ impl Bridge {
 
     fn send(&self, arguments: Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
-        let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
-        Ok(self.on_program(async move {
-            let sent = session.send_custom_message(draft, sending).await;
-            sent.map(|_| Value::Null).map_err(told)
+        let (draft, send_message) = read::<SendMessage>(arguments)?.into_parts();
+        Ok(self.spawn_on_runtime(async move {
+            let sent = session.send_custom_message(draft, send_message).await;
+            sent.map(|_| Value::Null).map_err(host_error)
         }))
     }
 
     fn send_user(&self, arguments: Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
         let (content, delivery, expand) = read::<SendUserMessage>(arguments)?.into_parts();
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             let sent = session.send_user_message(content, delivery, expand).await;
-            sent.map(|_| Value::Null).map_err(told)
+            sent.map(|_| Value::Null).map_err(host_error)
         }))
     }
 
     fn navigate(&self, arguments: Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
-        let wanted: Navigation = read(arguments)?;
-        Ok(self.on_program(async move {
-            let target = EntryId::from(wanted.target_id);
+        let job: Navigation = read(arguments)?;
+        Ok(self.spawn_on_runtime(async move {
+            let target = EntryId::from(job.target_id);
             let options = NavigateOptions {
-                summarize: wanted.summarize,
-                instructions: wanted.custom_instructions,
-                replace_instructions: wanted.replace_instructions,
-                label: wanted.label,
+                summarize: job.summarize,
+                instructions: job.custom_instructions,
+                replace_instructions: job.replace_instructions,
+                label: job.label,
             };
             let moved = session.navigate_tree(&target, options).await;
-            let moved = moved.map_err(told)?;
+            let moved = moved.map_err(host_error)?;
             Ok(json!({ "cancelled": moved.cancelled }))
         }))
     }
@@ -185,11 +189,13 @@ impl Bridge {
         match method {
             "session.new" => {
                 let parent: Option<PathBuf> = field(arguments, "parentSession")?;
-                Ok(self.on_program(async move { replaced(runtime.new_session(parent).await) }))
+                Ok(self
+                    .spawn_on_runtime(async move { replaced(runtime.new_session(parent).await) }))
             }
             "session.switch" => {
                 let path: PathBuf = field(arguments, "path")?;
-                Ok(self.on_program(async move { replaced(runtime.switch_session(&path).await) }))
+                Ok(self
+                    .spawn_on_runtime(async move { replaced(runtime.switch_session(&path).await) }))
             }
             "session.fork" => {
                 let entry = EntryId::from(field::<String>(arguments, "entryId")?);
@@ -197,10 +203,12 @@ impl Bridge {
                     Some("at") => ForkPosition::At,
                     _ => ForkPosition::Before,
                 };
-                Ok(self.on_program(async move { replaced(runtime.fork(&entry, position).await) }))
+                Ok(self.spawn_on_runtime(
+                    async move { replaced(runtime.fork(&entry, position).await) },
+                ))
             }
-            "session.reload" => Ok(self.on_program(async move {
-                runtime.reload().await.map_err(told)?;
+            "session.reload" => Ok(self.spawn_on_runtime(async move {
+                runtime.reload().await.map_err(host_error)?;
                 Ok(Value::Null)
             })),
             _ => Err(unknown(method)),
@@ -208,18 +216,18 @@ impl Bridge {
     }
 }
 
-fn named(question: &DialogQuestion) -> (&'static str, &str) {
+fn named(question: &DialogPrompt) -> (&'static str, &str) {
     match question {
-        DialogQuestion::Select { title, .. } => ("select", title),
-        DialogQuestion::Confirm { title, .. } => ("confirm", title),
-        DialogQuestion::Input { title, .. } => ("input", title),
-        DialogQuestion::Editor { title, .. } => ("editor", title),
+        DialogPrompt::Select { title, .. } => ("select", title),
+        DialogPrompt::Confirm { title, .. } => ("confirm", title),
+        DialogPrompt::Input { title, .. } => ("input", title),
+        DialogPrompt::Editor { title, .. } => ("editor", title),
     }
 }
 
 fn replaced<Failure: std::fmt::Display>(
-    result: Result<Replacement, Failure>,
+    result: Result<ReplaceOutcome, Failure>,
 ) -> Result<Value, HostError> {
-    let replacement = result.map_err(told)?;
+    let replacement = result.map_err(host_error)?;
     Ok(json!({ "cancelled": replacement.cancelled }))
 }

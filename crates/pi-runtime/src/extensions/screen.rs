@@ -1,19 +1,19 @@
-//! A terminal as extensions use it: their components on the screen, its colors, keys and size.
+//! The terminal's interface to extensions: components on the screen, colors, keys and size.
 //!
-//! A front end with a terminal implements [`ExtensionScreen`]. Everything in it is called on the
-//! JavaScript thread and must not wait: changes are noted, answers are what is known at the moment.
+//! A front end with a terminal implements [`ExtensionScreen`]. All methods are called on the
+//! JavaScript thread and must not block: changes are queued, and queries return the current state.
 
 use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::link::ExtensionLink;
+use super::handle::ExtensionHandle;
 
-/// Names a component of an extension; never used twice by the same extensions.
+/// Identifies a component of an extension; never reused by the same extensions.
 pub type ComponentId = u64;
 
-/// Something extensions change about the screen.
+/// A change extensions make to the screen.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(
     tag = "kind",
@@ -22,70 +22,91 @@ pub type ComponentId = u64;
 )]
 #[non_exhaustive]
 pub enum ScreenChange {
-    /// A component is to be shown.
     Mount {
         id: ComponentId,
-        place: ScreenPlace,
-        /// Whether it hears of released keys.
+        #[serde(rename = "place")]
+        placement: ComponentPlacement,
+        /// Whether it receives key releases.
         key_release: bool,
     },
-    /// A component is to be shown no more.
-    Unmount { id: ComponentId },
-    /// Components may have other lines than before.
+    Unmount {
+        id: ComponentId,
+    },
+    /// Components may render differently now.
     Redraw,
-    /// A component gets the keyboard, or whoever usually has it.
-    Focus { id: Option<ComponentId> },
-    /// An overlay is hidden for a while, or comes back.
+    /// Moves focus to a component; `None` restores the default focus.
+    Focus {
+        id: Option<ComponentId>,
+    },
+    /// Hides an overlay temporarily or shows it again.
     OverlayHidden {
         id: ComponentId,
-        /// Whether it is hidden.
         hidden: bool,
     },
-    /// An overlay fits the size of the screen, or does not.
+    /// An overlay fits the screen size or no longer does.
     OverlayVisible {
         id: ComponentId,
-        /// Whether it is shown.
         visible: bool,
     },
-    /// An overlay gives the keyboard away.
+    /// An overlay releases focus.
     OverlayReleased {
         id: ComponentId,
-        /// Whether who usually follows gets it.
-        usual: bool,
-        /// Who gets it otherwise.
-        heir: Option<ComponentId>,
+        /// Whether focus returns to the default component.
+        #[serde(rename = "usual")]
+        restore_default: bool,
+        /// The component to focus otherwise.
+        #[serde(rename = "heir")]
+        next_focus: Option<ComponentId>,
     },
-    /// Extensions want to see what is typed before anybody else, or no more.
-    RawInput { listening: bool },
-    /// Extensions take part in completion.
+    /// Extensions start or stop receiving raw input before all other components.
+    RawInput {
+        listening: bool,
+    },
+    /// Extensions provide completions.
     Completion {
-        /// What starts a completion besides the usual characters.
+        /// Characters that trigger completion, in addition to the default ones.
         triggers: Vec<String>,
     },
-    /// The text of an extension's editor was sent.
-    EditorSubmitted { text: String },
-    /// The text of an extension's editor is another one.
-    EditorChanged { text: String },
-    /// A key of the application was pressed in an extension's editor.
-    EditorAction { action: String },
-    /// The program's own editor is back.
-    EditorRestored {
-        /// The text it goes on with.
+    /// Text was submitted in an extension's editor.
+    EditorSubmitted {
         text: String,
     },
-    /// A key of a shortcut was pressed in an extension's editor.
-    Shortcut { extension: String, key: String },
-    /// A row of the transcript has other lines than before.
-    RowChanged { id: ComponentId },
-    /// Details are shown, or are not.
-    Expanded { expanded: bool },
-    /// Work is under way, as the window shows it.
-    Progress { active: bool },
-    /// Something for the terminal itself.
-    Write { data: String },
+    /// The text of an extension's editor changed.
+    EditorChanged {
+        text: String,
+    },
+    /// An application key was pressed in an extension's editor.
+    EditorAction {
+        action: String,
+    },
+    /// The built-in editor replaces an extension's editor.
+    EditorRestored {
+        /// The initial text.
+        text: String,
+    },
+    /// A shortcut key was pressed in an extension's editor.
+    Shortcut {
+        extension: String,
+        key: String,
+    },
+    /// A row of the transcript may render differently now.
+    RowChanged {
+        id: ComponentId,
+    },
+    /// Shows or hides details.
+    Expanded {
+        expanded: bool,
+    },
+    /// Shows or hides progress in the window title or taskbar.
+    Progress {
+        active: bool,
+    },
+    /// Raw output for the terminal.
+    Write {
+        data: String,
+    },
 }
 
-/// Where a component is shown.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(
     tag = "kind",
@@ -93,48 +114,47 @@ pub enum ScreenChange {
     rename_all_fields = "camelCase"
 )]
 #[non_exhaustive]
-pub enum ScreenPlace {
+pub enum ComponentPlacement {
     Widget {
         key: String,
         /// `aboveEditor` or `belowEditor`.
         placement: Option<String>,
     },
-    /// In the place of the program's name.
+    /// Replaces the program's header.
     Header,
-    /// In the place of the last lines.
+    /// Replaces the footer.
     Footer,
-    /// In the place of the prompt, for a while.
+    /// Replaces the prompt temporarily.
     Custom,
-    /// In the place of the prompt, as the prompt.
+    /// Replaces the prompt editor.
     Editor,
     Bottom,
-    Overlay(Box<OverlayPlace>),
+    Overlay(Box<OverlayPlacement>),
 }
 
-/// Where an overlay is shown, as extensions say it.
+/// Position and size of an overlay, in the terms of the extension API.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct OverlayPlace {
-    pub width: Option<Extent>,
+pub struct OverlayPlacement {
+    pub width: Option<OverlayExtent>,
     pub min_width: Option<f64>,
-    pub max_height: Option<Extent>,
-    /// The point it holds on to, such as `top-right`.
+    pub max_height: Option<OverlayExtent>,
+    /// The anchor point, such as `top-right`.
     pub anchor: Option<String>,
     /// Columns to move it right.
     pub offset_x: f64,
     /// Rows to move it down.
     pub offset_y: f64,
-    pub row: Option<Extent>,
-    pub col: Option<Extent>,
-    /// Cells kept free around it.
+    pub row: Option<OverlayExtent>,
+    pub col: Option<OverlayExtent>,
     pub margin: Option<OverlayMargin>,
-    /// Whether it does not take the keyboard.
+    /// Whether it does not take focus.
     pub non_capturing: bool,
-    /// Whether it fits the size of the screen.
+    /// Whether it fits the screen size.
     pub is_visible: bool,
 }
 
-/// Cells kept free around an overlay.
+/// Empty cells around an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct OverlayMargin {
@@ -144,82 +164,79 @@ pub struct OverlayMargin {
     pub left: f64,
 }
 
-/// Cells, or a share of the screen such as `50%`.
+/// Cells, or a percentage of the screen such as `50%`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Extent {
+pub enum OverlayExtent {
     Cells(f64),
-    /// A text that ends in a percent sign.
+    /// Text that ends in a percent sign.
     Share(String),
 }
 
-/// What extensions may know of the screen.
+/// Information about the screen for extensions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ScreenFacts {
+pub struct ScreenInfo {
     pub columns: usize,
     pub rows: usize,
-    /// Whether the program has all of it.
+    /// Whether the program uses the full screen.
     pub fullscreen: bool,
     /// Whether details are shown.
     pub expanded: bool,
-    /// The branch that is checked out.
+    /// The checked-out Git branch.
     pub branch: Option<String>,
-    /// What extensions say in the footer, by key.
+    /// Status texts of extensions in the footer, by key.
     pub statuses: Vec<(String, String)>,
-    /// How many providers can be asked.
+    /// Number of configured providers.
     pub providers: usize,
     /// `light` or `dark`.
     pub scheme: &'static str,
 }
 
-/// What an editor of an extension must know.
+/// Information for an extension's editor.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct EditorFacts {
-    /// Columns left free beside the text.
+pub struct EditorInfo {
+    /// Columns left empty next to the text.
     pub padding: usize,
-    /// How many completions show.
+    /// Maximum number of visible completions.
     pub completions: usize,
-    /// The color of the border.
     pub border: &'static str,
-    /// The actions the application knows.
+    /// The available application actions.
     pub actions: Vec<&'static str>,
 }
 
-/// The colors of a theme: what to write before text of each token.
+/// The colors of a theme, as escape sequences to write before text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThemeData {
     pub name: String,
     pub path: Option<String>,
     /// `truecolor` or `256color`.
     pub mode: &'static str,
-    /// The sequences by token.
+    /// Escape sequences by token.
     pub colors: BTreeMap<&'static str, String>,
 }
 
-/// A theme that can be used.
+/// An available theme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThemeInfo {
     pub name: String,
-    /// Its file; none if it needs none.
+    /// The theme file; `None` for a built-in theme.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// A question about completions, as the editors of extensions put it.
+/// A completion request of an extension's editor.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct CompletionQuestion {
-    /// The text, by line.
+pub struct ExtensionCompletionRequest {
     pub lines: Vec<String>,
     pub line: usize,
-    /// The cursor's column, in UTF-16 units as JavaScript counts.
+    /// The cursor's column, in UTF-16 code units as in JavaScript.
     pub column: usize,
-    /// Whether the user asked for it.
+    /// Whether the user requested it explicitly.
     #[serde(default)]
     pub force: bool,
 }
 
-/// Something a completion may insert.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CompletionItem {
     pub value: String,
@@ -229,10 +246,10 @@ pub struct CompletionItem {
     pub description: Option<String>,
 }
 
-/// What may be completed, and the text it would replace.
+/// Completion items, and the text they replace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CompletionAnswer {
-    /// What fits, best first.
+pub struct ExtensionCompletions {
+    /// Matching items, best first.
     pub items: Vec<CompletionItem>,
     /// The text before the cursor that an item replaces.
     #[serde(default)]
@@ -243,18 +260,18 @@ pub struct CompletionAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChosenCompletion {
     pub line: String,
-    /// The cursor's column, in UTF-16 units.
+    /// The cursor's column, in UTF-16 code units.
     pub column: usize,
     pub item: CompletionItem,
     /// The text it replaces.
     pub prefix: String,
 }
 
-/// A shortcut that is in force.
+/// An active shortcut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExtensionShortcut {
     pub extension: String,
-    /// The key, as the extension spells it.
+    /// The key, as written by the extension.
     pub key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -262,42 +279,40 @@ pub struct ExtensionShortcut {
 
 /// The part of a terminal that extensions use.
 pub trait ExtensionScreen: Send + Sync {
-    /// Begins with the extensions of a session, or without any: whatever others showed is gone.
-    fn connect(&self, link: Option<ExtensionLink>);
+    /// Connects the extensions of a session, or none. Everything previous extensions showed is
+    /// removed.
+    fn connect(&self, handle: Option<ExtensionHandle>);
 
-    /// Takes a change; the extension is named where it is known.
+    /// Applies a change; `extension` is set if it is known.
     fn change(&self, extension: Option<&str>, change: ScreenChange);
 
-    /// Returns what extensions may know of the screen.
-    fn facts(&self) -> ScreenFacts;
+    fn info(&self) -> ScreenInfo;
 
-    /// Returns what an editor of an extension must know.
-    fn editor(&self) -> EditorFacts;
+    fn editor_info(&self) -> EditorInfo;
 
-    /// Returns a theme, the one in use without a name.
+    /// Returns a theme; the current one if `name` is absent.
     fn theme(&self, name: Option<&str>) -> Option<ThemeData>;
 
-    /// Lists the themes.
     fn themes(&self) -> Vec<ThemeInfo>;
 
-    /// Puts a theme into use, also in later sessions.
+    /// Activates a theme and saves it as the setting.
     fn set_theme(&self, name: &str) -> Result<(), String>;
 
-    /// Lists the shortcuts that are in force.
+    /// Lists the active shortcuts.
     fn shortcuts(&self) -> Vec<ExtensionShortcut>;
 
     /// Returns the cells an overlay covers, as row, column, width and height.
     fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]>;
 
-    /// Completes as the prompt does by itself.
+    /// Returns the built-in completions.
     fn complete(
         &self,
-        question: CompletionQuestion,
-    ) -> BoxFuture<'static, Option<CompletionAnswer>>;
+        request: ExtensionCompletionRequest,
+    ) -> BoxFuture<'static, Option<ExtensionCompletions>>;
 
-    /// Returns the line and the cursor's column after a completion of the prompt's own.
+    /// Returns the line and the cursor's column after applying a built-in completion.
     fn apply_completion(&self, chosen: &ChosenCompletion) -> (String, usize);
 
-    /// Returns whether Tab completes a path here.
-    fn completes_path(&self, question: &CompletionQuestion) -> bool;
+    /// Returns whether Tab completes a path at this position.
+    fn completes_path(&self, request: &ExtensionCompletionRequest) -> bool;
 }

@@ -1,7 +1,7 @@
-//! Signing in to a provider of an extension, through the dialogs every provider uses.
+//! Sign-in to providers of extensions, through the same dialogs as built-in providers.
 //!
-//! The extension's code runs in JavaScript. What it shows and asks goes to whoever signs the user in;
-//! what it returns is a credential like any other, stored and renewed by `pi-ai`.
+//! The extension's code runs in JavaScript. Its notices and prompts go to the login UI; the
+//! credential it returns is stored and refreshed by `pi-ai` like any other.
 
 use std::sync::Weak;
 
@@ -19,30 +19,30 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::bridge::{Bridge, field, lock};
-use super::tool::words;
+use super::ExtensionsInner;
+use super::bridge::{ExtensionBridge, field, lock};
+use super::tool::error_message;
 
-/// The ids of choices; an extension's own are words that are not known before it runs.
+/// IDs of choices. The login API needs static IDs, so an extension's own IDs are mapped to these.
 const CHOICE_IDS: [&str; 16] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
 ];
 
-/// The part of a sign-in that is data.
+/// The serializable part of a sign-in method.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SignInData {
     pub(super) name: String,
     pub(super) is_subscription: bool,
-    /// The key of a request, with `{{name}}` where a member of the credential stands.
+    /// The API key of a request, with `{{name}}` placeholders for members of the credential.
     pub(super) key: String,
     pub(super) changes_models: bool,
 }
 
-/// What the extension's code asks of the dialog.
+/// A step of the extension's sign-in code.
 pub(super) enum SignInStep {
-    Show(Shown),
-    Ask(Asked, oneshot::Sender<Option<String>>),
+    Show(SignInNotice),
+    Ask(SignInPrompt, oneshot::Sender<Option<String>>),
 }
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ pub(super) enum SignInStep {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum Shown {
+pub(super) enum SignInNotice {
     Address {
         url: String,
         #[serde(default)]
@@ -68,14 +68,14 @@ pub(super) enum Shown {
     },
 }
 
-impl From<Shown> for LoginEvent {
-    fn from(shown: Shown) -> Self {
-        match shown {
-            Shown::Address { url, instructions } => Self::AuthUrl {
+impl From<SignInNotice> for LoginEvent {
+    fn from(notice: SignInNotice) -> Self {
+        match notice {
+            SignInNotice::Address { url, instructions } => Self::AuthUrl {
                 url,
                 instructions: instructions.unwrap_or_default(),
             },
-            Shown::DeviceCode {
+            SignInNotice::DeviceCode {
                 user_code,
                 verification_uri,
                 interval_seconds,
@@ -86,15 +86,14 @@ impl From<Shown> for LoginEvent {
                 interval_seconds,
                 expires_in_seconds,
             },
-            Shown::Progress { message } => Self::Progress { message },
+            SignInNotice::Progress { message } => Self::Progress { message },
         }
     }
 }
 
-/// A question.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub(super) enum Asked {
+pub(super) enum SignInPrompt {
     Text {
         message: String,
         placeholder: Option<String>,
@@ -102,17 +101,17 @@ pub(super) enum Asked {
     ManualCode,
     Select {
         message: String,
-        options: Vec<AskedOption>,
+        options: Vec<SignInOption>,
     },
 }
 
 #[derive(Deserialize)]
-pub(super) struct AskedOption {
+pub(super) struct SignInOption {
     id: String,
     label: String,
 }
 
-impl Asked {
+impl SignInPrompt {
     fn prompt(&self) -> LoginPrompt {
         match self {
             Self::Text {
@@ -123,7 +122,7 @@ impl Asked {
                 placeholder: placeholder.clone(),
             },
             Self::ManualCode => LoginPrompt::ManualCode {
-                message: "Paste the code, or the address the browser ended up with".to_owned(),
+                message: "Paste the code or the URL of the final browser page".to_owned(),
                 placeholder: None,
             },
             Self::Select { message, options } => LoginPrompt::Select {
@@ -140,54 +139,55 @@ impl Asked {
         }
     }
 
-    /// Returns an answer in the extension's own words.
-    fn answer(&self, given: String) -> String {
+    /// Maps a response to the extension's own value.
+    fn to_extension_value(&self, given: String) -> String {
         match self {
             Self::Text { .. } | Self::ManualCode => given,
             Self::Select { options, .. } => {
-                let place = CHOICE_IDS.iter().position(|id| *id == given);
-                let option = place.and_then(|place| options.get(place));
+                let index = CHOICE_IDS.iter().position(|id| *id == given);
+                let option = index.and_then(|index| options.get(index));
                 option.map_or(given, |option| option.id.clone())
             }
         }
     }
 }
 
-impl Bridge {
-    /// Shows something of a sign-in that is under way.
+impl ExtensionBridge {
+    /// Shows a notice of the current sign-in.
     pub(super) fn show_sign_in(&self, arguments: &Value) -> Result<Value, HostError> {
         let signal: u64 = field(arguments, "signalId")?;
-        let shown: Shown = field(arguments, "shown")?;
+        let notice: SignInNotice = field(arguments, "shown")?;
         if let Some(steps) = lock(&self.sign_ins).get(&signal) {
             // The sign-in may be over.
-            steps.send(SignInStep::Show(shown)).ok();
+            steps.send(SignInStep::Show(notice)).ok();
         }
         Ok(Value::Null)
     }
 
-    /// Asks something for a sign-in that is under way.
+    /// Shows a prompt of the current sign-in.
     pub(super) fn ask_sign_in(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let signal: u64 = field(arguments, "signalId")?;
-        let asked: Asked = field(arguments, "asked")?;
-        let (sender, answer) = oneshot::channel();
+        let prompt: SignInPrompt = field(arguments, "asked")?;
+        let (sender, reply) = oneshot::channel();
         let steps = lock(&self.sign_ins).get(&signal).cloned();
-        let asking = steps.is_some_and(|steps| steps.send(SignInStep::Ask(asked, sender)).is_ok());
-        if !asking {
-            return Err(HostError::new("this sign-in is over"));
+        let is_sent =
+            steps.is_some_and(|steps| steps.send(SignInStep::Ask(prompt, sender)).is_ok());
+        if !is_sent {
+            return Err(HostError::new("this sign-in has ended"));
         }
         Ok(Box::pin(async move {
-            match answer.await {
-                Ok(Some(answer)) => Ok(answer.into()),
+            match reply.await {
+                Ok(Some(text)) => Ok(text.into()),
                 Ok(None) | Err(_) => Err(HostError::new("Login cancelled")),
             }
         }))
     }
 }
 
-/// An extension's way to sign in.
+/// A sign-in method of an extension.
 pub(super) struct ExtensionSignIn {
     /// Weak, since providers outlive sessions.
-    shared: Weak<Shared>,
+    shared: Weak<ExtensionsInner>,
     extension: String,
     provider: String,
     data: SignInData,
@@ -195,7 +195,7 @@ pub(super) struct ExtensionSignIn {
 
 impl ExtensionSignIn {
     pub(super) fn new(
-        shared: Weak<Shared>,
+        shared: Weak<ExtensionsInner>,
         extension: String,
         provider: String,
         data: SignInData,
@@ -208,8 +208,9 @@ impl ExtensionSignIn {
         }
     }
 
-    fn shared(&self) -> Result<std::sync::Arc<Shared>, OAuthError> {
-        let gone = || OAuthError::Internal("the extension behind this provider is gone".to_owned());
+    fn shared(&self) -> Result<std::sync::Arc<ExtensionsInner>, OAuthError> {
+        let gone =
+            || OAuthError::Internal("the extension of this provider was unloaded".to_owned());
         self.shared.upgrade().ok_or_else(gone)
     }
 
@@ -220,50 +221,51 @@ impl ExtensionSignIn {
     ) -> Result<OAuthCredential, OAuthError> {
         let shared = self.shared()?;
         let signal = shared.bridge.new_signal();
-        // Unbounded, since JavaScript cannot be made to wait; a sign-in has a handful of steps.
+        // Unbounded, since JavaScript cannot be made to wait; a sign-in has only a few steps.
         let (sender, mut steps) = mpsc::unbounded_channel();
         lock(&shared.bridge.sign_ins).insert(signal, sender);
         let running = shared
             .engine
             .sign_in(&self.extension, &self.provider, signal);
         let mut running = std::pin::pin!(shared.until_cancelled(running, signal, cancel));
-        // Several questions may be open, such as the code of a browser that may yet answer itself.
+        // Several prompts may be open, such as the manual code while the browser callback is
+        // pending.
         let mut questions = FuturesUnordered::new();
         let outcome = loop {
             tokio::select! {
                 biased;
                 outcome = &mut running => break outcome,
                 Some(step) = steps.recv() => match step {
-                    SignInStep::Show(shown) => interaction.notify(shown.into()),
-                    SignInStep::Ask(asked, reply) => questions.push(async move {
-                        let answer = interaction.prompt(asked.prompt()).await.ok();
+                    SignInStep::Show(notice) => interaction.notify(notice.into()),
+                    SignInStep::Ask(prompt, reply) => questions.push(async move {
+                        let given = interaction.prompt(prompt.prompt()).await.ok();
                         // The extension may have stopped waiting.
-                        reply.send(answer.map(|given| asked.answer(given))).ok();
+                        reply.send(given.map(|given| prompt.to_extension_value(given))).ok();
                     }),
                 },
                 Some(()) = questions.next() => {}
             }
         };
         lock(&shared.bridge.sign_ins).remove(&signal);
-        // What was shown last is still under way when the extension is done.
+        // Show notices that were sent before the extension finished.
         while let Ok(step) = steps.try_recv() {
-            if let SignInStep::Show(shown) = step {
-                interaction.notify(shown.into());
+            if let SignInStep::Show(notice) = step {
+                interaction.notify(notice.into());
             }
         }
         match outcome {
             Ok(credential) => read_credential(credential),
             Err(_) if cancel.is_cancelled() => Err(OAuthError::Cancelled),
-            Err(error) => Err(failure(words(error))),
+            Err(error) => Err(failure(error_message(error))),
         }
     }
 }
 
-fn failure(words: String) -> OAuthError {
-    if words == "Login cancelled" {
+fn failure(error_message: String) -> OAuthError {
+    if error_message == "Login cancelled" {
         OAuthError::Cancelled
     } else {
-        OAuthError::InvalidInput(words)
+        OAuthError::InvalidInput(error_message)
     }
 }
 
@@ -273,7 +275,7 @@ fn read_credential(value: Value) -> Result<OAuthCredential, OAuthError> {
         problem: problem.to_owned(),
     };
     let Value::Object(mut members) = value else {
-        return Err(problem("is no object"));
+        return Err(problem("is not an object"));
     };
     let mut text = |name: &str| match members.remove(name) {
         Some(Value::String(text)) => Some(SecretString::from(text)),
@@ -284,7 +286,7 @@ fn read_credential(value: Value) -> Result<OAuthCredential, OAuthError> {
     let expires = members.remove("expires");
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a moment in milliseconds; what is too large never ends"
+        reason = "milliseconds since the epoch; a value out of range never expires"
     )]
     let expires = expires
         .and_then(|it| it.as_f64())
@@ -298,8 +300,8 @@ fn read_credential(value: Value) -> Result<OAuthCredential, OAuthError> {
     })
 }
 
-/// Spells a credential for the code of the extension it belongs to.
-pub(super) fn spell_credential(credential: &OAuthCredential) -> Value {
+/// Serializes a credential for the extension it belongs to.
+pub(super) fn credential_to_json(credential: &OAuthCredential) -> Value {
     let mut members = credential.extra.clone();
     members.insert(
         "access".to_owned(),
@@ -313,9 +315,9 @@ pub(super) fn spell_credential(credential: &OAuthCredential) -> Value {
     Value::Object(members)
 }
 
-/// Puts the members of a credential where the extension's key names them.
+/// Fills the placeholders of the key with members of the credential.
 fn fill(key: &str, credential: &OAuthCredential) -> String {
-    let Value::Object(members) = spell_credential(credential) else {
+    let Value::Object(members) = credential_to_json(credential) else {
         return String::new();
     };
     let mut filled = key.to_owned();
@@ -358,9 +360,11 @@ impl OAuthFlow for ExtensionSignIn {
             let renewed = engine.refresh_credential(
                 &self.extension,
                 &self.provider,
-                spell_credential(credential),
+                credential_to_json(credential),
             );
-            let renewed = renewed.await.map_err(|error| failure(words(error)))?;
+            let renewed = renewed
+                .await
+                .map_err(|error| failure(error_message(error)))?;
             read_credential(renewed)
         })
     }
@@ -378,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_made_of_the_members_it_names() {
+    fn placeholders_of_the_key_are_filled() {
         let credential = read_credential(json!({
             "type": "oauth", "access": "a-token", "refresh": "r", "expires": 5, "project": "p1",
         }))
@@ -394,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_without_a_token_is_refused() {
+    fn a_credential_without_a_token_is_rejected() {
         let error = read_credential(json!({ "refresh": "r" })).unwrap_err();
         assert!(error.to_string().contains("has no access token"), "{error}");
     }

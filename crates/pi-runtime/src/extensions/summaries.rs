@@ -1,4 +1,4 @@
-//! Summaries that extensions ask for: of messages they chose, with the program's own prompts.
+//! Summaries requested by extensions, of messages they choose, with the built-in prompts.
 
 use std::sync::Arc;
 
@@ -13,12 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{Bridge, read, told};
+use super::bridge::{ExtensionBridge, host_error, read};
 
-/// What is summarized, by whom.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wanted {
+struct SummaryJob {
     number: u64,
     model: Model,
     api_key: Option<String>,
@@ -40,7 +39,7 @@ struct Wanted {
     reserve_tokens: Option<u64>,
 }
 
-impl Wanted {
+impl SummaryJob {
     fn options(&self, cancel: CancellationToken) -> StreamOptions {
         StreamOptions {
             cancel,
@@ -76,52 +75,52 @@ impl Wanted {
     }
 }
 
-impl Bridge {
-    /// Writes a summary: of a compaction that was prepared, or of a branch.
+impl ExtensionBridge {
+    /// Writes the summary of a prepared compaction or of a branch.
     pub(super) fn summarize(
         &self,
         method: &str,
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
-        let wanted: Wanted = read(arguments)?;
-        let work = self.open_work(wanted.number)?;
+        let job: SummaryJob = read(arguments)?;
+        let work = self.start_job(job.number)?;
         let (models, now) = (self.models.clone(), self.env.now_ms());
         let is_branch = method == "summary.branch";
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             if is_branch {
-                branch_summary(&models, &wanted, now, work.cancel()).await
+                branch_summary(&models, &job, now, work.cancel()).await
             } else {
-                compaction(&models, &wanted, now, work.cancel()).await
+                compaction(&models, &job, now, work.cancel()).await
             }
         }))
     }
 }
 
-async fn ask(
+async fn call(
     models: &Models,
-    wanted: &Wanted,
+    job: &SummaryJob,
     request: &SummaryRequest,
     cancel: CancellationToken,
 ) -> Result<Summary, HostError> {
-    let options = request.options(wanted.options(cancel));
-    let model = Arc::new(wanted.model.clone());
-    let answer = models.stream(&model, request.messages.clone(), options);
-    request.read(&*answer.result().await).map_err(told)
+    let options = request.options(job.options(cancel));
+    let model = Arc::new(job.model.clone());
+    let response = models.stream(&model, request.messages.clone(), options);
+    request.read(&*response.result().await).map_err(host_error)
 }
 
 async fn compaction(
     models: &Models,
-    wanted: &Wanted,
+    job: &SummaryJob,
     now: i64,
     cancel: CancellationToken,
 ) -> Result<Value, HostError> {
-    let plan = wanted.plan();
-    let focus = wanted.custom_instructions.as_deref();
+    let plan = job.plan();
+    let focus = job.custom_instructions.as_deref();
     let mut summaries = Vec::new();
-    for request in plan.requests(&wanted.summarizer(now), focus) {
-        summaries.push(ask(models, wanted, &request, cancel.clone()).await?);
+    for request in plan.requests(&job.summarizer(now), focus) {
+        summaries.push(call(models, job, &request, cancel.clone()).await?);
     }
-    let result = plan.finish(&summaries).map_err(told)?;
+    let result = plan.finish(&summaries).map_err(host_error)?;
     Ok(json!({
         "summary": result.summary,
         "firstKeptEntryId": result.first_kept_entry_id.map(|id| id.to_string()),
@@ -134,27 +133,27 @@ async fn compaction(
 
 async fn branch_summary(
     models: &Models,
-    wanted: &Wanted,
+    job: &SummaryJob,
     now: i64,
     cancel: CancellationToken,
 ) -> Result<Value, HostError> {
     let branch = AbandonedBranch {
-        entries: wanted.entries.iter().cloned().map(Arc::new).collect(),
+        entries: job.entries.iter().cloned().map(Arc::new).collect(),
         common_ancestor_id: None,
     };
-    let reserve = wanted.reserve_tokens;
+    let reserve = job.reserve_tokens;
     let reserve = reserve.unwrap_or_else(|| CompactionSettings::default().reserve_tokens);
-    let Some(plan) = BranchSummaryPlan::new(&branch, &wanted.model, reserve) else {
+    let Some(plan) = BranchSummaryPlan::new(&branch, &job.model, reserve) else {
         return Ok(json!({ "summary": "No content to summarize" }));
     };
-    let own = wanted.custom_instructions.as_deref();
-    let instructions = match (own, wanted.replace_instructions) {
+    let own = job.custom_instructions.as_deref();
+    let instructions = match (own, job.replace_instructions) {
         (Some(own), true) => SummaryInstructions::Replace(own),
         (Some(own), false) => SummaryInstructions::Focus(own),
         (None, _) => SummaryInstructions::Default,
     };
-    let request = plan.request(&wanted.summarizer(now), instructions);
-    let summary = ask(models, wanted, &request, cancel).await?;
+    let request = plan.request(&job.summarizer(now), instructions);
+    let summary = call(models, job, &request, cancel).await?;
     let finished = plan.finish(&summary);
     let details = finished.details.unwrap_or_default();
     Ok(json!({

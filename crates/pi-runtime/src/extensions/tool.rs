@@ -1,4 +1,4 @@
-//! A tool of an extension, as the agent runs it.
+//! Tools of extensions, as run by the agent.
 
 use std::future::Future;
 use std::sync::{Arc, Weak};
@@ -11,14 +11,13 @@ use pi_ext::EngineError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::registration::ToolData;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
-/// A tool of an extension.
 struct ExtensionTool {
-    /// Weak, since the session owns its tools and the extensions their session.
-    shared: Weak<Shared>,
+    /// Weak, since the session owns its tools and the extensions own the session.
+    shared: Weak<ExtensionsInner>,
     extension: String,
     declaration: ToolDeclaration,
     label: String,
@@ -26,7 +25,7 @@ struct ExtensionTool {
     prepares: bool,
 }
 
-/// Returns what a model is told of a tool.
+/// Returns the declaration sent to the model.
 pub(super) fn declaration(data: &ToolData) -> ToolDeclaration {
     let sampling = data.constrained_sampling.clone();
     ToolDeclaration {
@@ -38,8 +37,12 @@ pub(super) fn declaration(data: &ToolData) -> ToolDeclaration {
     }
 }
 
-/// Makes a tool of what an extension registered.
-pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData) -> RegisteredTool {
+/// Creates a tool from an extension's registration.
+pub(super) fn registered(
+    shared: &Arc<ExtensionsInner>,
+    extension: &str,
+    data: &ToolData,
+) -> RegisteredTool {
     let tool = ExtensionTool {
         shared: Arc::downgrade(shared),
         extension: extension.to_owned(),
@@ -81,8 +84,10 @@ impl Tool for ExtensionTool {
                 .prepare_arguments(&self.extension, name, given);
             match prepared.await {
                 Ok(Value::Object(prepared)) => Ok(prepared),
-                Ok(_) => Err(ToolError::new("the tool made no object of its arguments")),
-                Err(error) => Err(ToolError::new(words(error))),
+                Ok(_) => Err(ToolError::new(
+                    "the tool's prepareArguments did not return an object",
+                )),
+                Err(error) => Err(ToolError::new(error_message(error))),
             }
         })
     }
@@ -98,7 +103,7 @@ impl Tool for ExtensionTool {
             let shared = self
                 .shared
                 .upgrade()
-                .ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
+                .ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let (extension, name) = (&self.extension, &self.declaration.name);
             let arguments = Value::Object(arguments);
             let run = |signal| {
@@ -110,8 +115,9 @@ impl Tool for ExtensionTool {
     }
 }
 
-impl Shared {
-    /// Runs code of an extension as a tool. Partial results and an abort go by the number that `run` is given.
+impl ExtensionsInner {
+    /// Runs an extension's code as a tool. Partial results and cancellation use the signal ID
+    /// passed to `run`.
     pub(super) async fn run_tool<Running>(
         &self,
         run: impl FnOnce(u64) -> Running,
@@ -125,14 +131,14 @@ impl Shared {
         self.bridge.open_updates(signal, updates);
         let outcome = self.until_cancelled(run(signal), signal, cancel).await;
         self.bridge.close_updates(signal);
-        let output = outcome.map_err(|error| ToolError::new(words(error)))?;
+        let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;
         serde_json::from_value(output)
-            .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
+            .map_err(|error| ToolError::new(format!("invalid tool result: {error}")))
     }
 }
 
-/// Returns what the model is told of a failure: what the extension said, without the kind of error.
-pub(super) fn words(error: EngineError) -> String {
+/// Returns the extension's error message, without the kind of error.
+pub(super) fn error_message(error: EngineError) -> String {
     match error {
         EngineError::Exception(thrown) => thrown.message,
         other => other.to_string(),

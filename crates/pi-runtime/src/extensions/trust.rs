@@ -1,7 +1,7 @@
-//! The user's own extensions decide about a project before anything of it is read.
+//! Lets the user's extensions decide about a project's trust before anything of it is read.
 //!
-//! Those of the user and of the command line are loaded with the project refused, asked, and dropped:
-//! the session loads its extensions anew once it is known which there are.
+//! Extensions of the user and of the command line are loaded with the project untrusted, called,
+//! and dropped. The session loads its extensions again once the complete list is known.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,87 +10,88 @@ use futures_util::future::BoxFuture;
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 use serde_json::{Value, json};
 
-use super::Extensions;
+use super::SessionExtensions;
 use super::bridge::lock;
 use super::front_end::{
-    DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice,
+    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice,
     ExtensionOptions, ExtensionUi,
 };
 use super::screen::ExtensionScreen;
-use crate::services::{ServiceOptions, Services, TrustVote, TrustVoter};
+use crate::services::{ServiceOptions, Services, TrustResolution, TrustResolver};
 
-/// The extensions' say in trust.
-pub(crate) struct ExtensionVoter(pub(crate) ExtensionOptions);
+pub(crate) struct ExtensionTrustResolver(pub(crate) ExtensionOptions);
 
-impl ExtensionVoter {
-    async fn ask(
+impl ExtensionTrustResolver {
+    async fn run_handlers(
         &self,
         options: &ServiceOptions,
         cwd: &Path,
         diagnostics: &mut Vec<ConfigDiagnostic>,
-    ) -> Option<TrustVote> {
+    ) -> Option<TrustResolution> {
         let options = ServiceOptions {
             trust: Some(false),
             trust_prompt: None,
-            trust_voter: None,
+            trust_resolver: None,
             ..options.clone()
         };
         let services = Services::load(&options, cwd).await;
-        let ui = Arc::new(EarlyUi::new(Arc::clone(&self.0.ui)));
+        let ui = Arc::new(StartupUi::new(Arc::clone(&self.0.ui)));
         let front_end = ExtensionOptions {
             ui: Arc::clone(&ui) as _,
             flags: Vec::new(),
             ..self.0.clone()
         };
-        // What is wrong with an extension is told when the session loads it.
-        let mut untold = Vec::new();
-        let extensions = Extensions::load(&services, &front_end, &mut untold).await?;
-        if !extensions.0.bridge.hears("project_trust") {
+        // Problems are reported when the session loads the extension.
+        let mut load_diagnostics = Vec::new();
+        let extensions =
+            SessionExtensions::load(&services, &front_end, &mut load_diagnostics).await?;
+        if !extensions.0.bridge.has_handler("project_trust") {
             return None;
         }
         let event = json!({ "type": "project_trust", "cwd": cwd });
-        let vote = extensions.0.emit(event, None).await;
-        diagnostics.append(&mut lock(&ui.said));
-        let vote = vote?;
-        let access = match vote.get("trusted").and_then(Value::as_str) {
+        let decision = extensions.0.emit(event, None).await;
+        diagnostics.append(&mut lock(&ui.diagnostics));
+        let decision = decision?;
+        let access = match decision.get("trusted").and_then(Value::as_str) {
             Some("yes") => ProjectAccess::Trusted,
             Some("no") => ProjectAccess::Refused,
             _ => return None,
         };
-        Some(TrustVote {
+        Some(TrustResolution {
             access,
-            remember: vote.get("remember") == Some(&Value::Bool(true)),
+            remember: decision.get("remember") == Some(&Value::Bool(true)),
         })
     }
 }
 
-impl TrustVoter for ExtensionVoter {
-    fn vote<'a>(
+impl TrustResolver for ExtensionTrustResolver {
+    fn resolve<'a>(
         &'a self,
         options: &'a ServiceOptions,
         cwd: &'a Path,
         diagnostics: &'a mut Vec<ConfigDiagnostic>,
-    ) -> BoxFuture<'a, Option<TrustVote>> {
-        Box::pin(self.ask(options, cwd, diagnostics))
+    ) -> BoxFuture<'a, Option<TrustResolution>> {
+        Box::pin(self.run_handlers(options, cwd, diagnostics))
     }
 }
 
-/// A front end before its session: a terminal asks and shows, elsewhere what is said is kept for the error output.
-struct EarlyUi {
+/// Extension UI before the session exists: a terminal shows notices and dialogs; other front ends
+/// collect notices as diagnostics for standard error.
+struct StartupUi {
     front_end: Arc<dyn ExtensionUi>,
-    said: Mutex<Vec<ConfigDiagnostic>>,
+    diagnostics: Mutex<Vec<ConfigDiagnostic>>,
 }
 
-impl EarlyUi {
+impl StartupUi {
     fn new(front_end: Arc<dyn ExtensionUi>) -> Self {
         Self {
             front_end,
-            said: Mutex::default(),
+            diagnostics: Mutex::default(),
         }
     }
 
-    fn keep(&self, level: DiagnosticLevel, message: String, path: Option<PathBuf>) {
-        lock(&self.said).push(ConfigDiagnostic {
+    fn buffer(&self, level: DiagnosticLevel, message: String, path: Option<PathBuf>) {
+        lock(&self.diagnostics).push(ConfigDiagnostic {
             level,
             message,
             path,
@@ -98,14 +99,14 @@ impl EarlyUi {
     }
 }
 
-impl ExtensionUi for EarlyUi {
+impl ExtensionUi for StartupUi {
     fn mode(&self) -> ExtensionMode {
         self.front_end.mode()
     }
 
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         match (self.mode(), notice) {
-            (ExtensionMode::Terminal, notice) => return self.front_end.tell(notice),
+            (ExtensionMode::Terminal, notice) => return self.front_end.notify(notice),
             (
                 _,
                 ExtensionNotice::Notify {
@@ -113,27 +114,27 @@ impl ExtensionUi for EarlyUi {
                     notify_type,
                 },
             ) => {
-                // Only what keeps the program from starting is an error there.
+                // Only problems that prevent startup are errors.
                 let level = match notify_type.as_deref() {
                     Some("warning" | "error") => DiagnosticLevel::Warning,
                     _ => DiagnosticLevel::Info,
                 };
-                self.keep(level, message, None);
+                self.buffer(level, message, None);
             }
-            // Nothing else is there to be changed yet.
+            // There is no other UI to change yet.
             _ => {}
         }
         Box::pin(std::future::ready(()))
     }
 
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
-        self.front_end.ask(dialog)
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
+        self.front_end.show_dialog(dialog)
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         let message = format!("{} failed: {}", failure.event, failure.error);
         let path = failure.extension.map(PathBuf::from);
-        self.keep(DiagnosticLevel::Warning, message, path);
+        self.buffer(DiagnosticLevel::Warning, message, path);
         Box::pin(std::future::ready(()))
     }
 

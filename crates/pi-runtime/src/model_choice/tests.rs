@@ -1,4 +1,4 @@
-//! The order of choices, case by case.
+//! Order of precedence of the model choice.
 
 use pi_ai::{
     Env, FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
@@ -20,7 +20,7 @@ fn faux(id: &str, models: &[(&str, bool)]) -> Registration {
     ))
 }
 
-/// Two providers that need no key, and one whose key nobody has.
+/// Two providers that need no key, and one whose key is not set.
 async fn models() -> Models {
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
@@ -50,7 +50,7 @@ fn settings(value: serde_json::Value) -> Settings {
     serde_json::from_value(value).unwrap()
 }
 
-fn left_with(provider: &str, model: &str, thinking_level: Option<ThinkingLevel>) -> PriorChoice {
+fn prior_choice(provider: &str, model: &str, thinking_level: Option<ThinkingLevel>) -> PriorChoice {
     PriorChoice {
         model: Some(ContextModel {
             provider: provider.to_owned(),
@@ -127,28 +127,28 @@ async fn an_old_session_keeps_its_model_and_level() {
     };
     for (prior, flags, expected) in [
         (
-            left_with("one", "a-think", Some(ThinkingLevel::Minimal)),
+            prior_choice("one", "a-think", Some(ThinkingLevel::Minimal)),
             ModelFlags::default(),
             ("one/a-think", "minimal"),
         ),
-        // The level of a session is the session's; only the general default stands in for it.
+        // The level belongs to the session; only the general default replaces a missing one.
         (
-            left_with("one", "a-think", None),
+            prior_choice("one", "a-think", None),
             flags,
             ("one/a-think", "low"),
         ),
         (
-            left_with("one", "a-think", Some(ThinkingLevel::Off)),
+            prior_choice("one", "a-think", Some(ThinkingLevel::Off)),
             named("two/c-think"),
             ("two/c-think", "off"),
         ),
         (
-            left_with("ghost", "gone", Some(ThinkingLevel::High)),
+            prior_choice("ghost", "gone", Some(ThinkingLevel::High)),
             ModelFlags::default(),
             ("two/c-think", "high"),
         ),
         (
-            left_with("locked", "locked-model", None),
+            prior_choice("locked", "locked-model", None),
             ModelFlags::default(),
             ("two/c-think", "low"),
         ),
@@ -159,8 +159,8 @@ async fn an_old_session_keeps_its_model_and_level() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_gone_is_told_with_its_successor() {
-    let prior = left_with("ghost", "gone", None);
+async fn a_missing_model_is_reported_with_its_replacement() {
+    let prior = prior_choice("ghost", "gone", None);
     let flags = ModelFlags::default();
     let settings = Settings::default();
     let chosen = choose_model(&models().await, &settings, &flags, Some(&prior))
@@ -172,7 +172,7 @@ async fn a_model_that_is_gone_is_told_with_its_successor() {
 }
 
 #[tokio::test]
-async fn what_nobody_has_is_an_error_and_a_bad_scope_a_warning() {
+async fn an_unknown_model_is_an_error_and_an_unmatched_scope_a_warning() {
     let models = models().await;
     let settings = Settings::default();
     let unknown = choose_model(&models, &settings, &named("nothing-like-it"), None).await;
@@ -199,7 +199,7 @@ async fn what_nobody_has_is_an_error_and_a_bad_scope_a_warning() {
 }
 
 #[tokio::test]
-async fn without_any_credential_there_is_no_model_and_no_thinking() {
+async fn without_credentials_there_is_no_model() {
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
@@ -213,7 +213,7 @@ async fn without_any_credential_there_is_no_model_and_no_thinking() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_users_own_works_with_one_variable() {
+async fn a_local_server_needs_only_one_variable() {
     let list = || {
         let body = json!({"data": [{"id": "local-model"}]}).to_string();
         Reply::whole(200, &[("content-type", "application/json")], body)
@@ -238,7 +238,7 @@ async fn a_server_of_the_users_own_works_with_one_variable() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told() {
+async fn an_unreachable_server_is_reported() {
     let models = Models::new(ModelsOptions {
         env: Env::fixed([("LLAMA_BASE_URL", "http://127.0.0.1:1")]),
         ..ModelsOptions::default()
@@ -253,7 +253,7 @@ async fn a_server_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_model_is_told() {
+async fn a_server_without_models_is_reported() {
     let headers = [("content-type", "application/json")];
     let empty = Reply::whole(200, &headers, json!({"data": []}).to_string());
     let server = GatedServer::start([empty]).await;
@@ -271,7 +271,7 @@ async fn a_server_without_a_model_is_told() {
 }
 
 #[test]
-fn what_a_session_was_left_with_is_read_from_its_path() {
+fn prior_choices_are_read_from_the_current_branch() {
     let mut session = Session::in_memory("/p".as_ref(), NewSession::default()).unwrap();
     let add = |session: &mut Session, level: &str| {
         let thinking_level = level.to_owned();
@@ -290,17 +290,17 @@ fn what_a_session_was_left_with_is_read_from_its_path() {
             model_id: "a-think".to_owned(),
         })
         .unwrap();
-    assert_eq!(PriorChoice::of(&session).unwrap(), None);
+    assert_eq!(PriorChoice::from_session(&session).unwrap(), None);
 
     session
         .append_message(pi_ai::AgentMessage::from(pi_ai::UserMessage::default()))
         .unwrap();
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
-    assert_eq!(prior, left_with("one", "a-think", None));
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
+    assert_eq!(prior, prior_choice("one", "a-think", None));
     add(&mut session, "off");
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior.thinking_level, Some(ThinkingLevel::Off));
     add(&mut session, "beyond-us");
-    let prior = PriorChoice::of(&session).unwrap().unwrap();
+    let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior.thinking_level, None);
 }

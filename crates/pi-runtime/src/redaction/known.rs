@@ -1,25 +1,25 @@
-//! The secrets that are known: stored ones, those of the environment, those of `models.json`, and what
-//! commands printed in their place.
+//! Known secrets: stored credentials, environment variables, values of `models.json`, and the
+//! output of commands that provide them.
 
 use pi_ai::{CommandReuse, Credential, CredentialStore, Env, Models, ValueTemplate};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Redaction, names};
+use super::{Redactor, names};
 
-/// Returns every key and token that is stored. A credential that cannot be read is passed over: what
-/// cannot be read here cannot be told apart from other text either.
-pub async fn stored_secrets(credentials: &dyn CredentialStore) -> Redaction {
-    Redaction::new(stored(credentials, &Env::process()).await)
+/// Returns all stored keys and tokens. A credential that cannot be read is skipped: it could not be
+/// recognized in text either.
+pub async fn stored_secrets(credentials: &dyn CredentialStore) -> Redactor {
+    Redactor::new(stored(credentials, &Env::process()).await)
 }
 
-/// Returns every secret of the environment: the values of variables whose names say so.
-pub fn environment_secrets(env: &Env) -> Redaction {
-    Redaction::new(of_environment(env))
+/// Returns the values of environment variables whose names indicate a secret.
+pub fn environment_secrets(env: &Env) -> Redactor {
+    Redactor::new(of_environment(env))
 }
 
-/// Returns every secret that this process may use, and whatever looks like one: for what is passed on
-/// to others.
-pub async fn secrets_in_use(models: &Models, env: &Env) -> Redaction {
+/// Returns every secret this process may use, with pattern detection enabled; for text that is
+/// shared.
+pub async fn secrets_in_use(models: &Models, env: &Env) -> Redactor {
     let authenticator = models.authenticator();
     let mut secrets = stored(authenticator.store().as_ref(), env).await;
     secrets.extend(of_environment(env));
@@ -33,7 +33,7 @@ pub async fn secrets_in_use(models: &Models, env: &Env) -> Redaction {
             secrets.extend(value(template, env).await);
         }
     }
-    Redaction::new(secrets).and_by_shape()
+    Redactor::new(secrets).with_pattern_detection()
 }
 
 async fn stored(credentials: &dyn CredentialStore, env: &Env) -> Vec<SecretString> {
@@ -47,7 +47,7 @@ async fn stored(credentials: &dyn CredentialStore, env: &Env) -> Vec<SecretStrin
                         secrets.push(value.clone().into());
                     }
                 }
-                // The key as it is written, and what it means.
+                // The key as written, and its resolved value.
                 if let Some(key) = credential.key {
                     secrets.extend(value(&ValueTemplate::from(key.clone()), env).await);
                     secrets.push(key);
@@ -64,13 +64,15 @@ async fn stored(credentials: &dyn CredentialStore, env: &Env) -> Vec<SecretStrin
                 secrets.extend([credential.access, credential.refresh]);
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(provider = info.provider, %error, "not redacted"),
+            Err(error) => {
+                tracing::warn!(provider = info.provider, %error, "cannot read credential; it is not redacted");
+            }
         }
     }
     secrets
 }
 
-/// Returns what a template stands for, unless a command would have to run for it.
+/// Resolves a template, unless that would run a command.
 async fn value(template: &ValueTemplate, env: &Env) -> Option<SecretString> {
     if template.is_command() {
         return None;
@@ -82,7 +84,7 @@ fn of_environment(env: &Env) -> Vec<SecretString> {
     let variables = env.variables().into_iter();
     let secrets = variables.filter(|(name, _)| names::is_secret(name));
     let values = secrets.map(|(_, value)| SecretString::from(value));
-    // A path is where the secret is, not the secret.
+    // A path points to the secret; it is not the secret.
     values
         .filter(|value| !value.expose_secret().starts_with('/'))
         .collect()

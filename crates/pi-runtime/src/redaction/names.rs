@@ -1,6 +1,6 @@
-//! Names that say their value is a secret: environment variables, fields, headers.
+//! Names that indicate a secret value: environment variables, fields, headers.
 
-/// Names that stand for a secret as a whole, without case, dashes and underscores.
+/// Complete names of secrets, without case, dashes and underscores.
 const SECRET_NAMES: &[&str] = &[
     "apikey",
     "authorization",
@@ -23,7 +23,7 @@ const SECRET_NAMES: &[&str] = &[
     "xgoogapikey",
 ];
 
-/// Ends of longer names that do.
+/// Suffixes of longer names.
 const SECRET_ENDINGS: &[&str] = &[
     "accesskey",
     "accesskeyid",
@@ -43,38 +43,39 @@ const SECRET_ENDINGS: &[&str] = &[
     "token",
 ];
 
-/// Names that may stand for anything; their value has to look like a secret, too. The credential file
-/// uses them.
-const DOUBTFUL_NAMES: &[&str] = &["access", "auth", "key", "refresh", "sig", "signature"];
+/// Ambiguous names; their value must look like a secret too. The credential file uses them.
+const AMBIGUOUS_NAMES: &[&str] = &["access", "auth", "key", "refresh", "sig", "signature"];
 
-/// Returns whether a name belongs to a secret.
+/// Returns whether a name indicates a secret.
 pub(super) fn is_secret(name: &str) -> bool {
-    let plain = plain(name);
-    SECRET_NAMES.contains(&plain.as_str())
-        || SECRET_ENDINGS.iter().any(|ending| plain.ends_with(ending))
-        || (plain.starts_with("aws") && plain.contains("bearertoken"))
+    let normalized = normalize(name);
+    SECRET_NAMES.contains(&normalized.as_str())
+        || SECRET_ENDINGS
+            .iter()
+            .any(|ending| normalized.ends_with(ending))
+        || (normalized.starts_with("aws") && normalized.contains("bearertoken"))
 }
 
-/// Returns whether a name and a value together are a secret.
+/// Returns whether a name and a value together indicate a secret.
 pub(super) fn holds_secret(name: &str, value: &str) -> bool {
     if is_secret(name) {
-        return value.len() >= super::SHORTEST_SECRET && !refers_elsewhere(value);
+        return value.len() >= super::MIN_SECRET_LENGTH && !is_reference(value);
     }
-    DOUBTFUL_NAMES.contains(&plain(name).as_str()) && looks_random(value)
+    AMBIGUOUS_NAMES.contains(&normalize(name).as_str()) && is_random_looking(value)
 }
 
-/// Returns whether a value without quotes is more than a word of a program: a type, a call, a variable.
-pub(super) fn is_no_code(name: &str, value: &str) -> bool {
+/// Returns whether an unquoted value is more than program code: a type, a call, a variable.
+pub(super) fn is_literal(name: &str, value: &str) -> bool {
     let is_constant = !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    let plain = plain(name);
-    let is_written_out = plain.contains("pass") || plain.contains("authorization");
+    let normalized = normalize(name);
+    let is_written_out = normalized.contains("pass") || normalized.contains("authorization");
     let is_password = is_written_out && !value.contains(['<', '(', '&']);
     is_constant || is_password || value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a value only says where the secret is: a variable, a call, a placeholder.
-fn refers_elsewhere(value: &str) -> bool {
-    const ELSEWHERE: &[&str] = &[
+/// Returns whether a value only refers to the secret: a variable, a call, a placeholder.
+fn is_reference(value: &str) -> bool {
+    const REFERENCE_PREFIXES: &[&str] = &[
         "$",
         "!",
         "<",
@@ -102,10 +103,13 @@ fn refers_elsewhere(value: &str) -> bool {
         "String",
     ];
     let value = value.trim_start_matches(['"', '\'', '`']);
-    ELSEWHERE.iter().any(|start| value.starts_with(start)) || value.contains("()")
+    REFERENCE_PREFIXES
+        .iter()
+        .any(|start| value.starts_with(start))
+        || value.contains("()")
 }
 
-fn looks_random(value: &str) -> bool {
+fn is_random_looking(value: &str) -> bool {
     value.len() >= 16
         && value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
@@ -114,7 +118,7 @@ fn looks_random(value: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._~+/=-|".contains(&byte))
 }
 
-fn plain(name: &str) -> String {
+fn normalize(name: &str) -> String {
     let letters = name
         .chars()
         .filter(|character| !matches!(character, '-' | '_' | '.'));
@@ -126,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_others() {
+    fn secret_names_are_recognized() {
         for name in [
             "ANTHROPIC_API_KEY",
             "apiKey",
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_names_need_a_doubtful_value() {
+    fn ambiguous_names_need_a_secret_looking_value() {
         assert!(holds_secret("access", "abcd1234abcd1234abcd"));
         assert!(!holds_secret("access", "public, from everywhere"));
         assert!(!holds_secret("key", "ctrl+shift+p"));

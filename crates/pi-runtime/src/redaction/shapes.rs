@@ -1,7 +1,7 @@
-//! The look of secrets: how the keys of each service begin, and where secrets stand in a text.
+//! Patterns of secrets: key prefixes of each service, and positions where secrets occur.
 //!
-//! The tables are data. A key that begins like nothing else is found anywhere; one without a mark of its
-//! own is found by what stands before it, such as the name of a variable or a header.
+//! The tables are data. A key with a distinctive prefix is found anywhere; one without is found by
+//! its context, such as the name of a variable or header.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,13 +9,12 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Match, Regex};
 
-use super::{MARK, names};
+use super::{REPLACEMENT, names};
 
-/// How the keys of a service begin.
+/// Key prefix of a service.
 struct KeyShape {
-    /// What they begin with.
     prefix: &'static str,
-    /// How many characters follow at least.
+    /// Minimum number of characters after the prefix.
     least: usize,
 }
 
@@ -23,15 +22,16 @@ const fn key(prefix: &'static str, least: usize) -> KeyShape {
     KeyShape { prefix, least }
 }
 
-/// Keys that are known by how they begin. Longer beginnings come before shorter ones.
+/// Known key prefixes. Longer prefixes come before shorter ones.
 #[rustfmt::skip]
 const KEYS: &[KeyShape] = &[
-    // Anthropic: keys, sign-ins, renewals, administration.
+    // Anthropic: API keys, OAuth tokens, refresh tokens, admin keys.
     key("sk-ant-", 16),
-    // OpenRouter, OpenAI, and the many that use OpenAI's form: DeepSeek, Moonshot, Kimi, Qwen, OpenCode, MiniMax.
+    // OpenRouter, OpenAI, and many that use OpenAI's format: DeepSeek, Moonshot, Kimi, Qwen,
+    // OpenCode, MiniMax.
     key("sk-or-", 16), key("sk-proj-", 16), key("sk-svcacct-", 16), key("sk-admin-", 16),
     key("sk-kimi-", 16), key("sk-api-", 16), key("sk-", 20), key("sess-", 30), key("rt_", 30),
-    // Google: keys, access tokens, renewals.
+    // Google: API keys, access tokens, refresh tokens.
     key("AIza", 30), key("ya29.", 20), key("AQ.", 30), key("1//0", 20),
     // xAI, Groq, Cerebras, NVIDIA, Hugging Face, Fireworks, Together, Vercel, Perplexity, Replicate, Cloudflare.
     key("xai-", 20), key("gsk_", 20), key("csk-", 20), key("nvapi-", 20), key("hf_", 20),
@@ -40,16 +40,16 @@ const KEYS: &[KeyShape] = &[
     // GitHub and GitHub Copilot.
     key("github_pat_", 20), key("ghp_", 20), key("gho_", 20), key("ghu_", 20), key("ghs_", 20),
     key("ghr_", 20), key("tid=", 20),
-    // Amazon: key ids and Bedrock's keys.
+    // Amazon: access key IDs and Bedrock API keys.
     key("AKIA", 16), key("ASIA", 16), key("ABSK", 30), key("bedrock-api-key-", 20),
-    // What else lies about on the machine of a programmer.
+    // Other keys common on developer machines.
     key("glpat-", 16), key("npm_", 30), key("pypi-", 30), key("xoxb-", 16), key("xoxp-", 16),
     key("xoxa-", 16), key("xapp-", 16), key("sk_live_", 16), key("rk_live_", 16), key("SG.", 30),
     key("dop_v1_", 20), key("shpat_", 20), key("AccountKey=", 20),
 ];
 
-/// Keys with a form of their own: those of Meta, of the Z.AI plans and of Baseten, and signed tokens, which
-/// many sign-ins use.
+/// Keys with a special format: Meta, the Z.AI plans, Baseten, and signed tokens (JWT), which many
+/// sign-ins use.
 const FORMS: &[&str] = &[
     r"\bLLM\|[0-9]{6,}\|[A-Za-z0-9_-]{16,}",
     r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}\b",
@@ -57,14 +57,14 @@ const FORMS: &[&str] = &[
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
 ];
 
-/// A private key, to its end or to the end of the text.
+/// A private key, up to its end or the end of the text.
 static PRIVATE_KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compile(
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
     )
 });
 
-/// Keys by their beginning, and those of a form of their own.
+/// Keys with a known prefix or a special format.
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let beginnings = KEYS.iter().map(|key| {
         let prefix = regex::escape(key.prefix);
@@ -78,15 +78,16 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What follows `Bearer` or `Basic`.
+/// The value after `Bearer` or `Basic`.
 static SCHEME: LazyLock<Option<Regex>> =
     LazyLock::new(|| compile(r"(?i)\b(?:bearer|basic)\s+(?P<value>[A-Za-z0-9._~+/=|-]{8,})"));
 
-/// The password in an address.
+/// The password in a URL.
 static ADDRESS: LazyLock<Option<Regex>> =
     LazyLock::new(|| compile(r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@?#]*:(?P<value>[^\s/@?#]+)@"));
 
-/// The beginning of a name and its value: `NAME=value`, `"name": "value"`, `name: value`, also with escaped quotes.
+/// A name and the start of its value: `NAME=value`, `"name": "value"`, `name: value`, also with
+/// escaped quotes.
 static ASSIGNMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compile(concat!(
         r#"\b(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,60})\\*["']?\s*(?:=>|:=|[:=])\s*"#,
@@ -99,14 +100,14 @@ fn compile(pattern: &str) -> Option<Regex> {
     match Regex::new(pattern) {
         Ok(regex) => Some(regex),
         Err(error) => {
-            tracing::error!(%error, "a pattern of secrets cannot be used");
+            tracing::error!(%error, "invalid secret pattern");
             None
         }
     }
 }
 
-/// Replaces what looks like a secret. Returns how often.
-pub(super) fn clean(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
+/// Replaces everything that looks like a secret. Returns the number of replacements.
+pub(super) fn redact(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
     let mut found = 0;
     let mut text = text;
     for (pattern, is_secret) in [
@@ -117,9 +118,9 @@ pub(super) fn clean(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
         (&ASSIGNMENT, is_named_secret),
     ] {
         if let Some(pattern) = pattern.as_ref()
-            && let Some(cleaned) = replace(pattern, &text, is_secret, &mut found)
+            && let Some(redacted_text) = replace(pattern, &text, is_secret, &mut found)
         {
-            text = Cow::Owned(cleaned);
+            text = Cow::Owned(redacted_text);
         }
     }
     (text, found)
@@ -131,32 +132,32 @@ fn replace(
     is_secret: fn(&Captures<'_>) -> bool,
     found: &mut usize,
 ) -> Option<String> {
-    let mut cleaned = String::new();
+    let mut redacted_text = String::new();
     let (mut kept, mut at) = (0, 0);
     while let Some(captures) = pattern.captures_at(text, at) {
         let Some(whole) = captures.get(0) else {
             break;
         };
-        if whole.as_str().contains(MARK) || !is_secret(&captures) {
-            // What looked like a value may begin with a name of its own.
+        if whole.as_str().contains(REPLACEMENT) || !is_secret(&captures) {
+            // The matched value may itself start with a name and a value.
             let name = captures.name("name").map_or(whole.end(), |name| name.end());
             at = name.max(at + 1);
             continue;
         }
         let secret = secret_in(text, &captures, &whole);
         *found += 1;
-        cleaned.push_str(text.get(kept..secret.start).unwrap_or_default());
-        cleaned.push_str(MARK);
+        redacted_text.push_str(text.get(kept..secret.start).unwrap_or_default());
+        redacted_text.push_str(REPLACEMENT);
         (kept, at) = (secret.end, secret.end);
     }
     if kept == 0 {
         return None;
     }
-    cleaned.push_str(text.get(kept..).unwrap_or_default());
-    Some(cleaned)
+    redacted_text.push_str(text.get(kept..).unwrap_or_default());
+    Some(redacted_text)
 }
 
-/// Returns where in the text the secret of a match is, to its end.
+/// Returns the range of the secret in a match, extended to its end.
 fn secret_in(text: &str, captures: &Captures<'_>, whole: &Match<'_>) -> Range<usize> {
     let until = |part: Match<'_>, is_end: fn(char) -> bool| {
         let rest = text.get(part.end()..).unwrap_or_default();
@@ -180,7 +181,7 @@ fn always(_captures: &Captures<'_>) -> bool {
     true
 }
 
-/// Words with dashes begin like keys, too: a key has digits, or letters of both cases.
+/// Hyphenated words can start like keys: a key contains digits, or letters of both cases.
 fn is_complete(captures: &Captures<'_>) -> bool {
     let whole = captures.get(0).map_or("", |whole| whole.as_str());
     whole.bytes().any(|byte| byte.is_ascii_digit())
@@ -188,7 +189,7 @@ fn is_complete(captures: &Captures<'_>) -> bool {
             && whole.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
-/// Tells a credential from the word after "basic" or "bearer" in prose.
+/// Distinguishes a credential from the word after "basic" or "bearer" in prose.
 fn is_complete_value(captures: &Captures<'_>) -> bool {
     let value = captures.name("value").map_or("", |value| value.as_str());
     value.len() >= 20
@@ -202,7 +203,7 @@ fn is_named_secret(captures: &Captures<'_>) -> bool {
     let name = part("name").unwrap_or_default();
     match (part("quoted"), part("value")) {
         (Some(value), _) => names::holds_secret(name, value),
-        (None, Some(value)) => names::holds_secret(name, value) && names::is_no_code(name, value),
+        (None, Some(value)) => names::holds_secret(name, value) && names::is_literal(name, value),
         (None, None) => false,
     }
 }
@@ -211,12 +212,12 @@ fn is_named_secret(captures: &Captures<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn cleaned(text: &str) -> String {
-        clean(Cow::Borrowed(text)).0.into_owned()
+    fn redacted_text(text: &str) -> String {
+        redact(Cow::Borrowed(text)).0.into_owned()
     }
 
     #[test]
-    fn secrets_go_and_what_surrounds_them_stays() {
+    fn secrets_are_replaced_and_surrounding_text_stays() {
         for (text, expected) in [
             ("export HF_TOKEN=plainvalue1", "export HF_TOKEN=[redacted]"),
             (
@@ -250,15 +251,18 @@ mod tests {
             ("DB_PASSWORD=ab,cd&ef;gh", "DB_PASSWORD=[redacted]"),
             ("see sk-ant-api03-0123456789abcdef.", "see [redacted]"),
         ] {
-            assert_eq!(cleaned(text), expected);
+            assert_eq!(redacted_text(text), expected);
         }
         let pem = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb";
-        assert_eq!(cleaned(pem), "a\n[redacted]\nb");
-        assert_eq!(cleaned("-----BEGIN PRIVATE KEY-----\nMIIE"), "[redacted]");
+        assert_eq!(redacted_text(pem), "a\n[redacted]\nb");
+        assert_eq!(
+            redacted_text("-----BEGIN PRIVATE KEY-----\nMIIE"),
+            "[redacted]"
+        );
     }
 
     #[test]
-    fn ordinary_text_stays() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "sk-learn-is-a-library-for-machine-learning",
             "const API_KEY = process.env.API_KEY;",
@@ -274,13 +278,13 @@ mod tests {
             "token: Promise<string>;",
             "a basic understanding of things",
         ] {
-            assert_eq!(cleaned(text), text);
+            assert_eq!(redacted_text(text), text);
         }
     }
 
     #[test]
-    fn nothing_is_replaced_twice() {
-        let (text, found) = clean(Cow::Borrowed("API_KEY=sk-ant-api03-0123456789abcdef"));
+    fn redaction_is_idempotent() {
+        let (text, found) = redact(Cow::Borrowed("API_KEY=sk-ant-api03-0123456789abcdef"));
         assert_eq!((text.as_ref(), found), ("API_KEY=[redacted]", 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Known secrets, and a corpus: a key of every provider in every place where one may stand.
+//! Known secrets, and a corpus: a key of every provider in every typical position.
 
 use pi_ai::{Credential, Env, InMemoryCredentialStore, KeySource, Models, ModelsOptions};
 use pretty_assertions::assert_eq;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::*;
 
-fn redaction(secrets: &[&str]) -> Redaction {
-    Redaction::new(secrets.iter().map(|secret| SecretString::from(*secret)))
+fn redaction(secrets: &[&str]) -> Redactor {
+    Redactor::new(secrets.iter().map(|secret| SecretString::from(*secret)))
 }
 
 #[test]
@@ -15,43 +15,47 @@ fn secrets_are_replaced_in_text_and_in_json() {
     let redaction = redaction(&["sk-abcdefgh", "sk-abcdefgh-longer", "two\nlines\"", "short"]);
     let text = "a sk-abcdefgh-longer b sk-abcdefgh c short d two\nlines\" e";
     let expected = "a [redacted] b [redacted] c short d [redacted] e";
-    assert_eq!(redaction.clean(text), expected);
+    assert_eq!(redaction.redact(text), expected);
     assert_eq!(redaction.replaced(), 3);
     let line = serde_json::json!({ "text": text, text: [1] }).to_string() + "\n";
-    let cleaned = redaction.clean_lines(line.repeat(2).into_bytes());
+    let redacted_text = redaction.redact_lines(line.repeat(2).into_bytes());
     let expected = serde_json::json!({ "text": expected, expected: [1] }).to_string() + "\n";
-    assert_eq!(String::from_utf8(cleaned).unwrap(), expected.repeat(2));
+    assert_eq!(
+        String::from_utf8(redacted_text).unwrap(),
+        expected.repeat(2)
+    );
     assert_eq!(redaction.replaced(), 15);
 }
 
 #[test]
-fn what_only_looks_like_a_secret_in_json_stays() {
+fn escapes_that_resemble_a_secret_are_unchanged() {
     let redaction = redaction(&["12345678", "nobody-knows"]);
     let line = r#"{"time":12345678,"text":"\nobody-knows"}"#;
     let mut json = line.as_bytes().to_vec();
-    redaction.clean_json(&mut json);
+    redaction.redact_json(&mut json);
     assert_eq!(String::from_utf8(json).unwrap(), line);
 }
 
 #[test]
-fn two_of_them_make_one() {
-    let both = redaction(&["one-secret"]).and(redaction(&["other-secret"]).and_by_shape());
+fn merged_redactors_replace_both_sets() {
+    let both =
+        redaction(&["one-secret"]).merge(redaction(&["other-secret"]).with_pattern_detection());
     let text = "one-secret other-secret Bearer abcdef1234567890";
-    assert_eq!(both.clean(text), "[redacted] [redacted] Bearer [redacted]");
+    assert_eq!(both.redact(text), "[redacted] [redacted] Bearer [redacted]");
 }
 
 #[test]
-fn pictures_stay_whole() {
-    let redaction = Redaction::default().and_by_shape();
+fn image_data_is_unchanged() {
+    let redaction = Redactor::default().with_pattern_detection();
     let key = "AIzaSyZq3vT8mW1kR5xB7nY2cL9pD4uF6hJ0gSe";
-    let picture = format!("{}+{key}+{}", "A".repeat(20_000), "B".repeat(20_000));
-    assert_eq!(redaction.clean(&picture), picture);
+    let image = format!("{}+{key}+{}", "A".repeat(20_000), "B".repeat(20_000));
+    assert_eq!(redaction.redact(&image), image);
     let text = format!("{} {key} ", "A".repeat(20_000));
-    assert!(!redaction.clean(&text).contains(key));
+    assert!(!redaction.redact(&text).contains(key));
 }
 
 #[tokio::test]
-async fn stored_keys_and_tokens_are_found() {
+async fn stored_keys_and_tokens_are_redacted() {
     let oauth = serde_json::json!({
         "type": "oauth", "access": "access-token", "refresh": "refresh-token", "expires": 1,
         "idToken": "identity-token"
@@ -66,7 +70,7 @@ async fn stored_keys_and_tokens_are_found() {
     ]);
     let redaction = stored_secrets(&store).await;
     assert_eq!(
-        redaction.clean(
+        redaction.redact(
             "key-of-one key-with-$-sign access-token refresh-token identity-token other-token"
         ),
         "[redacted] [redacted] [redacted] [redacted] [redacted] other-token"
@@ -74,7 +78,7 @@ async fn stored_keys_and_tokens_are_found() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_environment_are_found_by_name() {
+async fn environment_secrets_are_redacted_by_name() {
     let env = Env::fixed([
         ("GITHUB_TOKEN", "no-shape-at-all"),
         ("AWS_SECRET_ACCESS_KEY", "another one"),
@@ -87,12 +91,12 @@ async fn secrets_of_the_environment_are_found_by_name() {
     });
     let redaction = secrets_in_use(&models, &env).await;
     assert_eq!(
-        redaction.clean("no-shape-at-all, another one, /home/me/key.json, a-plain-value"),
+        redaction.redact("no-shape-at-all, another one, /home/me/key.json, a-plain-value"),
         "[redacted], [redacted], /home/me/key.json, a-plain-value"
     );
 }
 
-/// A key as the provider's own look, made up; those of other providers look like nothing.
+/// Returns a made-up key in the provider's format; providers without a format get a plain one.
 fn specimen(provider: &str) -> String {
     let random = "Zq3vT8mW1kR5xB7nY2cL9pD4";
     let (prefix, rest) = match provider {
@@ -146,8 +150,8 @@ fn variable(source: Option<KeySource>) -> String {
 }
 
 #[test]
-fn a_key_of_every_provider_is_found_in_every_place() {
-    let redaction = Redaction::default().and_by_shape();
+fn keys_of_all_providers_are_found_in_all_positions() {
+    let redaction = Redactor::default().with_pattern_detection();
     for provider in pi_ai::builtin_providers() {
         let key = specimen(provider.id);
         let name = variable(provider.key.map(|key| key.source));
@@ -173,19 +177,19 @@ fn a_key_of_every_provider_is_found_in_every_place() {
             ]);
         }
         for text in texts {
-            let cleaned = redaction.clean(&text);
+            let redacted_text = redaction.redact(&text);
             assert!(
-                !cleaned.contains(&key),
-                "{}: {text} -> {cleaned}",
+                !redacted_text.contains(&key),
+                "{}: {text} -> {redacted_text}",
                 provider.id
             );
             let mut json = serde_json::json!({"a": [text]}).to_string().into_bytes();
-            redaction.clean_json(&mut json);
+            redaction.redact_json(&mut json);
             let json = String::from_utf8(json).unwrap();
             assert!(!json.contains(&key), "{}: {json}", provider.id);
         }
         let mut fields = serde_json::json!({ name: key, "arguments": {"token": key} });
-        redaction.clean_value(&mut fields);
+        redaction.redact_value(&mut fields);
         assert!(
             !fields.to_string().contains(&key),
             "{}: {fields}",
@@ -195,7 +199,7 @@ fn a_key_of_every_provider_is_found_in_every_place() {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_found_without_any_look() {
+async fn stored_keys_are_found_without_patterns() {
     let store = InMemoryCredentialStore::new(pi_ai::builtin_providers().iter().map(|provider| {
         (
             provider.id.to_owned(),
@@ -210,7 +214,11 @@ async fn what_is_stored_is_found_without_any_look() {
     let redaction = secrets_in_use(&models, &Env::fixed::<&str, &str>([])).await;
     for provider in pi_ai::builtin_providers() {
         let key = specimen(provider.id);
-        let cleaned = redaction.clean(&format!("x{key}y")).into_owned();
-        assert!(!cleaned.contains(&key), "{}: {cleaned}", provider.id);
+        let redacted_text = redaction.redact(&format!("x{key}y")).into_owned();
+        assert!(
+            !redacted_text.contains(&key),
+            "{}: {redacted_text}",
+            provider.id
+        );
     }
 }

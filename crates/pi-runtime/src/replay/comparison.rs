@@ -1,4 +1,4 @@
-//! What of a conversation is compared, and where two of them part.
+//! Compares recorded and replayed conversations.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::ReplayDifference;
 use super::script::END_OF_RECORD;
 
-/// The longest text of a message in a report.
-const LONGEST_TEXT: usize = 2000;
+/// Maximum length of a message in a report.
+const MAX_TEXT: usize = 2000;
 
-/// Returns what goes through the loop: prompts, answers, results.
+/// Returns the message of an entry if it goes through the loop: prompts, responses, results.
 pub(super) fn message_of(entry: &Entry) -> Option<&AgentMessage> {
     match &entry.body {
         EntryBody::Message(
@@ -24,7 +24,7 @@ pub(super) fn message_of(entry: &Entry) -> Option<&AgentMessage> {
     }
 }
 
-/// Returns what a replay has left behind; that it was cut off at its end does not count.
+/// Returns the messages of a replay, without the marker at the end of the record.
 pub(super) fn replayed(entries: &[Arc<Entry>]) -> Vec<AgentMessage> {
     let messages = entries.iter().filter_map(|entry| message_of(entry));
     let mut messages: Vec<AgentMessage> = messages.cloned().collect();
@@ -43,27 +43,28 @@ pub(super) fn first_difference(
 ) -> Option<ReplayDifference> {
     for position in 0..recorded.len().max(replayed.len()) {
         let (before, after) = (recorded.get(position), replayed.get(position));
-        let (before, after) = (before.map(essence), after.map(essence));
+        let (before, after) = (before.map(comparable), after.map(comparable));
         if before != after {
             return Some(ReplayDifference {
                 position: position + 1,
-                recorded: before.as_ref().map(shown),
-                replayed: after.as_ref().map(shown),
+                recorded: before.as_ref().map(truncated),
+                replayed: after.as_ref().map(truncated),
             });
         }
     }
     None
 }
 
-/// Returns what of a message must be the same: not when it was written, not how its text is wrapped.
-fn essence(message: &AgentMessage) -> Value {
+/// Returns the part of a message that must be equal: not its timestamps, not how its text is split
+/// into blocks.
+fn comparable(message: &AgentMessage) -> Value {
     let mut value = serde_json::to_value(message).unwrap_or_default();
     let is_aborted = value.get("stopReason").and_then(Value::as_str) == Some("aborted");
     let is_failure = value.get("isError") == Some(&Value::Bool(true));
     if let Some(fields) = value.as_object_mut() {
         fields.shift_remove("timestamp");
         fields.shift_remove("usage");
-        // Who stopped it had the last word, not the provider.
+        // The abort was decided by the user, not by the provider.
         if is_aborted {
             fields.shift_remove("errorMessage");
         }
@@ -79,9 +80,9 @@ fn essence(message: &AgentMessage) -> Value {
     value
 }
 
-fn shown(value: &Value) -> String {
+fn truncated(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(LONGEST_TEXT) {
+    match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

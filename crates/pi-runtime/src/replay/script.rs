@@ -1,4 +1,4 @@
-//! The model and the tools of a replay: they say what the record says, and do nothing.
+//! Model and tools of a replay: they return recorded data and do nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,24 +17,23 @@ use tokio_util::sync::CancellationToken;
 use crate::session::{AgentSession, InputSource};
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
-/// The provider's id.
 pub(super) const PROVIDER: &str = "replay";
 
-/// What the model says when the record has no further answer.
-pub(super) const END_OF_RECORD: &str = "the record ends here";
+/// Error of the model when the record has no further response.
+pub(super) const END_OF_RECORD: &str = "end of record";
 
-/// A model that gives the answers of a record.
+/// A model that returns the recorded responses.
 pub(super) struct RecordedModel {
     messages: Arc<[AgentMessage]>,
     models: ModelList,
-    /// The first message that has not been said yet.
+    /// The first message that was not replayed yet.
     position: Mutex<usize>,
     session: OnceLock<AgentSession>,
 }
 
-/// An answer, and what the user said while it was given.
-struct Cue {
-    answer: Arc<AssistantMessage>,
+/// A response, and the messages the user sent during it.
+struct ScriptedTurn {
+    response: Arc<AssistantMessage>,
     steering: Vec<AgentMessage>,
 }
 
@@ -51,25 +50,26 @@ impl RecordedModel {
         }
     }
 
-    /// Says where the user's remarks during a run go.
+    /// Sets the session that receives messages sent during a run.
     pub(super) fn use_session(&self, session: AgentSession) {
         self.session.get_or_init(|| session);
     }
 
-    /// Returns the number of messages that have been said.
+    /// Returns the number of messages replayed so far.
     pub(super) fn position(&self) -> usize {
         *self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes over the message at the position.
+    /// Skips the message at the current position.
     pub(super) fn advance(&self) {
         *self.position.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     }
 
-    /// Takes the answer at the position, its results, and what was said before the next answer.
-    fn next(&self) -> Option<Cue> {
+    /// Takes the response at the current position, its results, and the messages sent before the
+    /// next response.
+    fn next(&self) -> Option<ScriptedTurn> {
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(AgentMessage::Assistant(answer)) = self.messages.get(*position) else {
+        let Some(AgentMessage::Assistant(response)) = self.messages.get(*position) else {
             return None;
         };
         *position += 1;
@@ -79,22 +79,23 @@ impl RecordedModel {
         *position += count;
         let mut steering = Vec::new();
         if count > 0 {
-            let remarks = rest(*position).iter();
-            let remarks = remarks.take_while(|message| matches!(message, AgentMessage::User(_)));
-            steering.extend(remarks.cloned());
-            // Without an answer to them they are prompts of their own.
-            let is_answered = matches!(
+            let user_messages = rest(*position).iter();
+            let user_messages =
+                user_messages.take_while(|message| matches!(message, AgentMessage::User(_)));
+            steering.extend(user_messages.cloned());
+            // Without a following response, they are prompts of their own.
+            let has_response = matches!(
                 self.messages.get(*position + steering.len()),
                 Some(AgentMessage::Assistant(_))
             );
-            if is_answered {
+            if has_response {
                 *position += steering.len();
             } else {
                 steering.clear();
             }
         }
-        Some(Cue {
-            answer: answer.clone(),
+        Some(ScriptedTurn {
+            response: response.clone(),
             steering,
         })
     }
@@ -111,24 +112,24 @@ impl Provider for RecordedModel {
 
     fn stream(&self, request: ModelRequest) -> AssistantStream {
         let now = request.env.now_ms();
-        let Some(cue) = self.next() else {
+        let Some(turn) = self.next() else {
             let end = ProviderError::new(ErrorClass::Aborted, END_OF_RECORD);
             return AssistantStream::failed(&request.model, now, end);
         };
         let session = self.session.get().cloned();
         AssistantStream::produce(&request.model, now, |mut writer| async move {
             if let Some(session) = session {
-                for remark in &cue.steering {
-                    steer(&session, remark).await;
+                for message in &turn.steering {
+                    steer(&session, message).await;
                 }
             }
             writer.message().start();
-            let answer = cue.answer;
-            let (reason, failure) = (answer.stop_reason, answer.error_message.clone());
-            let raw = answer.raw_stop_reason.clone();
+            let response = turn.response;
+            let (reason, failure) = (response.stop_reason, response.error_message.clone());
+            let raw = response.raw_stop_reason.clone();
             writer
                 .message()
-                .update(|message| *message = Arc::unwrap_or_clone(answer));
+                .update(|message| *message = Arc::unwrap_or_clone(response));
             let class = match reason {
                 StopReason::Error => ErrorClass::Protocol,
                 StopReason::Aborted => ErrorClass::Aborted,
@@ -144,24 +145,24 @@ impl Provider for RecordedModel {
     }
 }
 
-async fn steer(session: &AgentSession, remark: &AgentMessage) {
-    let AgentMessage::User(message) = remark else {
+async fn steer(session: &AgentSession, message: &AgentMessage) {
+    let AgentMessage::User(message) = message else {
         return;
     };
-    let (text, images) = super::said(message);
+    let (text, images) = super::message_parts(message);
     if let Err(error) = session.steer(&text, images, InputSource::Cli).await {
-        tracing::warn!(%error, "a remark of the record was refused");
+        tracing::warn!(%error, "a recorded steering message was rejected");
     }
 }
 
-/// Returns a tool for every name the record calls.
+/// Returns a tool for every tool name in the record.
 pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
     let mut names = BTreeSet::new();
     let mut results: HashMap<String, Arc<ToolResultMessage>> = HashMap::new();
     for message in messages {
         match message {
-            AgentMessage::Assistant(answer) => {
-                names.extend(answer.content.iter().filter_map(|block| match block {
+            AgentMessage::Assistant(response) => {
+                names.extend(response.content.iter().filter_map(|block| match block {
                     AssistantBlock::ToolCall(call) => Some(call.name.clone()),
                     _ => None,
                 }));
@@ -177,7 +178,7 @@ pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
         tool: Arc::new(RecordedTool {
             declaration: pi_ai::Tool {
                 name,
-                description: "Returns what the record says.".to_owned(),
+                description: "Returns the recorded result.".to_owned(),
                 parameters: json!({"type": "object"}),
                 constrained_sampling: None,
                 extra: JsonObject::new(),
@@ -191,7 +192,7 @@ pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
     tools.collect()
 }
 
-/// A tool that returns the results of a record and runs nothing.
+/// A tool that returns recorded results and runs nothing.
 struct RecordedTool {
     declaration: pi_ai::Tool,
     results: Arc<HashMap<String, Arc<ToolResultMessage>>>,
@@ -217,9 +218,7 @@ impl Tool for RecordedTool {
                 usage: result.usage.clone(),
                 terminate: None,
             }),
-            None => Err(ToolError(
-                "the record has no result for this call".to_owned(),
-            )),
+            None => Err(ToolError("no recorded result for this call".to_owned())),
         };
         std::future::ready(outcome).boxed()
     }

@@ -1,6 +1,9 @@
-//! Records of every kind of turn, run again; and records that say what the loop would not do.
+//! Replays of every kind of turn, and of records that differ from what the loop does.
 
-#![expect(clippy::disallowed_methods, reason = "what tests write needs no care")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "test files need no atomic writes"
+)]
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -11,7 +14,7 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "content": text, "timestamp": 1})
 }
 
-fn answer(content: &Value, stop_reason: &str) -> Value {
+fn response(content: &Value, stop_reason: &str) -> Value {
     json!({
         "role": "assistant", "content": content, "api": "anthropic-messages", "provider": "anthropic",
         "model": "some-model", "stopReason": stop_reason, "timestamp": 2,
@@ -20,15 +23,15 @@ fn answer(content: &Value, stop_reason: &str) -> Value {
     })
 }
 
-fn says(text: &str) -> Value {
-    answer(&json!([{"type": "text", "text": text}]), "stop")
+fn text_response(text: &str) -> Value {
+    response(&json!([{"type": "text", "text": text}]), "stop")
 }
 
 fn calls(ids: &[&str]) -> Value {
     let calls = ids.iter().map(|id| {
         json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": "touch ran"}})
     });
-    answer(&Value::Array(calls.collect()), "toolUse")
+    response(&Value::Array(calls.collect()), "toolUse")
 }
 
 fn result(id: &str, text: &str, is_error: bool) -> Value {
@@ -38,10 +41,10 @@ fn result(id: &str, text: &str, is_error: bool) -> Value {
     })
 }
 
-fn failed(message: &str) -> Value {
-    let mut failed = answer(&json!([]), "error");
-    failed["errorMessage"] = message.into();
-    failed
+fn failed_response(message: &str) -> Value {
+    let mut failed_response = response(&json!([]), "error");
+    failed_response["errorMessage"] = message.into();
+    failed_response
 }
 
 fn record(messages: &[Value]) -> tempfile::NamedTempFile {
@@ -71,14 +74,16 @@ fn record(messages: &[Value]) -> tempfile::NamedTempFile {
     file
 }
 
-async fn run(messages: impl IntoIterator<Item = Value>) -> Result<ReplayReport, ReplayError> {
+async fn replay_messages(
+    messages: impl IntoIterator<Item = Value>,
+) -> Result<ReplayReport, ReplayError> {
     let messages: Vec<Value> = messages.into_iter().collect();
     let file = record(&messages);
     replay(file.path(), &Env::fixed([("HOME", "/nonexistent")])).await
 }
 
 #[tokio::test]
-async fn every_kind_of_turn_runs_as_it_ran() {
+async fn every_kind_of_turn_is_replayed_identically() {
     let mut steered = calls(&["call-3"]);
     steered["content"].as_array_mut().unwrap().insert(
         0,
@@ -86,74 +91,81 @@ async fn every_kind_of_turn_runs_as_it_ran() {
     );
     let messages = [
         user("one"),
-        says("first"),
+        text_response("first"),
         user("two"),
         calls(&["call-1", "call-2"]),
         result("call-1", "done", false),
         result("call-2", "it failed", true),
-        says("second"),
+        text_response("second"),
         user("three"),
         steered,
         result("call-3", "done", false),
         user("do it another way"),
         user("and quickly"),
-        says("third"),
+        text_response("third"),
         user("four"),
-        failed("529 overloaded"),
-        says("fourth"),
+        failed_response("529 overloaded"),
+        text_response("fourth"),
         user("five"),
-        failed("invalid request"),
+        failed_response("invalid request"),
         user("six"),
-        answer(&json!([{"type": "text", "text": "half"}]), "aborted"),
+        response(&json!([{"type": "text", "text": "half"}]), "aborted"),
         user("seven"),
     ];
-    let report = run(messages).await.unwrap();
+    let report = replay_messages(messages).await.unwrap();
     assert_eq!(report.difference, None);
     assert_eq!(
-        (report.messages, report.answers, report.left_out),
+        (report.messages, report.answers, report.skipped),
         (21, 9, 0)
     );
     assert!(!std::path::Path::new("ran").exists());
 }
 
 #[tokio::test]
-async fn the_first_difference_is_told() {
-    // The loop runs calls in order and answers each; this record lacks a result.
-    let report = run([
+async fn the_first_difference_is_reported() {
+    // The loop runs calls in order and stores a result for each; this record lacks one.
+    let report = replay_messages([
         user("one"),
         calls(&["call-1", "call-2"]),
         result("call-1", "done", false),
-        says("first"),
+        text_response("first"),
     ]);
     let difference = report.await.unwrap().difference.unwrap();
     assert_eq!(difference.position, 4);
     assert!(difference.recorded.unwrap().contains("first"));
     assert!(difference.replayed.unwrap().contains("call-2"));
 
-    // A failure that is tried again must have a second attempt.
-    let report = run([user("one"), failed("invalid request"), says("after all")]);
+    // A failure that is retried must have a second attempt.
+    let report = replay_messages([
+        user("one"),
+        failed_response("invalid request"),
+        text_response("after all"),
+    ]);
     let difference = report.await.unwrap().difference.unwrap();
     assert_eq!((difference.position, difference.replayed), (3, None));
 }
 
 #[tokio::test]
-async fn what_an_extension_began_is_left_out() {
-    let report = run([
+async fn messages_after_an_extension_message_are_skipped() {
+    let report = replay_messages([
         user("one"),
-        says("first"),
+        text_response("first"),
         json!({"customType": "x"}),
-        says("second"),
+        text_response("second"),
     ]);
     let report = report.await.unwrap();
     assert_eq!(
-        (report.messages, report.left_out, report.difference),
+        (report.messages, report.skipped, report.difference),
         (2, 1, None)
     );
 }
 
 #[tokio::test]
-async fn what_is_no_record_is_refused() {
-    assert!(matches!(run([]).await, Err(ReplayError::Nothing)));
+async fn invalid_records_are_rejected() {
+    assert!(matches!(
+        replay_messages([]).await,
+        Err(ReplayError::NoPrompt)
+    ));
     let env = Env::fixed::<&str, &str>([]);
     let missing = replay(Path::new("/nonexistent/record"), &env).await;
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Why a session does not start or does not take another's place, and what the user can do.
+//! Errors of starting and replacing sessions, with hints for the user.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,15 @@ use thiserror::Error;
 use crate::model_choice::ModelChoiceError;
 use crate::session_choice::SessionChoiceError;
 
-/// Why a program cannot start.
+/// Why the runtime cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The chosen session is not there.
     #[error(transparent)]
     Choice(#[from] SessionChoiceError),
-    /// The directory the session works in does not exist.
+    /// The working directory of the session does not exist.
     #[error(
-        "the working directory {} of the session {} does not exist",
+        "working directory {} of session {} does not exist",
         cwd.display(), session_file.display()
     )]
     MissingCwd {
@@ -27,18 +26,15 @@ pub enum StartError {
         /// Where the session could be continued ([`super::RuntimeOptions::cwd_override`]).
         instead: PathBuf,
     },
-    /// The name says nothing.
-    #[error("--name needs a name that is not blank")]
+    #[error("--name must not be blank")]
     BlankName,
-    /// There is no such model.
     #[error("{source}")]
     Model {
         #[source]
         source: ModelChoiceError,
-        /// What is wrong with the user's files, which may be why.
+        /// Problems in the user's files, which may be the cause.
         diagnostics: Vec<ConfigDiagnostic>,
     },
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
@@ -53,7 +49,7 @@ impl From<ModelChoiceError> for StartError {
 }
 
 impl StartError {
-    /// Adds what was found before the failure.
+    /// Adds diagnostics found before the failure.
     pub(super) fn after(mut self, found: &[ConfigDiagnostic]) -> Self {
         if let Self::Model { diagnostics, .. } = &mut self {
             diagnostics.extend_from_slice(found);
@@ -61,7 +57,7 @@ impl StartError {
         self
     }
 
-    /// Returns what is wrong with the user's files, where that may be the cause.
+    /// Returns problems in the user's files that may be the cause.
     pub fn diagnostics(&self) -> &[ConfigDiagnostic] {
         match self {
             Self::Model { diagnostics, .. } => diagnostics,
@@ -69,15 +65,18 @@ impl StartError {
         }
     }
 
-    /// Returns what the user can do, a line each.
+    /// Returns what the user can do, one line per hint.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Choice(SessionChoiceError::NotFound(_)) => {
-                vec!["--session takes a file, an id or the beginning of an id; --resume lists sessions".to_owned()]
+                vec!["pass --session a file, a session ID or the start of one, or use --resume to list sessions".to_owned()]
             }
-            Self::Choice(SessionChoiceError::Elsewhere { path, cwd }) => vec![
-                format!("go on there: start pi in {cwd}"),
-                format!("copy it into this project: pi --fork {}", path.display()),
+            Self::Choice(SessionChoiceError::OtherProject { path, cwd }) => vec![
+                format!("to continue it, start pi in {cwd}"),
+                format!(
+                    "to copy it into this project, run pi --fork {}",
+                    path.display()
+                ),
             ],
             Self::MissingCwd { cwd, .. } => vec![
                 format!("create {} again, or", cwd.display()),
@@ -86,10 +85,10 @@ impl StartError {
             Self::Model {
                 source: ModelChoiceError::Query(_),
                 ..
-            } => vec!["models of your own are described in models.json".to_owned()],
-            Self::Session(SessionError::Unwritable { .. }) => vec![
-                "keep sessions elsewhere with --session-dir, or none with --no-session".to_owned(),
-            ],
+            } => vec!["define custom models in models.json".to_owned()],
+            Self::Session(SessionError::Unwritable { .. }) => {
+                vec!["store sessions elsewhere with --session-dir, or use --no-session".to_owned()]
+            }
             Self::Choice(SessionChoiceError::Path(_) | SessionChoiceError::Session(_))
             | Self::BlankName
             | Self::Model {
@@ -101,35 +100,33 @@ impl StartError {
     }
 }
 
-/// Why another session did not take the live one's place.
+/// Why the session was not replaced.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReplaceError {
-    /// The file to import is not there.
-    #[error("there is no file {}", .0.display())]
+    #[error("file not found: {}", .0.display())]
     MissingFile(PathBuf),
-    /// The directory the session works in does not exist. Nothing has changed.
+    /// The working directory of the session does not exist. The current session is unchanged.
     #[error(
-        "the working directory {} of the session {} does not exist: create it, or continue the session in another directory",
+        "working directory {} of session {} does not exist: create it, or continue the session in another directory",
         cwd.display(), session_file.display()
     )]
     MissingCwd { cwd: PathBuf, session_file: PathBuf },
-    /// The session cannot be read, copied or written. Nothing has changed.
+    /// The session cannot be read, copied or written. The current session is unchanged.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The old session has ended and the new one does not start.
-    #[error("the session was closed, but the next one does not start: {0}")]
+    /// The old session has ended and the new one did not start.
+    #[error("the session was closed, but the next one could not be started: {0}")]
     NotStarted(#[source] Box<StartError>),
-    /// The program is ending.
-    #[error("the program is ending")]
+    #[error("pi is shutting down")]
     Ended,
 }
 
-/// Returns what somebody without any credential can do to get a model.
+/// Returns hints for a user without any credentials.
 pub fn no_model_hints() -> [&'static str; 3] {
     [
-        "set a key, such as ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start pi and sign in with /login",
-        "use a server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi",
-        "see it work without either: pi --demo",
+        "set an API key, such as ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start pi and run /login",
+        "use a local server: LLAMA_BASE_URL=http://127.0.0.1:8080 pi",
+        "try pi without either: pi --demo",
     ]
 }

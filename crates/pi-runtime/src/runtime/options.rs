@@ -1,4 +1,4 @@
-//! What a program says before its session exists.
+//! Options of a runtime.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,74 +7,72 @@ use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
 use pi_config::{AgentDir, ResourceFlags, RunSettings, SettingsStore};
 
-use crate::extensions::{ExtensionOptions, ExtensionVoter};
+use crate::extensions::{ExtensionOptions, ExtensionTrustResolver};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
-use crate::services::{PackageSupplier, ServiceOptions, Services, TrustPrompt};
+use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
 
-/// What a session starts from; every field has a sensible default.
+/// Options a runtime starts with; every field has a sensible default.
 #[derive(Clone)]
 pub struct RuntimeOptions {
-    /// Where the user's files are.
+    /// Directory of the user's files.
     pub agent_dir: AgentDir,
-    /// The directory to work in, unless the session names another; absolute.
+    /// Working directory, unless the session specifies another; absolute.
     pub cwd: PathBuf,
     pub env: Env,
     pub session: SessionChoice,
-    /// The directory of sessions (`--session-dir`).
+    /// Session directory (`--session-dir`).
     pub session_dir: Option<String>,
-    /// The session's name (`--name`).
+    /// Name of the session (`--name`).
     pub name: Option<String>,
-    /// The directory to work in where the one the session names is gone.
+    /// Working directory to use if the one of the session no longer exists.
     pub cwd_override: Option<PathBuf>,
-    /// What the command line says about trust (`--approve`, `--no-approve`).
+    /// Trust flags (`--approve`, `--no-approve`).
     pub trust: Option<bool>,
-    /// Whom to ask about a project nobody decided about.
+    /// Prompts the user about a project without a trust decision.
     pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
-    /// What the command line says about models.
     pub models: ModelFlags,
-    /// Which tools there may be.
     pub tools: ToolSelection,
-    /// Tools of the program's own.
+    /// Tools of the embedding program.
     pub custom_tools: Vec<RegisteredTool>,
-    /// What the command line says about resources.
     pub resources: ResourceFlags,
-    /// Who installs packages that are missing at the start.
-    pub packages: Option<Arc<dyn PackageSupplier>>,
-    /// Whether the network is used only for what the user asks (`--offline`).
+    /// Installs packages that are missing at startup.
+    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
+    /// Whether to use the network only for explicit user requests (`--offline`).
     pub offline: bool,
-    /// Variables that commands find on top of this process's own; [`PROCESS_MARKS`] unless changed.
+    /// Environment variables added for child processes; [`PROCESS_MARKS`] by default.
     pub child_environment: Vec<(String, String)>,
-    /// The front end of extensions and the flags meant for them.
+    /// The extension UI, and the flags for extensions.
     pub extensions: ExtensionOptions,
-    /// Who tells whoever takes part that the first session starts.
-    pub session_start: SessionStartTold,
-    /// Who takes part in every session, after the extensions.
-    pub hooks: Arc<dyn HooksSource>,
-    /// Settings to use instead of the files'.
+    /// Whether `session_start` fires inside `start()` or is left to the front end.
+    pub session_start: StartNotification,
+    /// Creates the hooks of every session; they run after those of the extensions.
+    pub hooks: Arc<dyn SessionHooksFactory>,
+    /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
-    /// Settings that hold for this run, over those of the files.
+    /// Settings for this run; they override those of the files.
     pub run_settings: RunSettings,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
-    /// The collection of models to use instead of the usual one, as it is.
+    /// Models to use instead of the default collection, without further configuration.
     pub model_collection: Option<Models>,
 }
 
-/// When whoever takes part hears of the start of the first session.
+/// When `session_start` fires for the first session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SessionStartTold {
+pub enum StartNotification {
     /// Before [`SessionRuntime::start`](super::SessionRuntime::start) returns.
     #[default]
-    AtOnce,
-    /// With [`SessionRuntime::tell_session_start`](super::SessionRuntime::tell_session_start).
-    ByFrontEnd,
+    Immediate,
+    /// When the front end calls
+    /// [`SessionRuntime::notify_session_start`](super::SessionRuntime::notify_session_start).
+    Deferred,
 }
 
 impl RuntimeOptions {
-    /// Starts a new session in a directory.
+    /// Options for a new session in a directory.
     pub fn new(agent_dir: AgentDir, cwd: impl Into<PathBuf>, env: Env) -> Self {
         let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self {
@@ -95,8 +93,8 @@ impl RuntimeOptions {
             offline: false,
             child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
-            session_start: SessionStartTold::AtOnce,
-            hooks: Arc::new(NoHooks),
+            session_start: StartNotification::Immediate,
+            hooks: Arc::new(NoHooksFactory),
             settings: None,
             run_settings: RunSettings::default(),
             credentials: None,
@@ -104,12 +102,12 @@ impl RuntimeOptions {
         }
     }
 
-    /// Returns what the services of every session of this run share.
+    /// Returns the service options shared by all sessions of this run.
     pub(super) fn service_options(&self) -> ServiceOptions {
         ServiceOptions {
             trust: self.trust,
             trust_prompt: self.trust_prompt.clone(),
-            trust_voter: Some(Arc::new(ExtensionVoter(self.extensions.clone()))),
+            trust_resolver: Some(Arc::new(ExtensionTrustResolver(self.extensions.clone()))),
             resources: self.resources.clone(),
             packages: self.packages.clone(),
             settings: self.settings.clone(),
@@ -120,9 +118,9 @@ impl RuntimeOptions {
         }
     }
 
-    /// Returns the resource flags for a session of another directory: what is relative stays where
-    /// the user meant it.
-    pub(super) fn resources_from_elsewhere(&self) -> ResourceFlags {
+    /// Returns the resource flags for a session in another directory; relative paths stay relative
+    /// to the directory pi was started in.
+    pub(super) fn resources_for_other_directory(&self) -> ResourceFlags {
         let mut flags = self.resources.clone();
         let lists = [
             &mut flags.extensions,
@@ -137,7 +135,7 @@ impl RuntimeOptions {
         }
         let texts = flags.system_prompt.iter_mut();
         for text in texts.chain(&mut flags.append_system_prompt) {
-            // A text is a path only where there is such a file.
+            // A text is a path only if such a file exists.
             let path = self.cwd.join(&*text);
             if is_plain_path(text) && path.is_file() {
                 *text = path.to_string_lossy().into_owned();
@@ -147,7 +145,7 @@ impl RuntimeOptions {
     }
 }
 
-/// Tells a path from an address or the name of a package.
+/// Whether the text is a path, not a URL or package name.
 fn is_plain_path(text: &str) -> bool {
     let prefix = text.split(['/', '\\']).next().unwrap_or(text);
     !text.starts_with('~') && !prefix.contains(':') && Path::new(text).is_relative()
@@ -164,25 +162,25 @@ impl std::fmt::Debug for RuntimeOptions {
     }
 }
 
-/// Brings whoever takes part in a session; asked anew for each.
-pub trait HooksSource: Send + Sync {
-    /// Returns the hooks of a session that works with these services.
-    fn hooks<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>>;
+/// Creates the hooks of a session; called for each new session.
+pub trait SessionHooksFactory: Send + Sync {
+    /// Returns the hooks of a session that uses these services.
+    fn create_hooks<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>>;
 }
 
-struct NoHooks;
+struct NoHooksFactory;
 
-impl HooksSource for NoHooks {
-    fn hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
+impl SessionHooksFactory for NoHooksFactory {
+    fn create_hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
         Box::pin(std::future::ready(
             Arc::new(NoSessionHooks) as Arc<dyn SessionHooks>
         ))
     }
 }
 
-/// The same hooks for every session.
-impl HooksSource for Arc<dyn SessionHooks> {
-    fn hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
+/// Uses the same hooks for every session.
+impl SessionHooksFactory for Arc<dyn SessionHooks> {
+    fn create_hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
         Box::pin(std::future::ready(Arc::clone(self)))
     }
 }

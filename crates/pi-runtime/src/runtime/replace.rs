@@ -1,8 +1,8 @@
-//! How another session takes the live one's place.
+//! Replaces the current session with another.
 //!
-//! First whoever takes part may refuse. Then the next session is found or copied, which may fail
-//! without harm. Then the live one is ended, with everything bound to its directory, and the next is
-//! built. Handles to the old session stay valid and refuse prompts.
+//! Hooks may veto the switch first. Then the next session is opened or copied, which may fail
+//! without harm. Then the current session ends, with everything bound to its directory, and the
+//! next one is built. Handles to the old session stay valid and reject prompts.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,21 @@ use pi_session::{
     SessionError,
 };
 
-use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};
+use super::{CurrentSession, InitialModel, SessionRuntime, build, deduplicate, open_warnings};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
-use crate::services::Survey;
+use crate::services::ProjectProbe;
 use crate::session::AgentSession;
 
-/// What came of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Replacement {
-    /// Whoever takes part refused; nothing has changed.
+pub struct ReplaceOutcome {
+    /// Hooks vetoed the switch; nothing has changed.
     pub cancelled: bool,
-    /// The text of the message that was forked before, for the editor.
+    /// The text of the message before which the session was forked, for the editor.
     pub selected_text: Option<String>,
 }
 
-impl Replacement {
+impl ReplaceOutcome {
     const CANCELLED: Self = Self {
         cancelled: true,
         selected_text: None,
@@ -35,12 +34,15 @@ impl Replacement {
 }
 
 impl SessionRuntime {
-    /// Begins a new session in the same directory.
-    pub async fn new_session(&self, parent: Option<PathBuf>) -> Result<Replacement, ReplaceError> {
-        let _turn = self.turn().await?;
+    /// Starts a new session in the same directory.
+    pub async fn new_session(
+        &self,
+        parent: Option<PathBuf>,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let _guard = self.lock_replacement().await?;
         let old = self.session();
-        if !self.may_switch(&old, StartReason::New, None).await {
-            return Ok(Replacement::CANCELLED);
+        if !self.confirm_switch(&old, StartReason::New, None).await {
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = NewSession {
             id: None,
@@ -51,27 +53,27 @@ impl SessionRuntime {
             Some(directory) => Session::create(&directory, options)?,
             None => Session::in_memory(old.cwd(), options)?,
         };
-        self.put_in_place(session, StartReason::New, Choice::Startup)
+        self.replace_with(session, StartReason::New, InitialModel::Resolve)
             .await
     }
 
-    /// Opens another session; a path that leads nowhere begins one there.
-    pub async fn switch_session(&self, path: &Path) -> Result<Replacement, ReplaceError> {
+    /// Opens another session; creates one if the path does not exist.
+    pub async fn switch_session(&self, path: &Path) -> Result<ReplaceOutcome, ReplaceError> {
         self.switch_session_in(path, None).await
     }
 
-    /// Opens another session, to work in another directory than the one it names.
+    /// Opens another session with a different working directory.
     pub async fn switch_session_in(
         &self,
         path: &Path,
         cwd: Option<PathBuf>,
-    ) -> Result<Replacement, ReplaceError> {
-        let _turn = self.turn().await?;
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let _guard = self.lock_replacement().await?;
         let old = self.session();
         let path = self.resolve_path(path);
         let target = Some(path.clone());
-        if !self.may_switch(&old, StartReason::Resume, target).await {
-            return Ok(Replacement::CANCELLED);
+        if !self.confirm_switch(&old, StartReason::Resume, target).await {
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = OpenSession {
             access: AccessMode::Write,
@@ -93,33 +95,33 @@ impl SessionRuntime {
             opened => opened?,
         };
         check_cwd(&session)?;
-        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+        self.replace_with(session, StartReason::Resume, InitialModel::Resolve)
             .await
     }
 
-    /// Makes a session of the way to an entry the live one.
+    /// Replaces the current session with a fork that ends at an entry.
     pub async fn fork(
         &self,
         entry: &EntryId,
         position: ForkPosition,
-    ) -> Result<Replacement, ReplaceError> {
-        let _turn = self.turn().await?;
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let _guard = self.lock_replacement().await?;
         let old = self.session();
         if !old.hooks().before_fork(entry, position).await {
-            return Ok(Replacement::CANCELLED);
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let forked = old.with_session(|session| session.fork(entry, position))?;
         let done = self
-            .put_in_place(forked.session, StartReason::Fork, Choice::Startup)
+            .replace_with(forked.session, StartReason::Fork, InitialModel::Resolve)
             .await?;
-        Ok(Replacement {
+        Ok(ReplaceOutcome {
             selected_text: forked.selected_text,
             ..done
         })
     }
 
-    /// Makes a copy of the current branch the live session.
-    pub async fn clone_session(&self) -> Result<Replacement, ReplaceError> {
+    /// Replaces the current session with a copy of its current branch.
+    pub async fn clone_session(&self) -> Result<ReplaceOutcome, ReplaceError> {
         let leaf = self
             .session()
             .with_session(|session| session.leaf_id().cloned());
@@ -127,7 +129,7 @@ impl SessionRuntime {
         self.fork(&leaf, ForkPosition::At).await
     }
 
-    /// Returns where the file that [`import`](Self::import) would copy is.
+    /// Returns the path of the file that [`import`](Self::import) would copy.
     pub fn find_import(&self, path: &Path) -> Result<PathBuf, ReplaceError> {
         let source = self.resolve_path(path);
         if source.exists() {
@@ -137,13 +139,13 @@ impl SessionRuntime {
         }
     }
 
-    /// Copies a session file among the others and opens the copy.
+    /// Copies a session file into the session directory and opens the copy.
     pub async fn import(
         &self,
         path: &Path,
         cwd: Option<PathBuf>,
-    ) -> Result<Replacement, ReplaceError> {
-        let _turn = self.turn().await?;
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let _guard = self.lock_replacement().await?;
         let old = self.session();
         let source = self.find_import(path)?;
         let directory = match self.directory_of(&old) {
@@ -151,8 +153,8 @@ impl SessionRuntime {
             None => SessionDirectory::default_for(self.0.options.agent_dir.path(), old.cwd()),
         };
         let target = source.file_name().map(|name| directory.path().join(name));
-        if !self.may_switch(&old, StartReason::Resume, target).await {
-            return Ok(Replacement::CANCELLED);
+        if !self.confirm_switch(&old, StartReason::Resume, target).await {
+            return Ok(ReplaceOutcome::CANCELLED);
         }
         let options = OpenSession {
             access: AccessMode::Write,
@@ -165,51 +167,51 @@ impl SessionRuntime {
         }
         let session = Session::import(&source, directory.path(), options)?;
         check_cwd(&session)?;
-        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+        self.replace_with(session, StartReason::Resume, InitialModel::Resolve)
             .await
     }
 
-    /// Reads settings, trust, resources and models anew and goes on with the same conversation,
+    /// Reloads settings, trust, resources and models, and continues with the same conversation,
     /// model and tools.
     pub async fn reload(&self) -> Result<(), ReplaceError> {
-        let _turn = self.turn().await?;
+        let _guard = self.lock_replacement().await?;
         let old = self.session();
         let active = old.active_tool_names();
-        let choice = Choice::Kept {
+        let choice = InitialModel::Keep {
             model: old.model(),
             thinking_level: old.thinking_level(),
             scoped_models: old.scoped_models(),
         };
-        // A pull may have brought what nobody was asked about.
-        self.0.services.decisions.forget(old.cwd());
+        // Files may have changed since the user was prompted.
+        self.0.services.decisions.remove(old.cwd());
         let file = old.session_file();
         self.end(&old, StartReason::Reload, file.clone()).await;
         let session = old.take_session()?;
         self.begin(session, StartReason::Reload, file, choice)
             .await?;
         let new = self.session();
-        let active = new.toolset().carried_over(&active);
+        let active = new.toolset().active_after_reload(&active);
         new.set_active_tools(&active);
         Ok(())
     }
 
-    /// Returns where a path of the user leads: it starts where the program was started.
+    /// Resolves a user's path relative to the directory pi was started in.
     fn resolve_path(&self, path: &Path) -> PathBuf {
         let options = &self.0.options;
         let expanded = path.to_str().map(|path| expand_home(path, &options.env));
         options.cwd.join(expanded.as_deref().unwrap_or(path))
     }
 
-    /// Takes the right to replace the session.
-    async fn turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, ReplaceError> {
-        let turn = self.0.replacing.lock().await;
+    /// Acquires the lock for replacing the session.
+    async fn lock_replacement(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, ReplaceError> {
+        let guard = self.0.replacing.lock().await;
         if self.0.ended.is_cancelled() {
             return Err(ReplaceError::Ended);
         }
-        Ok(turn)
+        Ok(guard)
     }
 
-    async fn may_switch(
+    async fn confirm_switch(
         &self,
         old: &AgentSession,
         reason: StartReason,
@@ -222,7 +224,7 @@ impl SessionRuntime {
         old.hooks().before_switch(switch).await
     }
 
-    /// Returns where new sessions of a session's directory go; nowhere if it has no file.
+    /// Returns the directory for new sessions next to this one; `None` if it has no file.
     fn directory_of(&self, session: &AgentSession) -> Option<SessionDirectory> {
         let path = session.with_session(|session| {
             session.path()?;
@@ -232,43 +234,43 @@ impl SessionRuntime {
         Some(SessionDirectory::custom(&path, agent, session.cwd()))
     }
 
-    /// Opens the live session's own file again.
+    /// Reopens the current session's own file.
     async fn reopen(
         &self,
         old: &AgentSession,
         path: &Path,
         options: OpenSession,
-    ) -> Result<Replacement, ReplaceError> {
-        let look = OpenSession {
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let probe = OpenSession {
             access: AccessMode::Read,
             ..options.clone()
         };
-        check_cwd(&Session::open(path, look)?)?;
+        check_cwd(&Session::open(path, probe)?)?;
         let file = old.session_file();
         self.end(old, StartReason::Resume, file.clone()).await;
-        // The claim on the file goes with the session.
+        // Dropping the session releases its lock on the file.
         drop(old.take_session()?);
         let session = Session::open(path, options)?;
-        self.begin(session, StartReason::Resume, file, Choice::Startup)
+        self.begin(session, StartReason::Resume, file, InitialModel::Resolve)
             .await
     }
 
-    async fn put_in_place(
+    async fn replace_with(
         &self,
         session: Session,
         reason: StartReason,
-        choice: Choice,
-    ) -> Result<Replacement, ReplaceError> {
+        choice: InitialModel,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let old = self.session();
         let previous = old.session_file();
         let target = session.path().map(Path::to_owned);
         self.end(&old, reason, target).await;
-        // The claim on the file goes with the session.
+        // Dropping the session releases its lock on the file.
         drop(old.take_session()?);
         self.begin(session, reason, previous, choice).await
     }
 
-    /// Ends the live session: what it was doing is stored, its children are gone.
+    /// Ends the current session: stores its state and stops its child processes.
     async fn end(&self, old: &AgentSession, next: StartReason, target: Option<PathBuf>) {
         old.abort().await;
         let shutdown = SessionShutdown {
@@ -284,19 +286,19 @@ impl SessionRuntime {
         session: Session,
         reason: StartReason,
         previous_session_file: Option<PathBuf>,
-        choice: Choice,
-    ) -> Result<Replacement, ReplaceError> {
+        choice: InitialModel,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
         let shared = &self.0;
-        let told = findings(&session);
-        let survey = Survey::of(&shared.services, session.cwd());
+        let warnings = open_warnings(&session);
+        let probe = ProjectProbe::read(&shared.services, session.cwd());
         let (options, services) = (&shared.options, &shared.services);
-        let built = build(options, services, survey, session, choice, told).await;
-        let mut current: Current =
+        let built = build(options, services, probe, session, choice, warnings).await;
+        let mut current: CurrentSession =
             built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
         deduplicate(&mut current.diagnostics);
         let session = current.session.clone();
         *self.current() = current;
-        *self.untold() = None;
+        *self.deferred_start() = None;
         self.attach_extensions();
         shared.sessions.send_replace(session.clone());
         let start = SessionStart {
@@ -304,7 +306,7 @@ impl SessionRuntime {
             previous_session_file,
         };
         session.hooks().session_start(start).await;
-        Ok(Replacement::default())
+        Ok(ReplaceOutcome::default())
     }
 }
 

@@ -1,33 +1,32 @@
-//! What a pull changed of a project that was trusted before, in words.
+//! Reports changes in a trusted project since its last use.
 //!
-//! Looking reads up to a megabyte of the project. Nothing depends on what is found, so front ends look
-//! once they have something to show.
+//! The check reads up to a megabyte of the project. Nothing depends on the result, so front ends
+//! run it after the first render.
 
 use std::io;
 use std::path::Path;
 
 use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, changed_since_last_use};
 
-/// How many changed files of a project are named before the rest is counted.
+/// Number of changed files that are listed by name.
 const MAX_NAMED: usize = 5;
 
-/// Looks what is new or other in a trusted project since its last use.
-pub(crate) fn changes_of_project(agent_dir: &AgentDir, cwd: &Path) -> Option<ProjectChanges> {
+/// Returns files of a trusted project that are new or changed since its last use.
+pub(crate) fn find_project_changes(agent_dir: &AgentDir, cwd: &Path) -> Option<ProjectChanges> {
     changed_since_last_use(agent_dir, cwd)
-        .inspect_err(say_unremembered)
+        .inspect_err(log_error)
         .ok()?
 }
 
-/// Remembers changes that are told, so that they are told once.
+/// Remembers reported changes, so they are reported only once.
 pub(crate) fn remember_changes(changes: &ProjectChanges) {
-    changes.remember().inspect_err(say_unremembered).ok();
+    changes.remember().inspect_err(log_error).ok();
 }
 
-fn say_unremembered(error: &io::Error) {
-    tracing::debug!(%error, "what a project brings is not remembered");
+fn log_error(error: &io::Error) {
+    tracing::debug!(%error, "cannot remember the state of the project");
 }
 
-/// Names what changed.
 pub(crate) fn describe_changes(changes: &ProjectChanges, cwd: &Path) -> ConfigDiagnostic {
     let files = changes.files();
     let named = files.iter().take(MAX_NAMED);
@@ -37,7 +36,7 @@ pub(crate) fn describe_changes(changes: &ProjectChanges, cwd: &Path) -> ConfigDi
         count => format!(" and {count} more"),
     };
     let message = format!(
-        "this project is trusted, and since its last use these files are new or changed: {named}{more}"
+        "files of this trusted project are new or changed since its last use: {named}{more}"
     );
     ConfigDiagnostic::warning(message, cwd.join(".pi"))
 }

@@ -1,4 +1,4 @@
-//! Keys that hold for one run and are never stored (`--api-key`), laid over a store.
+//! API keys for one run (`--api-key`) that are never stored; they override a credential store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,7 +10,7 @@ use pi_ai::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-/// Keys by provider. Clones share them.
+/// API keys by provider. Clones share them.
 #[derive(Clone, Default)]
 pub struct RuntimeKeys(Arc<RwLock<BTreeMap<String, SecretString>>>);
 
@@ -21,14 +21,13 @@ impl std::fmt::Debug for RuntimeKeys {
 }
 
 impl RuntimeKeys {
-    /// Uses a key for a provider from here on.
     pub fn set(&self, provider: &str, key: SecretString) {
         let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);
         keys.insert(provider.to_owned(), key);
     }
 
-    /// Lays the keys over a store.
-    pub(super) fn over(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
+    /// Wraps a store so that these keys take precedence.
+    pub(super) fn wrap(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
         KeyedCredentials {
             keys: self.clone(),
             store,
@@ -45,7 +44,7 @@ impl RuntimeKeys {
         keys.keys().cloned().collect()
     }
 
-    /// Returns the credential a key makes. Stored keys are templates; this one is meant literally.
+    /// Returns the key as a credential. Stored keys are templates; this one is literal.
     fn credential(&self, provider: &str) -> Option<Credential> {
         let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let key = keys.get(provider)?.expose_secret().replace('$', "$$");
@@ -57,7 +56,7 @@ impl RuntimeKeys {
     }
 }
 
-/// A store with keys laid over it.
+/// A credential store with runtime keys on top.
 pub(super) struct KeyedCredentials {
     keys: RuntimeKeys,
     store: Arc<dyn CredentialStore>,
@@ -102,7 +101,7 @@ impl CredentialStore for KeyedCredentials {
         .boxed()
     }
 
-    /// Changes are the store's own: a key of this run is never written.
+    /// Locks the underlying store: a runtime key is never written.
     fn lock<'a>(
         &'a self,
         provider: &'a str,
@@ -129,11 +128,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_of_this_run_wins_and_is_meant_literally() {
+    async fn a_runtime_key_takes_precedence_and_is_literal() {
         let stored =
             InMemoryCredentialStore::new([("acme".to_owned(), Credential::api_key("stored"))]);
         let keys = RuntimeKeys::default();
-        let store = Arc::new(keys.over(Arc::new(stored)));
+        let store = Arc::new(keys.wrap(Arc::new(stored)));
         let authenticator = Authenticator::new(store, HttpClient::new());
         let auth = ProviderAuth::from_key_source("acme", "key", KeySource::Variables(&[]));
         let env = Env::fixed([("NAME", "value")]);

@@ -1,4 +1,5 @@
-//! Commands the user runs: shown as they print, and kept in the session for the model to see.
+//! Shell commands of the user: output is published as it arrives, and the result is stored for the
+//! model.
 
 use std::sync::Mutex;
 
@@ -16,13 +17,12 @@ use super::{AgentSession, lock};
 use crate::event::SessionEvent;
 use crate::hooks::{UserBashVerdict, UserCommand};
 
-/// A command the user wants to run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BashRequest {
-    /// An id that comes back with what the command prints.
+    /// An ID that is repeated in the output events.
     pub id: Option<Value>,
     pub command: String,
-    /// Whether the model shall not see it (`!!`).
+    /// Whether to keep the command out of the model's context (`!!`).
     pub exclude_from_context: bool,
 }
 
@@ -30,38 +30,35 @@ pub struct BashRequest {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BashError {
-    /// A hook stopped it.
     #[error(transparent)]
     Stopped(#[from] HookError),
-    /// It could not be started.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// It ran, and the session could not be told.
+    /// The command ran, but its result could not be stored.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session is over.
-    #[error("this session has been closed: use the one that took its place")]
+    #[error("this session was closed; use the one that replaced it")]
     Closed,
 }
 
-/// A command in progress; it is over when this is dropped.
-struct Running {
+/// A command in progress; ends when dropped.
+struct BashGuard {
     session: AgentSession,
     number: u64,
     cancel: CancellationToken,
 }
 
-impl Running {
+impl BashGuard {
     fn begin(session: &AgentSession) -> Option<Self> {
         let cancel = CancellationToken::new();
-        let mut live = session.live();
-        if live.disposed {
+        let mut state = session.state();
+        if state.disposed {
             return None;
         }
-        let number = live.next_bash;
-        live.next_bash += 1;
-        live.bash.push((number, cancel.clone()));
-        drop(live);
+        let number = state.next_bash;
+        state.next_bash += 1;
+        state.bash.push((number, cancel.clone()));
+        drop(state);
         Some(Self {
             session: session.clone(),
             number,
@@ -70,34 +67,34 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BashGuard {
     fn drop(&mut self) {
-        let mut live = self.session.live();
-        live.bash.retain(|(number, _)| *number != self.number);
-        drop(live);
+        let mut state = self.session.state();
+        state.bash.retain(|(number, _)| *number != self.number);
+        drop(state);
         self.session.0.busy.send_modify(|_| {});
     }
 }
 
-/// What a listener that does not keep up may leave untold; more than that is not worth catching up
-/// with, since the result holds the end of the output anyway.
-const UNTOLD_BYTES: usize = 1024 * 1024;
+/// Maximum output buffered for listeners that do not keep up. Beyond it, older output is dropped;
+/// the result contains the end of the output anyway.
+const MAX_PENDING_OUTPUT: usize = 1024 * 1024;
 
-/// What was printed and not yet told.
+/// Output that was not published yet.
 #[derive(Default)]
-struct Untold {
+struct PendingOutput {
     text: Mutex<(String, bool)>,
     changed: Notify,
 }
 
-impl Untold {
+impl PendingOutput {
     fn push(&self, text: &str) {
-        let mut untold = lock(&self.text);
-        if untold.0.len() + text.len() > UNTOLD_BYTES {
-            untold.0.clear();
+        let mut output = lock(&self.text);
+        if output.0.len() + text.len() > MAX_PENDING_OUTPUT {
+            output.0.clear();
         }
-        untold.0.push_str(text);
-        drop(untold);
+        output.0.push_str(text);
+        drop(output);
         self.changed.notify_one();
     }
 
@@ -106,15 +103,15 @@ impl Untold {
         self.changed.notify_one();
     }
 
-    /// Waits for text; none when there will be no more.
+    /// Waits for text; `None` once the output is closed.
     async fn next(&self) -> Option<String> {
         loop {
             {
-                let mut untold = lock(&self.text);
-                if !untold.0.is_empty() {
-                    return Some(std::mem::take(&mut untold.0));
+                let mut output = lock(&self.text);
+                if !output.0.is_empty() {
+                    return Some(std::mem::take(&mut output.0));
                 }
-                if untold.1 {
+                if output.1 {
                     return None;
                 }
             }
@@ -124,9 +121,9 @@ impl Untold {
 }
 
 impl AgentSession {
-    /// Runs a command for the user and keeps it in the session.
+    /// Runs a command for the user and stores the result in the session.
     pub async fn bash(&self, request: BashRequest) -> Result<ShellResult, BashError> {
-        let mut shell = self.live().tools.user_shell().clone();
+        let mut shell = self.state().tools.user_shell().clone();
         let verdict = self.0.hooks.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
@@ -140,7 +137,7 @@ impl AgentSession {
                 return Ok(result);
             }
         }
-        let running = Running::begin(self).ok_or(BashError::Closed)?;
+        let running = BashGuard::begin(self).ok_or(BashError::Closed)?;
         let result = self.run_shell(&shell, &request, &running.cancel).await;
         let recorded = match &result {
             Ok(result) => self.record_bash_result(&request, result),
@@ -157,26 +154,26 @@ impl AgentSession {
         request: &BashRequest,
         cancel: &CancellationToken,
     ) -> Result<ShellResult, ProcessError> {
-        let untold = Untold::default();
+        let output = PendingOutput::default();
         let running = async {
-            let show = |text: &str| untold.push(text);
+            let show = |text: &str| output.push(text);
             let result = shell.run(&request.command, show, cancel.clone()).await;
-            untold.close();
+            output.close();
             result
         };
-        let telling = async {
-            while let Some(delta) = untold.next().await {
+        let publishing = async {
+            while let Some(delta) = output.next().await {
                 let id = request.id.clone();
                 self.publish(SessionEvent::BashExecutionUpdate { id, delta })
                     .await;
             }
         };
-        let (result, ()) = tokio::join!(running, telling);
+        let (result, ()) = tokio::join!(running, publishing);
         result
     }
 
-    /// Keeps a command in the session. While a run is under way it waits for the run's end, so that it
-    /// does not come between a call and its result.
+    /// Stores the result of a command in the session. During a run, it is stored when the run ends,
+    /// so that it does not separate a tool call from its result.
     pub fn record_bash_result(
         &self,
         request: &BashRequest,
@@ -195,9 +192,9 @@ impl AgentSession {
             ..BashExecutionMessage::default()
         };
         {
-            let mut live = self.live();
-            if live.run.active {
-                live.pending_bash.push(message);
+            let mut state = self.state();
+            if state.run.active {
+                state.pending_bash.push(message);
                 return Ok(());
             }
         }
@@ -211,9 +208,9 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Appends the commands that waited for the end of the run.
+    /// Appends the results that were held back during the run.
     pub(super) fn flush_bash_messages(&self) {
-        let pending = std::mem::take(&mut self.live().pending_bash);
+        let pending = std::mem::take(&mut self.state().pending_bash);
         for message in pending {
             if let Err(error) = self.append_bash(message) {
                 self.report("bash", None, &error);
@@ -221,26 +218,24 @@ impl AgentSession {
         }
     }
 
-    /// Stops the user's commands.
     pub fn abort_bash(&self) {
-        self.live().cancel_bash();
+        self.state().cancel_bash();
     }
 
-    /// Returns whether a command of the user runs.
     pub fn is_bash_running(&self) -> bool {
-        !self.live().bash.is_empty()
+        !self.state().bash.is_empty()
     }
 
-    /// Returns whether commands wait for the end of the run to be kept.
+    /// Returns whether results are held back until the run ends.
     pub fn has_pending_bash_messages(&self) -> bool {
-        !self.live().pending_bash.is_empty()
+        !self.state().pending_bash.is_empty()
     }
 
     pub(super) async fn wait_for_bash(&self) {
         let mut busy = self.0.busy.subscribe();
         let over = busy.wait_for(|_| !self.is_bash_running());
         if over.await.is_err() {
-            tracing::debug!("the session is gone while waited for");
+            tracing::debug!("session dropped while waiting for bash");
         }
     }
 }

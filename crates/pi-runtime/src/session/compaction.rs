@@ -1,76 +1,74 @@
-//! Making room in the context: when asked, when it gets tight, and when the model refused it.
+//! Compaction: on request, when the context is nearly full, and when the model rejected it as too
+//! large.
 //!
-//! What to summarize and when is planned by `pi-session`; here it is carried out and told.
+//! `pi-session` plans what to summarize and when; this file runs the plan and publishes the events.
 
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{Scope, SettingsError};
 use pi_session::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,
-    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
+    CompactionCheck, CompactionPhase, CompactionDecision, CompactionPlan, CompactionReason, CompactionResult,
+    EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError, Summarizer, SummaryAuthor,
+    SummaryError, needs_compaction,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::live::Live;
+use super::state::SessionState;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
 use crate::event::{CompactionOutcome, SessionEvent, SummarySource};
-use crate::hooks::{Compacted, CompactionFailed, CompactionProposal, CompactionVerdict};
+use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
 
 /// Why a session was not compacted; nothing has changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// No model is chosen.
-    #[error("no model is selected to write the summary: choose one with /model")]
+    #[error("no model selected to write the summary: choose one with /model")]
     NoModel,
-    /// There is nothing to do.
+    /// There is nothing to compact.
     #[error(transparent)]
     Nothing(#[from] NothingToCompact),
-    #[error("the compaction was cancelled")]
+    #[error("compaction canceled")]
     Cancelled,
-    /// No summary came of it.
     #[error(transparent)]
     Summary(#[from] SummaryError),
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// A compaction in progress; it is over when this is dropped.
-struct Compacting {
+/// A compaction in progress; ends when dropped.
+struct CompactionGuard {
     session: AgentSession,
     cancel: CancellationToken,
     is_manual: bool,
 }
 
-impl Compacting {
-    fn slot(live: &mut Live, is_manual: bool) -> &mut Option<CancellationToken> {
+impl CompactionGuard {
+    fn token_slot(state: &mut SessionState, is_manual: bool) -> &mut Option<CancellationToken> {
         if is_manual {
-            &mut live.manual_compaction
+            &mut state.manual_compaction
         } else {
-            &mut live.auto_compaction
+            &mut state.auto_compaction
         }
     }
 
-    /// Begins; none where one is under way.
+    /// Starts a compaction; `None` if one is in progress.
     fn begin(session: &AgentSession, is_manual: bool) -> Option<Self> {
         let cancel = CancellationToken::new();
         {
-            let mut live = session.live();
-            if is_manual && (live.is_busy() || live.disposed) {
+            let mut state = session.state();
+            if is_manual && (state.is_busy() || state.disposed) {
                 return None;
             }
-            let slot = Self::slot(&mut live, is_manual);
-            if slot.is_some() {
+            let token_slot = Self::token_slot(&mut state, is_manual);
+            if token_slot.is_some() {
                 return None;
             }
-            *slot = Some(cancel.clone());
+            *token_slot = Some(cancel.clone());
         }
-        session.settle_busy();
+        session.update_busy();
         Some(Self {
             session: session.clone(),
             cancel,
@@ -79,39 +77,39 @@ impl Compacting {
     }
 }
 
-impl Drop for Compacting {
+impl Drop for CompactionGuard {
     fn drop(&mut self) {
-        *Self::slot(&mut self.session.live(), self.is_manual) = None;
-        self.session.settle_busy();
+        *Self::token_slot(&mut self.session.state(), self.is_manual) = None;
+        self.session.update_busy();
     }
 }
 
-/// Why a compaction is made, and what is asked of it.
+/// Reason and options of a compaction.
 #[derive(Clone, Copy)]
-struct Order<'order> {
+struct CompactionJob<'job> {
     reason: CompactionReason,
     will_retry: bool,
-    instructions: Option<&'order str>,
+    instructions: Option<&'job str>,
 }
 
 impl AgentSession {
-    /// Compacts the session, after cancelling whatever is under way.
+    /// Compacts the session, after canceling everything in progress.
     pub async fn compact(
         &self,
         instructions: Option<String>,
     ) -> Result<CompactionOutcome, CompactError> {
         let compacting = loop {
             self.abort().await;
-            if self.live().disposed {
+            if self.state().disposed {
                 return Err(CompactError::Cancelled);
             }
-            if let Some(compacting) = Compacting::begin(self, true) {
+            if let Some(compacting) = CompactionGuard::begin(self, true) {
                 break compacting;
             }
         };
         let reason = CompactionReason::Manual;
         self.publish(SessionEvent::CompactionStart { reason }).await;
-        let order = Order {
+        let job = CompactionJob {
             reason,
             will_retry: false,
             instructions: instructions.as_deref(),
@@ -120,35 +118,34 @@ impl AgentSession {
         let cancel = compacting.cancel.clone();
         let result = match self.plan_compaction() {
             Ok((model, plan)) => {
-                self.carry_out(&model, &plan, order, &mut author, &cancel)
+                self.run_compaction(&model, &plan, job, &mut author, &cancel)
                     .await
             }
             Err(error) => Err(error),
         };
-        // Whoever hears of the end may prompt at once.
+        // Listeners of the end event may send a prompt immediately.
         drop(compacting);
         let was_cancelled = cancel.is_cancelled();
-        self.tell_compaction_end(order, &result, was_cancelled, author)
+        self.publish_compaction_end(job, &result, was_cancelled, author)
             .await;
         result
     }
 
-    /// Cancels a compaction, whoever asked for it.
+    /// Cancels the current compaction, manual or automatic.
     pub fn abort_compaction(&self) {
-        let live = self.live();
-        let tokens = [&live.manual_compaction, &live.auto_compaction];
+        let state = self.state();
+        let tokens = [&state.manual_compaction, &state.auto_compaction];
         tokens
             .into_iter()
             .flatten()
             .for_each(CancellationToken::cancel);
     }
 
-    /// Returns whether the session compacts itself.
     pub fn auto_compaction_enabled(&self) -> bool {
         self.0.settings.settings().compaction_enabled()
     }
 
-    /// Has the session compact itself, or not; the user's settings remember it.
+    /// Turns auto-compaction on or off and saves the setting.
     pub fn set_auto_compaction(&self, enabled: bool) -> Result<(), SettingsError> {
         self.0.settings.update(Scope::User, |settings| {
             settings.compaction.enabled = Some(enabled);
@@ -163,8 +160,8 @@ impl AgentSession {
         Ok((model, plan))
     }
 
-    /// Compacts between two turns where the next would have too little room.
-    pub(super) async fn make_room(&self) {
+    /// Compacts between two turns if the next one would have too little room.
+    pub(super) async fn compact_between_turns(&self) {
         let Some(model) = self.model() else {
             return;
         };
@@ -179,38 +176,38 @@ impl AgentSession {
         }
     }
 
-    /// Returns the last answer in the context and its entry.
-    pub(super) fn last_answer(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
+    /// Returns the last response in the context and its entry.
+    pub(super) fn last_response(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
         let mut transcript = self.transcript();
         let entries = transcript.projection().ok()?.entries();
         entries.iter().rev().find_map(|entry| {
             entry.messages().iter().rev().find_map(|one| match one {
-                AgentMessage::Assistant(answer) => {
-                    Some((Arc::clone(answer), entry.entry().id.clone()))
+                AgentMessage::Assistant(response) => {
+                    Some((Arc::clone(response), entry.entry().id.clone()))
                 }
                 _ => None,
             })
         })
     }
 
-    /// Does what the last answer asks for: compact, and ask again where it failed for want of room.
-    /// True asks for another loop.
+    /// Compacts if the last response requires it, and retries a response that failed because the
+    /// context was too large. Returns whether the loop runs again.
     pub(super) async fn check_context(
         &self,
-        phase: CompactionPhase,
+        point: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
     ) -> bool {
-        match self.context_need(phase, response, response_id, result_ids) {
+        match self.context_need(point, response, response_id, result_ids) {
             CompactionDecision::Skip => false,
             CompactionDecision::Failed(failure) => {
-                let order = Order {
+                let job = CompactionJob {
                     reason: CompactionReason::Overflow,
                     will_retry: false,
                     instructions: None,
                 };
-                self.tell_failure(order, Some(failure.to_string()), SummaryAuthor::Pi)
+                self.publish_compaction_failure(job, Some(failure.to_string()), SummaryAuthor::Pi)
                     .await;
                 false
             }
@@ -220,7 +217,7 @@ impl AgentSession {
                 retry,
             } => {
                 if retry {
-                    self.live().run.recovery = RecoveryState::Attempted;
+                    self.state().run.recovery = RecoveryState::Attempted;
                     if let Err(error) = self.omit(omit).await {
                         self.report("compaction", None, &error);
                         return false;
@@ -233,7 +230,7 @@ impl AgentSession {
 
     fn context_need(
         &self,
-        phase: CompactionPhase,
+        point: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
@@ -242,38 +239,38 @@ impl AgentSession {
             return CompactionDecision::Skip;
         };
         let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let recovery = self.live().run.recovery;
+        let recovery = self.state().run.recovery;
         let mut transcript = self.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
             Err(error) => {
-                tracing::warn!(%error, "the context cannot be measured");
+                tracing::warn!(%error, "cannot measure the context");
                 return CompactionDecision::Skip;
             }
         };
         CompactionCheck {
-            phase,
+            point,
             projection,
-            response,
-            response_id,
+            answer: response,
+            answer_id: response_id,
             result_ids,
             model: &model,
             settings: &settings,
             recovery,
         }
-        .decide()
+        .need()
     }
 
-    /// Compacts without being asked. True asks for another loop.
+    /// Compacts automatically. Returns whether the loop runs again.
     async fn auto_compact(&self, reason: CompactionReason, will_retry: bool) -> bool {
         let Ok((model, plan)) = self.plan_compaction() else {
             return false;
         };
-        let Some(compacting) = Compacting::begin(self, false) else {
+        let Some(compacting) = CompactionGuard::begin(self, false) else {
             return false;
         };
         self.publish(SessionEvent::CompactionStart { reason }).await;
-        let order = Order {
+        let job = CompactionJob {
             reason,
             will_retry,
             instructions: None,
@@ -281,29 +278,29 @@ impl AgentSession {
         let mut author = SummaryAuthor::Pi;
         let cancel = compacting.cancel.clone();
         let result = self
-            .carry_out(&model, &plan, order, &mut author, &cancel)
+            .run_compaction(&model, &plan, job, &mut author, &cancel)
             .await;
-        self.tell_compaction_end(order, &result, cancel.is_cancelled(), author)
+        self.publish_compaction_end(job, &result, cancel.is_cancelled(), author)
             .await;
         drop(compacting);
         result.is_ok() && (will_retry || self.0.agent.has_queued_messages())
     }
 
     /// Gets the summary and stores it.
-    async fn carry_out(
+    async fn run_compaction(
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
         let verdict = self.0.hooks.before_compact(CompactionProposal {
             plan,
             session: self,
-            instructions: order.instructions,
-            reason: order.reason,
-            will_retry: order.will_retry,
+            instructions: job.instructions,
+            reason: job.reason,
+            will_retry: job.will_retry,
             cancel,
         });
         let result = match verdict.await {
@@ -312,19 +309,19 @@ impl AgentSession {
                 *author = SummaryAuthor::Extension;
                 result
             }
-            CompactionVerdict::Proceed => self.write_summary(model, plan, order, cancel).await?,
+            CompactionVerdict::Proceed => self.write_summary(model, plan, job, cancel).await?,
         };
         if cancel.is_cancelled() {
             return Err(CompactError::Cancelled);
         }
-        self.store_compaction(result, order, *author).await
+        self.store_compaction(result, job, *author).await
     }
 
     async fn write_summary(
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactError> {
         let summarizer = Summarizer {
@@ -332,10 +329,8 @@ impl AgentSession {
             thinking_level: self.thinking_level(),
             now_ms: self.0.env.now_ms(),
         };
-        let requests = plan.requests(&summarizer, order.instructions);
-        let source = SummarySource::Compaction {
-            reason: order.reason,
-        };
+        let requests = plan.requests(&summarizer, job.instructions);
+        let source = SummarySource::Compaction { reason: job.reason };
         let summaries = self.summarize(model, &requests, source, cancel).await;
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
@@ -347,7 +342,7 @@ impl AgentSession {
     async fn store_compaction(
         &self,
         result: CompactionResult,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
         let (entry, estimated_tokens_after) = {
@@ -360,11 +355,11 @@ impl AgentSession {
         self.refresh_context()?;
         self.0
             .hooks
-            .compacted(Compacted {
+            .compacted(CompactionCompleted {
                 entry: &entry,
                 author,
-                reason: order.reason,
-                will_retry: order.will_retry,
+                reason: job.reason,
+                will_retry: job.will_retry,
             })
             .await;
         let EntryBody::Compaction(stored) = &entry.body else {
@@ -380,9 +375,9 @@ impl AgentSession {
         })
     }
 
-    async fn tell_compaction_end(
+    async fn publish_compaction_end(
         &self,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         result: &Result<CompactionOutcome, CompactError>,
         was_cancelled: bool,
         author: SummaryAuthor,
@@ -391,31 +386,36 @@ impl AgentSession {
             Ok(outcome) => {
                 return self
                     .publish(SessionEvent::CompactionEnd {
-                        reason: order.reason,
+                        reason: job.reason,
                         result: Some(outcome.clone()),
                         aborted: false,
-                        will_retry: order.will_retry,
+                        will_retry: job.will_retry,
                         error_message: None,
                     })
                     .await;
             }
             Err(CompactError::Cancelled) => None,
             Err(_) if was_cancelled => None,
-            Err(error) => Some(format!("{}: {}", lead(order.reason), describe_error(error))),
+            Err(error) => Some(format!(
+                "{}: {}",
+                failure_prefix(job.reason),
+                describe_error(error)
+            )),
         };
-        self.tell_failure(order, error_message, author).await;
+        self.publish_compaction_failure(job, error_message, author)
+            .await;
     }
 
-    /// Tells of a compaction that came to nothing; without a message it was cancelled.
-    async fn tell_failure(
+    /// Publishes a failed compaction; without a message it was canceled.
+    async fn publish_compaction_failure(
         &self,
-        order: Order<'_>,
+        job: CompactionJob<'_>,
         error_message: Option<String>,
         author: SummaryAuthor,
     ) {
         let aborted = error_message.is_none();
         self.publish(SessionEvent::CompactionEnd {
-            reason: order.reason,
+            reason: job.reason,
             result: None,
             aborted,
             will_retry: false,
@@ -425,7 +425,7 @@ impl AgentSession {
         self.0
             .hooks
             .compaction_failed(CompactionFailed {
-                reason: order.reason,
+                reason: job.reason,
                 error_message,
                 aborted,
                 author,
@@ -434,10 +434,10 @@ impl AgentSession {
     }
 }
 
-fn lead(reason: CompactionReason) -> &'static str {
+fn failure_prefix(reason: CompactionReason) -> &'static str {
     match reason {
-        CompactionReason::Manual => "The session was not compacted",
-        CompactionReason::Threshold => "The session could not be compacted by itself",
-        CompactionReason::Overflow => "The context is too large and could not be compacted",
+        CompactionReason::Manual => "Compaction failed",
+        CompactionReason::Threshold => "Auto-compaction failed",
+        CompactionReason::Overflow => "The context is too large, and compaction failed",
     }
 }

@@ -1,4 +1,4 @@
-//! Messages and entries that extensions and programs put in.
+//! Messages and entries added by extensions and embedding programs.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 
 use super::AgentSession;
-use super::live::Deferred;
-use super::prompt::{InputSource, Prompt, PromptRefused, Run};
+use super::prompt::{InputSource, Prompt, PromptError, PromptOutcome};
 use super::queue::Delivery;
+use super::state::Deferred;
 use crate::event::SessionEvent;
-use crate::hooks::CustomDraft;
+use crate::hooks::CustomMessageDraft;
 
-/// When a message of an extension is delivered.
+/// When an extension's message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomDelivery {
     /// With the next turn.
@@ -25,58 +25,55 @@ pub enum CustomDelivery {
     NextTurn,
 }
 
-/// How a message of an extension is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CustomSending {
-    /// Whether the model shall answer it. Where it is not said, the message joins a run that is
-    /// under way and starts none.
+pub struct CustomMessageOptions {
+    /// Whether to call the model. If unset, the message joins the current run but starts none.
     pub trigger_turn: Option<bool>,
-    /// When it is delivered.
     pub deliver_as: Option<CustomDelivery>,
 }
 
 impl AgentSession {
-    /// Puts a message in. It joins the run under way, starts one, waits for the next prompt or the
-    /// end of the turn, or is just appended.
+    /// Adds a message. It joins the current run, starts one, waits for the next prompt or the end
+    /// of the turn, or is only appended.
     pub async fn send_custom_message(
         &self,
-        draft: CustomDraft,
-        sending: CustomSending,
-    ) -> Result<Run, PromptRefused> {
+        draft: CustomMessageDraft,
+        sending: CustomMessageOptions,
+    ) -> Result<PromptOutcome, PromptError> {
         let message = self.custom_message(draft);
         if sending.deliver_as == Some(CustomDelivery::NextTurn) {
-            self.live().next_turn.push(message);
-            return Ok(Run::Queued);
+            self.state().next_turn.push(message);
+            return Ok(PromptOutcome::Queued);
         }
         if self.is_streaming() {
             match (sending.trigger_turn, sending.deliver_as) {
-                (Some(false), _) => self.live().pending_custom.push(message),
+                (Some(false), _) => self.state().pending_custom.push(message),
                 (_, Some(CustomDelivery::FollowUp)) => self.0.agent.follow_up(message),
                 _ => self.0.agent.steer(message),
             }
-            return Ok(Run::Queued);
+            return Ok(PromptOutcome::Queued);
         }
         if sending.trigger_turn != Some(true) {
             self.append_custom(message).await?;
-            return Ok(Run::Handled);
+            return Ok(PromptOutcome::Handled);
         }
-        if self.live().run.settling {
-            self.live().deferred.push(Deferred::Message(message));
-            return Ok(Run::Queued);
+        if self.state().run.settling {
+            self.state().deferred.push(Deferred::Message(message));
+            return Ok(PromptOutcome::Queued);
         }
         self.load_context()?;
-        let claim = self.claim_run().ok_or(PromptRefused::Busy)?;
+        let claim = self.claim_run().ok_or(PromptError::Busy)?;
         self.spawn_run(claim, self.with_system_update(message));
-        Ok(Run::Started)
+        Ok(PromptOutcome::Started)
     }
 
-    /// Says something in the user's name; always asks the model.
+    /// Sends a message as the user; always calls the model.
     pub async fn send_user_message(
         &self,
         content: MessageContent,
         deliver_as: Option<Delivery>,
         expand: bool,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         let (text, images) = split(content);
         self.prompt(Prompt {
             text,
@@ -88,7 +85,7 @@ impl AgentSession {
         .await
     }
 
-    /// Keeps state of an extension in the session.
+    /// Stores extension state in the session.
     pub async fn append_custom_entry(
         &self,
         custom_type: &str,
@@ -98,13 +95,13 @@ impl AgentSession {
             custom_type: custom_type.to_owned(),
             data,
         })?;
-        let told = Arc::clone(&entry);
-        self.publish(SessionEvent::EntryAppended { entry: told })
+        let published = Arc::clone(&entry);
+        self.publish(SessionEvent::EntryAppended { entry: published })
             .await;
         Ok(entry)
     }
 
-    /// Names the session; an empty name takes it away.
+    /// Sets the session's name; an empty name removes it.
     pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
         self.transcript().set_name(name)?;
         let name = self.session_name();
@@ -114,7 +111,7 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Labels an entry; no label takes it away.
+    /// Sets the label of an entry; `None` removes it.
     pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
         self.transcript().set_label(target, label)?;
         Ok(())
@@ -134,7 +131,7 @@ impl AgentSession {
 
     /// Appends the messages that waited for the end of the turn.
     pub(super) async fn flush_custom_messages(&self) {
-        let pending = std::mem::take(&mut self.live().pending_custom);
+        let pending = std::mem::take(&mut self.state().pending_custom);
         for message in pending {
             if let Err(error) = self.append_custom(message).await {
                 self.report("message", None, &error);

@@ -1,17 +1,17 @@
-//! Turning what somebody typed into what is said: skills and prompt templates.
+//! Expansion of skills and prompt templates in user input.
 
 use std::error::Error;
 
-/// Knows the skills and prompt templates that a text may call.
+/// The skills and prompt templates a text may invoke.
 pub trait PromptExpansion: Send + Sync {
-    /// Expands `/skill:name arguments`; none where the text calls no skill that is known.
+    /// Expands `/skill:name arguments`; `None` if the text invokes no known skill.
     fn expand_skill(&self, text: &str) -> Option<Result<String, Box<dyn Error + Send + Sync>>>;
 
-    /// Expands `/name arguments`; none where the text calls no template that is known.
+    /// Expands `/name arguments`; `None` if the text invokes no known template.
     fn expand_template(&self, text: &str) -> Option<String>;
 }
 
-/// Knows none.
+/// Expands nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoExpansion;
 

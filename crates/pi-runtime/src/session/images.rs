@@ -1,4 +1,4 @@
-//! Images on their way to the model: made to fit, or kept away from it.
+//! Resizes images for the model, or blocks them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pi_ai::{ImageContent, InputBlock, Message, MessageContent};
 use pi_tools::{ImageError, ImageResizeLimits, prepare_image, prepare_result_images};
 use tokio_util::sync::CancellationToken;
 
-/// What the model reads where an image was blocked.
+/// Text the model receives in place of a blocked image.
 const BLOCKED: &str = "(images are blocked by the settings)";
 
 pub(super) fn has_images(content: &[InputBlock]) -> bool {
@@ -17,9 +17,9 @@ pub(super) fn has_images(content: &[InputBlock]) -> bool {
         .any(|block| matches!(block, InputBlock::Image(_)))
 }
 
-/// Makes the images of a prompt fit. Returns them with notes for the model, also on those that had to
-/// be left out.
-pub(super) async fn fit_prompt(
+/// Resizes the images of a prompt to fit the limits. Returns them with notes for the model,
+/// including notes on images that were dropped.
+pub(super) async fn fit_prompt_images(
     images: Vec<ImageContent>,
     limits: Option<ImageResizeLimits>,
 ) -> (Vec<ImageContent>, Vec<String>) {
@@ -31,9 +31,9 @@ pub(super) async fn fit_prompt(
         let mut notes = Vec::new();
         for image in &images {
             match fit(image, limits) {
-                Ok((image, said)) => {
+                Ok((image, note)) => {
                     fitted.push(image);
-                    notes.extend(said);
+                    notes.extend(note);
                 }
                 Err(failure) => notes.push(format!("[{failure}]")),
             }
@@ -43,7 +43,7 @@ pub(super) async fn fit_prompt(
     match fitting.await {
         Ok(fitted) => fitted,
         Err(error) => {
-            tracing::error!(%error, "an image could not be looked at");
+            tracing::error!(%error, "cannot process image");
             (Vec::new(), vec![format!("[{}]", ImageError::Unreadable)])
         }
     }
@@ -60,8 +60,8 @@ fn fit(
     Ok((image, fitted.notes))
 }
 
-/// Makes the images of a tool's result fit.
-pub(super) async fn fit_result(
+/// Resizes the images of a tool result to fit the limits.
+pub(super) async fn fit_tool_result_images(
     content: Vec<InputBlock>,
     limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
@@ -71,12 +71,12 @@ pub(super) async fn fit_result(
     let fitting =
         tokio::task::spawn_blocking(move || prepare_result_images(content, limits, &cancel));
     fitting.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "an image could not be looked at");
+        tracing::error!(%error, "cannot process image");
         kept
     })
 }
 
-/// Replaces images by a remark; of several in a row one is enough.
+/// Replaces images with a note; consecutive images share one.
 pub(super) fn block(messages: &mut [Message]) {
     for message in messages {
         match message {

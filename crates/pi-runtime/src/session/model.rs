@@ -1,6 +1,7 @@
-//! Which model answers and how much it thinks.
+//! Selection of the model and its thinking level.
 //!
-//! A choice is an entry of the session; only when asked to does it become the user's default.
+//! A selection is stored as an entry of the session, and becomes the user's default only on
+//! request.
 
 use std::sync::Arc;
 
@@ -11,89 +12,83 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::AgentSession;
-use super::prompt::PromptRefused;
+use super::prompt::PromptError;
 use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::{ModelSelected, ModelSource};
 
-/// How long a choice lasts.
+/// Where a selection is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Persist {
     #[default]
     Session,
-    /// Also as the default of new sessions.
+    /// Also as the default for new sessions.
     Default,
 }
 
-/// Which way to go through the models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CycleDirection {
     #[default]
     Forward,
-    /// To the one before.
     Backward,
 }
 
-/// The model that cycling came to.
+/// The model selected by cycling.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCycle {
     pub model: Arc<Model>,
-    /// How much it thinks.
     pub thinking_level: ThinkingLevel,
-    /// Whether it is one of a chosen few.
+    /// Whether it was chosen from the scoped models.
     pub is_scoped: bool,
 }
 
-/// Why a model or a level was not chosen.
+/// Why a model or thinking level was not selected.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetModelError {
-    /// Its provider cannot be asked.
-    #[error("{}/{} cannot be used: {source}", model.provider, model.id)]
+    /// The provider's credentials are missing or invalid.
+    #[error("cannot use {}/{}: {source}", model.provider, model.id)]
     Unavailable {
         model: Arc<Model>,
-        source: Box<PromptRefused>,
+        source: Box<PromptError>,
     },
-    /// The session file did not take the choice.
+    /// The selection could not be written to the session file.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The choice counts for this run but was not saved as the default.
+    /// The selection applies to this run but was not saved as the default.
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }
 
 impl AgentSession {
-    /// Returns the model; none until one is chosen.
+    /// `None` until a model is selected.
     pub fn model(&self) -> Option<Arc<Model>> {
-        self.live().model.clone()
+        self.state().model.clone()
     }
 
-    /// Returns how much the model thinks.
     pub fn thinking_level(&self) -> ThinkingLevel {
-        self.live().thinking_level
+        self.state().thinking_level
     }
 
-    /// Returns the models to cycle through.
     pub fn scoped_models(&self) -> Vec<ScopedModel> {
-        self.live().scoped_models.clone()
+        self.state().scoped_models.clone()
     }
 
-    /// Replaces the models to cycle through.
     pub fn set_scoped_models(&self, models: Vec<ScopedModel>) {
-        self.live().scoped_models = models;
+        self.state().scoped_models = models;
     }
 
-    /// Chooses a model whose provider can be asked.
+    /// Selects a model after checking its credentials.
     pub async fn set_model(
         &self,
         model: Arc<Model>,
         persist: Persist,
     ) -> Result<(), SetModelError> {
-        if let Err(refused) = self.check_auth(&model).await {
+        if let Err(error) = self.check_auth(&model).await {
             return Err(SetModelError::Unavailable {
                 model,
-                source: Box::new(refused),
+                source: Box::new(error),
             });
         }
         let level = self.level_for(&model, None);
@@ -101,7 +96,7 @@ impl AgentSession {
             .await
     }
 
-    /// Goes on to the next model; none where there is no other.
+    /// Selects the next model; `None` if there is no other.
     pub async fn cycle_model(
         &self,
         direction: CycleDirection,
@@ -130,12 +125,12 @@ impl AgentSession {
                 .as_ref()
                 .is_some_and(|current| current.is_same(&choice.model))
         };
-        let place = choices.iter().position(is_current).unwrap_or_default();
+        let index = choices.iter().position(is_current).unwrap_or_default();
         let step = match direction {
             CycleDirection::Forward => 1,
             CycleDirection::Backward => choices.len() - 1,
         };
-        let Some(next) = choices.get((place + step) % choices.len()) else {
+        let Some(next) = choices.get((index + step) % choices.len()) else {
             return Ok(None);
         };
         let model = Arc::clone(&next.model);
@@ -149,7 +144,7 @@ impl AgentSession {
         }))
     }
 
-    /// Returns the level to go on with when a model is chosen.
+    /// Returns the thinking level to use when a model is selected.
     fn level_for(&self, model: &Model, explicit: Option<ThinkingLevel>) -> ThinkingLevel {
         let settings = self.0.settings.settings();
         explicit
@@ -169,14 +164,14 @@ impl AgentSession {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         })?;
-        let previous = self.live().model.replace(Arc::clone(&model));
+        let previous = self.state().model.replace(Arc::clone(&model));
         self.0.agent.set_model(Arc::clone(&model));
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
         };
         self.use_thinking_level(level).await?;
-        self.tell_tools();
+        self.update_tool_context();
         let is_other = previous
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
@@ -191,15 +186,15 @@ impl AgentSession {
         Ok(saved?)
     }
 
-    /// Makes a model the default, and one of the chosen few where there are any.
+    /// Saves a model as the default, and adds it to the scoped models if there are any.
     fn save_default_model(&self, model: &Arc<Model>) -> Result<(), SettingsError> {
         let is_new_in_scope = {
-            let mut live = self.live();
-            let mut scoped = live.scoped_models.iter();
+            let mut state = self.state();
+            let mut scoped = state.scoped_models.iter();
             let is_new =
-                !live.scoped_models.is_empty() && !scoped.any(|one| one.model.is_same(model));
+                !state.scoped_models.is_empty() && !scoped.any(|one| one.model.is_same(model));
             if is_new {
-                live.scoped_models.push(ScopedModel {
+                state.scoped_models.push(ScopedModel {
                     model: Arc::clone(model),
                     thinking: None,
                 });
@@ -222,7 +217,7 @@ impl AgentSession {
         })
     }
 
-    /// Chooses a thinking level, or the nearest the model has.
+    /// Selects a thinking level, or the nearest one the model supports.
     pub async fn set_thinking_level(
         &self,
         level: ThinkingLevel,
@@ -248,16 +243,16 @@ impl AgentSession {
         self.transcript().append(ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
         })?;
-        self.live().thinking_level = level;
+        self.state().thinking_level = level;
         self.0.agent.set_thinking_level(level);
-        self.tell_tools();
+        self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
         self.0.hooks.thinking_level_selected(level, previous).await;
         Ok(())
     }
 
-    /// Goes on to the next thinking level; none where the model does not think.
+    /// Selects the next thinking level; `None` if the model has no thinking levels.
     pub async fn cycle_thinking_level(
         &self,
         persist: Persist,
@@ -267,8 +262,8 @@ impl AgentSession {
         }
         let levels = self.available_thinking_levels();
         let current = self.thinking_level();
-        let place = levels.iter().position(|level| *level == current);
-        let next = place.map_or(0, |place| (place + 1) % levels.len().max(1));
+        let index = levels.iter().position(|level| *level == current);
+        let next = index.map_or(0, |index| (index + 1) % levels.len().max(1));
         let Some(level) = levels.get(next).copied() else {
             return Ok(None);
         };
@@ -276,7 +271,7 @@ impl AgentSession {
         Ok(Some(level))
     }
 
-    /// Returns the levels the model has; all of them without a model.
+    /// Returns the levels the model supports; all of them without a model.
     pub fn available_thinking_levels(&self) -> Vec<ThinkingLevel> {
         self.model().map_or_else(
             || ThinkingLevel::ALL.to_vec(),
@@ -284,21 +279,20 @@ impl AgentSession {
         )
     }
 
-    /// Returns whether the model can think.
     pub fn supports_thinking(&self) -> bool {
         self.model().is_some_and(|model| model.reasoning)
     }
 }
 
 impl SetModelError {
-    /// Tells the whole story in one line.
+    /// Formats the error and its causes on one line.
     pub fn describe(&self) -> String {
         describe_error(self)
     }
 }
 
-/// Stands in the agent for a model that nobody has chosen; prompts are refused meanwhile.
-pub(super) fn no_model() -> Model {
+/// Placeholder for the agent until a model is selected; prompts are rejected until then.
+pub(super) fn placeholder_model() -> Model {
     Model {
         id: String::new(),
         name: String::new(),

@@ -1,4 +1,4 @@
-//! Moving to another place in the session's tree, with a summary of what is left where wanted.
+//! Moves to another entry of the session's tree, optionally summarizing the branch that is left.
 
 use std::sync::Arc;
 
@@ -13,29 +13,26 @@ use super::AgentSession;
 use crate::event::SummarySource;
 use crate::hooks::{TreeMoved, TreeProposal};
 
-/// How to move.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
-    /// Whether what is left is summarized.
+    /// Whether to summarize the branch that is left.
     pub summarize: bool,
-    /// What the summary shall look at.
+    /// Instructions for the summary.
     pub instructions: Option<String>,
-    /// Whether that replaces the usual instructions.
+    /// Whether they replace the default instructions.
     pub replace_instructions: bool,
-    /// A label for the summary, or for the target where there is none.
+    /// A label for the summary, or for the target if there is none.
     pub label: Option<String>,
 }
 
-/// What a move came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Navigated {
-    /// A hook or the user stopped it.
+pub struct NavigateOutcome {
+    /// Canceled by a hook or the user.
     pub cancelled: bool,
-    /// The summary was cancelled.
     pub aborted: bool,
-    /// What comes back into the editor.
+    /// Text to restore in the editor.
     pub editor_text: Option<String>,
-    /// The summary of what was left.
+    /// The summary of the branch that was left.
     pub summary: Option<Arc<Entry>>,
 }
 
@@ -43,43 +40,39 @@ pub struct Navigated {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NavigateError {
-    /// A run is under way.
-    #[error("the agent is working: wait until it is idle before moving in the tree")]
+    #[error("the agent is busy: wait until it is idle before moving in the tree")]
     Busy,
-    /// A compaction or another move is under way.
-    #[error("the session is being compacted or moved already: wait until that is done")]
+    /// A compaction or another move is in progress.
+    #[error("a compaction or another move is in progress: wait until it has finished")]
     Compacting,
-    /// No model can write the summary.
-    #[error("no model is selected to write the summary: choose one with /model")]
+    #[error("no model selected to write the summary: choose one with /model")]
     NoModel,
-    /// No summary came of it.
     #[error(transparent)]
     Summary(#[from] SummaryError),
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// A move in progress; it is over when this is dropped.
-struct Moving {
+/// A move in progress; ends when dropped.
+struct NavigationGuard {
     session: AgentSession,
     cancel: CancellationToken,
 }
 
-impl Moving {
+impl NavigationGuard {
     fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
         let cancel = CancellationToken::new();
         {
-            let mut live = session.live();
-            if live.run.active {
+            let mut state = session.state();
+            if state.run.active {
                 return Err(NavigateError::Busy);
             }
-            if live.is_compacting() {
+            if state.is_compacting() {
                 return Err(NavigateError::Compacting);
             }
-            live.branch_summary = Some(cancel.clone());
+            state.branch_summary = Some(cancel.clone());
         }
-        session.settle_busy();
+        session.update_busy();
         Ok(Self {
             session: session.clone(),
             cancel,
@@ -87,25 +80,25 @@ impl Moving {
     }
 }
 
-impl Drop for Moving {
+impl Drop for NavigationGuard {
     fn drop(&mut self) {
-        self.session.live().branch_summary = None;
-        self.session.settle_busy();
+        self.session.state().branch_summary = None;
+        self.session.update_busy();
     }
 }
 
 impl AgentSession {
-    /// Moves to an entry. A message of the user or an extension comes back into the editor, and the
-    /// session stands before it.
+    /// Moves to an entry. For a user or extension message, the text is returned for the editor and
+    /// the session moves to the entry before it.
     pub async fn navigate_tree(
         &self,
         target: &EntryId,
         options: NavigateOptions,
-    ) -> Result<Navigated, NavigateError> {
-        let moving = Moving::begin(self)?;
+    ) -> Result<NavigateOutcome, NavigateError> {
+        let moving = NavigationGuard::begin(self)?;
         let old_leaf = self.with_session(|session| session.leaf_id().cloned());
         if old_leaf.as_ref() == Some(target) {
-            return Ok(Navigated::default());
+            return Ok(NavigateOutcome::default());
         }
         if options.summarize && self.model().is_none() {
             return Err(NavigateError::NoModel);
@@ -119,13 +112,13 @@ impl AgentSession {
                 AbandonedBranch::collect(session, old_leaf.as_ref(), target)?,
             )
         };
-        let mut plan = Move {
+        let mut plan = PlannedMove {
             options,
             summary: None,
             author: SummaryAuthor::Pi,
         };
         if !self
-            .ask_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
+            .run_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
             .await
         {
             return Ok(cancelled(false));
@@ -140,20 +133,19 @@ impl AgentSession {
                 Err(error) => return Err(error),
             }
         }
-        self.carry_out_move(&entry, plan, old_leaf.as_ref()).await
+        self.apply_move(&entry, plan, old_leaf.as_ref()).await
     }
 
-    /// Cancels the summary of a branch.
     pub fn abort_branch_summary(&self) {
-        if let Some(token) = &self.live().branch_summary {
+        if let Some(token) = &self.state().branch_summary {
             token.cancel();
         }
     }
 
-    /// False where a hook stops the move.
-    async fn ask_tree_hook(
+    /// Returns false if a hook cancels the move.
+    async fn run_tree_hook(
         &self,
-        plan: &mut Move,
+        plan: &mut PlannedMove,
         target_id: &EntryId,
         old_leaf_id: Option<&EntryId>,
         left: &AbandonedBranch,
@@ -228,12 +220,12 @@ impl AgentSession {
         Ok(summaries.first().map(|summary| plan.finish(summary)))
     }
 
-    async fn carry_out_move(
+    async fn apply_move(
         &self,
         target: &Entry,
-        plan: Move,
+        plan: PlannedMove,
         old_leaf: Option<&EntryId>,
-    ) -> Result<Navigated, NavigateError> {
+    ) -> Result<NavigateOutcome, NavigateError> {
         let landing = NavigationTarget::of(target);
         let label = plan
             .options
@@ -257,7 +249,7 @@ impl AgentSession {
             }
             summary
         };
-        self.live().context_loaded = false;
+        self.state().context_loaded = false;
         self.refresh_context()?;
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
@@ -270,25 +262,25 @@ impl AgentSession {
                 author: summary.as_ref().map(|_| plan.author),
             })
             .await;
-        Ok(Navigated {
+        Ok(NavigateOutcome {
             editor_text: landing.editor_text,
             summary,
-            ..Navigated::default()
+            ..NavigateOutcome::default()
         })
     }
 }
 
-/// A move as the hooks have left it.
-struct Move {
+/// A move with the changes of the hooks applied.
+struct PlannedMove {
     options: NavigateOptions,
     summary: Option<BranchSummary>,
     author: SummaryAuthor,
 }
 
-fn cancelled(aborted: bool) -> Navigated {
-    Navigated {
+fn cancelled(aborted: bool) -> NavigateOutcome {
+    NavigateOutcome {
         cancelled: true,
         aborted,
-        ..Navigated::default()
+        ..NavigateOutcome::default()
     }
 }

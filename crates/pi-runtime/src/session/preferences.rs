@@ -1,11 +1,10 @@
-//! What the session takes from the settings, in the terms of the crates it hands them to.
+//! Converts settings to the types of the crates that use them.
 
 use pi_agent::QueueMode;
 use pi_ai::{Model, StreamOptions, Timeouts};
 use pi_config::{DeliveryMode, Settings};
 use pi_session::CompactionSettings;
 
-/// Returns how a queue is drained.
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
     match mode {
         DeliveryMode::All => QueueMode::All,
@@ -13,7 +12,6 @@ pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
     }
 }
 
-/// Returns how a queue mode is written in settings.
 pub(super) fn delivery_mode(mode: QueueMode) -> DeliveryMode {
     match mode {
         QueueMode::All => DeliveryMode::All,
@@ -21,7 +19,7 @@ pub(super) fn delivery_mode(mode: QueueMode) -> DeliveryMode {
     }
 }
 
-/// Returns when to compact the conversation with a model.
+/// Returns the compaction settings for a model.
 pub(super) fn compaction(settings: &Settings, model: &Model) -> CompactionSettings {
     let tokens = settings.compaction_tokens(&model.provider, &model.id);
     CompactionSettings {
@@ -31,9 +29,9 @@ pub(super) fn compaction(settings: &Settings, model: &Model) -> CompactionSettin
     }
 }
 
-/// Returns how requests are made.
+/// Returns the request options.
 pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
-    let usual = StreamOptions::default();
+    let defaults = StreamOptions::default();
     let idle = match settings.provider_timeout() {
         Some(timeout) => Some(timeout),
         None => settings.http_idle_timeout(),
@@ -43,13 +41,15 @@ pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
             first_byte: idle,
             idle,
             websocket_connect: settings.websocket_connect_timeout(),
-            ..usual.timeouts
+            ..defaults.timeouts
         },
-        max_retries: settings.provider_max_retries().unwrap_or(usual.max_retries),
-        // A pause of zero lifts the limit, which the settings spell as none.
+        max_retries: settings
+            .provider_max_retries()
+            .unwrap_or(defaults.max_retries),
+        // A delay of zero disables the limit, which the settings express as `None`.
         max_retry_delay: Some(settings.provider_max_retry_delay().unwrap_or_default()),
         transport: settings.transport(),
         thinking_budgets: settings.thinking_budgets,
-        ..usual
+        ..defaults
     }
 }

@@ -1,8 +1,8 @@
-//! The way of a prompt: from what somebody typed to the messages a run begins with.
+//! Processes a prompt: from user input to the messages a run starts with.
 //!
-//! Command, input hook, expansion, queue or run; then model and credentials, room in the context, the
-//! hook that sees a run start, images, messages. Everything that can be refused is refused before
-//! [`AgentSession::prompt`] returns; what happens later is told in events.
+//! Steps: command, input hook, expansion, queue or run; then model and credentials, context check,
+//! start hook, images, messages. Everything that can be rejected is rejected before
+//! [`AgentSession::prompt`] returns; later outcomes are reported as events.
 
 use std::future::Future;
 
@@ -10,28 +10,27 @@ use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
 use pi_session::{CompactionPhase, SessionError};
 use thiserror::Error;
 
-use super::live::Deferred;
-use super::publish::is_telling;
-use super::queue::{Delivery, Entrance};
+use super::publish::is_publishing;
+use super::queue::{Delivery, EnqueueGuard};
 use super::run::RunClaim;
+use super::state::Deferred;
 use super::{AgentSession, images, preferences};
-use crate::hooks::{AgentStart, AgentStartChanges, CustomDraft, InputVerdict, UserInput};
+use crate::hooks::{AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput};
 
-/// Something to say to the model.
+/// A message to send to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     pub text: String,
     pub images: Vec<ImageContent>,
-    /// How it is queued when a run is under way; none refuses it then.
+    /// How to queue the prompt during a run; `None` rejects it then.
     pub streaming_behavior: Option<Delivery>,
-    /// Whether commands are run and skills and templates expanded.
+    /// Whether to run commands and expand skills and templates.
     pub expand: bool,
-    /// Where it comes from.
     pub source: InputSource,
 }
 
 impl Prompt {
-    /// Creates a prompt of a text, expanded, refused while a run is under way.
+    /// Creates a text prompt that is expanded, and rejected during a run.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -43,10 +42,9 @@ impl Prompt {
     }
 }
 
-/// Where input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InputSource {
-    /// A person at the terminal.
+    /// A user at the terminal.
     #[default]
     Interactive,
     /// A client of the line protocol.
@@ -55,92 +53,83 @@ pub enum InputSource {
     Cli,
 }
 
-/// What became of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
-    /// A run has begun.
+pub enum PromptOutcome {
+    /// A run has started.
     Started,
-    /// It waits for its turn, or for the session to settle.
+    /// The prompt is queued, or deferred until the session has settled.
     Queued,
-    /// A command or a hook dealt with it.
+    /// A command or a hook handled it.
     Handled,
 }
 
-/// Why a prompt was refused; nothing has changed.
+/// Why a prompt was rejected; nothing has changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum PromptRefused {
-    /// A run is under way and the prompt does not say how to queue it.
+pub enum PromptError {
+    /// A run is in progress, and the prompt does not say how to queue it.
     #[error(
-        "the agent is already working: send it as steering or as a follow-up, or wait until it is idle"
+        "the agent is busy: send the prompt as steering or as a follow-up, or wait until it is idle"
     )]
     Busy,
-    /// The session is being compacted.
-    #[error("the session is being compacted: wait until that is done, then send the prompt again")]
+    #[error("compaction in progress: wait until it has finished, then send the prompt again")]
     Compacting,
-    /// No model is chosen.
-    #[error("no model is selected: choose one with /model or --model, or sign in with /login")]
+    #[error("no model selected: choose one with /model or --model, or sign in with /login")]
     NoModel,
-    /// The model's provider is not known.
     #[error(
-        "the provider \"{provider}\" is not known: add it to models.json or load the extension that brings it"
+        "unknown provider \"{provider}\": add it to models.json or load the extension that defines it"
     )]
     UnknownProvider { provider: String },
-    /// There is no credential for the model's provider.
-    #[error("no credential for {provider}: {remedy}")]
+    #[error("no credentials for {provider}: {remedy}")]
     NoCredential { provider: String, remedy: String },
-    /// The credential cannot be read.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// A command was to be queued.
-    #[error(
-        "the command /{name} runs at once and cannot be queued: send it as a prompt, also while the agent works"
-    )]
+    /// A command was submitted for queueing.
+    #[error("/{name} runs immediately and cannot be queued: send it as a prompt")]
     CommandNotQueueable { name: String },
-    /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session is over.
-    #[error("this session has been closed: use the one that took its place")]
+    #[error("this session was closed; use the one that replaced it")]
     Closed,
 }
 
-/// What the checks before a run came to.
+/// Result of the checks before a run.
 pub(super) enum Preflight {
     Start(RunClaim, Vec<AgentMessage>),
-    Done(Run),
+    Done(PromptOutcome),
 }
 
 impl AgentSession {
-    /// Sends a prompt. Returns once it is accepted; the run goes on by itself.
-    pub async fn prompt(&self, prompt: Prompt) -> Result<Run, PromptRefused> {
+    /// Sends a prompt. Returns once it is accepted; the run continues in the background.
+    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptOutcome, PromptError> {
         self.prompt_announced(prompt, |_| std::future::ready(()))
             .await
     }
 
-    /// Sends a prompt and has its acceptance announced before the first event of the run.
+    /// Sends a prompt; `announce` runs once it is accepted, before the first event of the run.
     pub async fn prompt_announced<Announcing>(
         &self,
         prompt: Prompt,
-        announce: impl FnOnce(Run) -> Announcing,
-    ) -> Result<Run, PromptRefused>
+        announce: impl FnOnce(PromptOutcome) -> Announcing,
+    ) -> Result<PromptOutcome, PromptError>
     where
         Announcing: Future<Output = ()>,
     {
-        if self.live().run.settling {
-            // Who is being told waits for nobody; who is not can wait for the telling to end.
-            if is_telling() || prompt.source == InputSource::Extension {
-                self.live().deferred.push(Deferred::Prompt(prompt));
-                announce(Run::Queued).await;
-                return Ok(Run::Queued);
+        if self.state().run.settling {
+            // A listener of `agent_settled` must not wait for itself; any other caller can wait for
+            // settling to end.
+            if is_publishing() || prompt.source == InputSource::Extension {
+                self.state().deferred.push(Deferred::Prompt(prompt));
+                announce(PromptOutcome::Queued).await;
+                return Ok(PromptOutcome::Queued);
             }
             self.wait_until_settled().await;
         }
         match self.preflight(prompt).await? {
             Preflight::Start(claim, messages) => {
-                announce(Run::Started).await;
+                announce(PromptOutcome::Started).await;
                 self.spawn_run(claim, messages);
-                Ok(Run::Started)
+                Ok(PromptOutcome::Started)
             }
             Preflight::Done(run) => {
                 announce(run).await;
@@ -149,37 +138,37 @@ impl AgentSession {
         }
     }
 
-    pub(super) async fn preflight(&self, prompt: Prompt) -> Result<Preflight, PromptRefused> {
-        if self.live().disposed {
-            return Err(PromptRefused::Closed);
+    pub(super) async fn preflight(&self, prompt: Prompt) -> Result<Preflight, PromptError> {
+        if self.state().disposed {
+            return Err(PromptError::Closed);
         }
         if prompt.expand
             && let Some(name) = self.command_of(&prompt.text)
         {
             let arguments = prompt.text.split_once(' ').map_or("", |(_, rest)| rest);
             self.0.hooks.run_command(name, arguments).await;
-            return Ok(Preflight::Done(Run::Handled));
+            return Ok(Preflight::Done(PromptOutcome::Handled));
         }
-        if self.live().manual_compaction.is_some() {
-            return Err(PromptRefused::Compacting);
+        if self.state().manual_compaction.is_some() {
+            return Err(PromptError::Compacting);
         }
-        let input = self.ask_input_hook(
+        let input = self.run_input_hook(
             prompt.text,
             prompt.images,
             prompt.source,
             prompt.streaming_behavior,
         );
         let Some((text, images)) = input.await else {
-            return Ok(Preflight::Done(Run::Handled));
+            return Ok(Preflight::Done(PromptOutcome::Handled));
         };
         let text = if prompt.expand {
             self.expand(text)
         } else {
             text
         };
-        if let Some(entrance) = Entrance::open_in_run(self) {
+        if let Some(guard) = EnqueueGuard::open_in_run(self) {
             return self
-                .queue_prompt(entrance, text, images, prompt.streaming_behavior)
+                .queue_prompt(guard, text, images, prompt.streaming_behavior)
                 .await;
         }
         self.prepare_run(text, images, prompt.streaming_behavior)
@@ -188,14 +177,14 @@ impl AgentSession {
 
     async fn queue_prompt(
         &self,
-        entrance: Entrance,
+        guard: EnqueueGuard,
         text: String,
         images: Vec<ImageContent>,
         delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptRefused> {
-        let delivery = delivery.ok_or(PromptRefused::Busy)?;
-        self.enqueue(entrance, text, images, delivery).await;
-        Ok(Preflight::Done(Run::Queued))
+    ) -> Result<Preflight, PromptError> {
+        let delivery = delivery.ok_or(PromptError::Busy)?;
+        self.enqueue(guard, text, images, delivery).await;
+        Ok(Preflight::Done(PromptOutcome::Queued))
     }
 
     async fn prepare_run(
@@ -203,15 +192,15 @@ impl AgentSession {
         text: String,
         images: Vec<ImageContent>,
         delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptRefused> {
+    ) -> Result<Preflight, PromptError> {
         self.load_context()?;
         self.flush_bash_messages();
         self.flush_custom_messages().await;
-        let model = self.live().model.clone().ok_or(PromptRefused::NoModel)?;
+        let model = self.state().model.clone().ok_or(PromptError::NoModel)?;
         self.check_auth(&model).await?;
         self.check_context_before_prompt().await;
-        let changes = self.ask_start_hook(&text, &images).await;
-        let (images, notes) = images::fit_prompt(images, self.image_limits()).await;
+        let changes = self.run_start_hook(&text, &images).await;
+        let (images, notes) = images::fit_prompt_images(images, self.image_limits()).await;
         let text = if notes.is_empty() {
             text
         } else {
@@ -221,17 +210,17 @@ impl AgentSession {
             if let Some(claim) = self.claim_run() {
                 break claim;
             }
-            if self.live().disposed {
-                return Err(PromptRefused::Closed);
+            if self.state().disposed {
+                return Err(PromptError::Closed);
             }
-            // Another prompt was quicker; should its run be over by now, the claim is free again.
-            if let Some(entrance) = Entrance::open_in_run(self) {
-                return self.queue_prompt(entrance, text, images, delivery).await;
+            // Another prompt was faster. If its run is already over, the claim is free again.
+            if let Some(guard) = EnqueueGuard::open_in_run(self) {
+                return self.queue_prompt(guard, text, images, delivery).await;
             }
         };
         self.apply_start_changes(&changes);
         let system = self.system_update()?.map(AgentMessage::from);
-        let next_turn = std::mem::take(&mut self.live().next_turn);
+        let next_turn = std::mem::take(&mut self.state().next_turn);
         let added = changes.messages.into_iter();
         let messages = system
             .into_iter()
@@ -242,15 +231,15 @@ impl AgentSession {
         Ok(Preflight::Start(claim, messages))
     }
 
-    /// Returns the name of the command that a text calls, if there is such a command.
+    /// Returns the name of the command a text invokes, if it exists.
     pub(super) fn command_of<'text>(&self, text: &'text str) -> Option<&'text str> {
         let line = text.strip_prefix('/')?;
         let name = line.split_once(' ').map_or(line, |(name, _)| name);
         self.0.hooks.has_command(name).then_some(name)
     }
 
-    /// Shows the input to the hook; none where it dealt with it.
-    pub(super) async fn ask_input_hook(
+    /// Runs the input hook; `None` if it handled the input.
+    pub(super) async fn run_input_hook(
         &self,
         text: String,
         images: Vec<ImageContent>,
@@ -274,7 +263,7 @@ impl AgentSession {
     }
 
     /// Expands a skill command, then a prompt template. A skill that cannot be read is reported and
-    /// the text left as it is.
+    /// the text stays unchanged.
     pub(super) fn expand(&self, text: String) -> String {
         let resources = self.resources();
         let text = match resources.expand_skill(&text) {
@@ -288,13 +277,13 @@ impl AgentSession {
         resources.expand_template(&text).unwrap_or(text)
     }
 
-    /// Checks that requests to a model can authenticate.
-    pub(super) async fn check_auth(&self, model: &Model) -> Result<(), PromptRefused> {
+    /// Checks that requests to a model can be authenticated.
+    pub(super) async fn check_auth(&self, model: &Model) -> Result<(), PromptError> {
         if self.0.models.is_authenticated(&model.provider) {
             return Ok(());
         }
         let provider = self.0.models.provider(&model.provider);
-        let provider = provider.ok_or_else(|| PromptRefused::UnknownProvider {
+        let provider = provider.ok_or_else(|| PromptError::UnknownProvider {
             provider: model.provider.clone(),
         })?;
         let Some(auth) = provider.auth() else {
@@ -303,7 +292,7 @@ impl AgentSession {
         let authenticator = self.0.models.authenticator();
         match authenticator.check(&auth, &self.0.env).await? {
             Some(_) => Ok(()),
-            None => Err(PromptRefused::NoCredential {
+            None => Err(PromptError::NoCredential {
                 provider: model.provider.clone(),
                 remedy: auth.setup_hint(),
             }),
@@ -311,15 +300,15 @@ impl AgentSession {
     }
 
     async fn check_context_before_prompt(&self) {
-        let last = self.last_answer();
-        if let Some((answer, id)) = last {
-            // The prompt itself goes on from here, so there is nothing to resume.
-            self.check_context(CompactionPhase::BeforePrompt, &answer, Some(&id), &[])
+        let last = self.last_response();
+        if let Some((response, id)) = last {
+            // The prompt itself continues from here, so there is nothing to resume.
+            self.check_context(CompactionPhase::BeforePrompt, &response, Some(&id), &[])
                 .await;
         }
     }
 
-    async fn ask_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
+    async fn run_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
         let start = AgentStart {
             prompt: text.to_owned(),
             images: images.to_vec(),
@@ -333,12 +322,12 @@ impl AgentSession {
         if let Some(tools) = &changes.tools {
             self.set_active_tools(tools);
         }
-        let mut live = self.live();
-        live.run.sections.clone_from(&changes.sections);
-        live.run.forced_prompt.clone_from(&changes.forced_prompt);
+        let mut state = self.state();
+        state.run.sections.clone_from(&changes.sections);
+        state.run.forced_prompt.clone_from(&changes.forced_prompt);
     }
 
-    /// Brings what requests are made with up to date with the settings.
+    /// Updates the request options from the settings.
     pub(super) fn prepare_requests(&self) {
         let options = preferences::stream_options(&self.0.settings.settings());
         let hooks = self.0.hooks.request_hooks();
@@ -352,7 +341,7 @@ impl AgentSession {
         });
     }
 
-    pub(super) fn custom_message(&self, draft: CustomDraft) -> AgentMessage {
+    pub(super) fn custom_message(&self, draft: CustomMessageDraft) -> AgentMessage {
         AgentMessage::Custom(CustomMessage {
             custom_type: draft.custom_type,
             content: draft.content,

@@ -1,36 +1,35 @@
-//! Telling listeners, in order and one at a time.
+//! Publishes events to listeners, in order and one at a time.
 //!
-//! Whoever tells waits for the listeners: a front end that cannot keep up slows the session down
-//! instead of filling memory. What a listener itself sets off is told within.
+//! The publisher awaits the listeners: a front end that cannot keep up slows the session down
+//! instead of filling memory. Events triggered by a listener are published within its call.
 
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
 
-use super::{AgentSession, Core, lock};
+use super::{AgentSession, SessionCore, lock};
 use crate::event::SessionEvent;
 
-/// Hears of everything that happens in a session.
+/// Receives every event of a session.
 ///
-/// Listeners are told one after the other, in the order of their subscription, after the session
-/// file has what they are told of. The session waits for each: a listener must not wait for the
-/// session in turn, and hands long work to a task of its own.
+/// Listeners are called one after the other, in subscription order, after the change is written to
+/// the session file. The session awaits each call: a listener must not wait for the session, and
+/// should move long work to its own task.
 pub trait SessionListener: Send + Sync {
-    /// Takes an event.
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()>;
 }
 
-/// A subscription; dropping it ends it.
+/// Unsubscribes the listener when dropped.
 pub struct SessionSubscription {
-    core: Weak<Core>,
+    core: Weak<SessionCore>,
     id: u64,
 }
 
 impl Drop for SessionSubscription {
     fn drop(&mut self) {
         if let Some(core) = self.core.upgrade() {
-            core.broadcast.remove(self.id);
+            core.publisher.remove(self.id);
         }
     }
 }
@@ -38,18 +37,18 @@ impl Drop for SessionSubscription {
 type Subscribers = Arc<[(u64, Arc<dyn SessionListener>)]>;
 
 tokio::task_local! {
-    /// Set while a task tells listeners, so that what they set off does not wait for its own turn.
-    static TELLING: ();
+    /// Set while a task publishes an event, so that events triggered by listeners do not wait for
+    /// the current one.
+    static PUBLISHING: ();
 }
 
-/// The listeners of a session.
 #[derive(Default)]
-pub(super) struct Broadcast {
+pub(super) struct EventPublisher {
     subscribers: Mutex<(u64, Subscribers)>,
-    turn: tokio::sync::Mutex<()>,
+    order: tokio::sync::Mutex<()>,
 }
 
-impl Broadcast {
+impl EventPublisher {
     fn add(&self, listener: Arc<dyn SessionListener>) -> u64 {
         let mut subscribers = lock(&self.subscribers);
         let id = subscribers.0;
@@ -69,15 +68,15 @@ impl Broadcast {
         lock(&self.subscribers).1 = Arc::default();
     }
 
-    async fn tell(&self, event: &SessionEvent) {
-        if is_telling() {
-            return self.tell_each(event).await;
+    async fn publish(&self, event: &SessionEvent) {
+        if is_publishing() {
+            return self.publish_each(event).await;
         }
-        let _turn = self.turn.lock().await;
-        TELLING.scope((), self.tell_each(event)).await;
+        let _guard = self.order.lock().await;
+        PUBLISHING.scope((), self.publish_each(event)).await;
     }
 
-    async fn tell_each(&self, event: &SessionEvent) {
+    async fn publish_each(&self, event: &SessionEvent) {
         let subscribers = Arc::clone(&lock(&self.subscribers).1);
         for (_, listener) in subscribers.iter() {
             listener.on_event(event).await;
@@ -85,29 +84,28 @@ impl Broadcast {
     }
 }
 
-/// Returns whether this task is in the middle of telling listeners.
-pub(super) fn is_telling() -> bool {
-    TELLING.try_with(|()| ()).is_ok()
+/// Returns whether this task is currently publishing an event.
+pub(super) fn is_publishing() -> bool {
+    PUBLISHING.try_with(|()| ()).is_ok()
 }
 
 impl AgentSession {
-    /// Begins to hear of what happens.
     pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionSubscription {
         SessionSubscription {
-            id: self.0.broadcast.add(listener),
+            id: self.0.publisher.add(listener),
             core: Arc::downgrade(&self.0),
         }
     }
 
-    /// Tells the listeners.
+    /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
-        self.0.broadcast.tell(&event).await;
+        self.0.publisher.publish(&event).await;
     }
 
-    /// Tells the hooks, then the listeners.
+    /// Calls the hooks, then notifies the listeners.
     pub(super) async fn publish_with_hooks(&self, event: SessionEvent) {
         self.0.hooks.on_event(&event).await;
-        self.0.broadcast.tell(&event).await;
+        self.0.publisher.publish(&event).await;
     }
 
     pub(super) async fn publish_step(&self, step: AgentEvent) {

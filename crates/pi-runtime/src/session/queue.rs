@@ -1,13 +1,14 @@
-//! What waits to be said: steering for the next turn, follow-ups for when the run would end.
+//! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 //!
-//! The agent holds the messages; the session holds their texts, for people to see and take back.
+//! The agent holds the messages; the session holds their texts, so users can see and take them
+//! back.
 
 use pi_agent::QueueMode;
 use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_config::{Scope, SettingsError};
 use serde::{Deserialize, Serialize};
 
-use super::prompt::{InputSource, PromptRefused, Run};
+use super::prompt::{InputSource, PromptError, PromptOutcome};
 use super::{AgentSession, preferences};
 use crate::event::SessionEvent;
 
@@ -21,65 +22,62 @@ pub enum Delivery {
     FollowUp,
 }
 
-/// The texts of queued messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedTexts {
-    /// For the next turn.
     pub steering: Vec<String>,
-    /// For when the run would end.
     pub follow_up: Vec<String>,
 }
 
-/// The way of a message into a queue. People are told of it before the agent has it, and a run that
-/// is about to end waits for it.
-pub(super) struct Entrance(AgentSession);
+/// Held while a message is added to a queue. Its text is published before the agent has the
+/// message, and a run that is about to end waits for it.
+pub(super) struct EnqueueGuard(AgentSession);
 
-impl Entrance {
+impl EnqueueGuard {
     fn open(session: &AgentSession) -> Self {
-        session.live().enqueuing += 1;
+        session.state().enqueuing += 1;
         Self(session.clone())
     }
 
-    /// Opens only while a run is under way.
+    /// Returns a guard only during a run.
     pub(super) fn open_in_run(session: &AgentSession) -> Option<Self> {
-        let mut live = session.live();
-        if !live.run.active {
+        let mut state = session.state();
+        if !state.run.active {
             return None;
         }
-        live.enqueuing += 1;
-        drop(live);
+        state.enqueuing += 1;
+        drop(state);
         Some(Self(session.clone()))
     }
 }
 
-impl Drop for Entrance {
+impl Drop for EnqueueGuard {
     fn drop(&mut self) {
-        self.0.live().enqueuing -= 1;
+        self.0.state().enqueuing -= 1;
         self.0.0.busy.send_modify(|_| {});
     }
 }
 
 impl AgentSession {
-    /// Queues a message for the next turn; it waits for the next run where the session is idle.
-    /// Skills and templates are expanded.
+    /// Queues a message for the next turn; if the session is idle, for the next run. Skills and
+    /// templates are expanded.
     pub async fn steer(
         &self,
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         self.queue_input(text, images, Delivery::Steer, source)
             .await
     }
 
-    /// Queues a message for when the run would end, as [`AgentSession::steer`] does.
+    /// Like [`AgentSession::steer`], but queues the message for the point where the run would end.
     pub async fn follow_up(
         &self,
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         self.queue_input(text, images, Delivery::FollowUp, source)
             .await
     }
@@ -90,36 +88,36 @@ impl AgentSession {
         images: Vec<ImageContent>,
         delivery: Delivery,
         source: InputSource,
-    ) -> Result<Run, PromptRefused> {
+    ) -> Result<PromptOutcome, PromptError> {
         if let Some(name) = self.command_of(text) {
-            return Err(PromptRefused::CommandNotQueueable {
+            return Err(PromptError::CommandNotQueueable {
                 name: name.to_owned(),
             });
         }
-        let input = self.ask_input_hook(text.to_owned(), images, source, Some(delivery));
+        let input = self.run_input_hook(text.to_owned(), images, source, Some(delivery));
         let Some((text, images)) = input.await else {
-            return Ok(Run::Handled);
+            return Ok(PromptOutcome::Handled);
         };
         let text = self.expand(text);
-        let entrance = Entrance::open(self);
-        self.enqueue(entrance, text, images, delivery).await;
-        Ok(Run::Queued)
+        let guard = EnqueueGuard::open(self);
+        self.enqueue(guard, text, images, delivery).await;
+        Ok(PromptOutcome::Queued)
     }
 
-    /// Queues a message that is fully expanded.
+    /// Queues a message that is already expanded.
     pub(super) async fn enqueue(
         &self,
-        entrance: Entrance,
+        guard: EnqueueGuard,
         text: String,
         images: Vec<ImageContent>,
         delivery: Delivery,
     ) {
         let message = self.user_message(&text, images);
         {
-            let mut live = self.live();
+            let mut state = self.state();
             match delivery {
-                Delivery::Steer => live.steering.push(text),
-                Delivery::FollowUp => live.follow_ups.push(text),
+                Delivery::Steer => state.steering.push(text),
+                Delivery::FollowUp => state.follow_ups.push(text),
             }
         }
         self.publish_queue().await;
@@ -127,15 +125,15 @@ impl AgentSession {
             Delivery::Steer => self.0.agent.steer(message),
             Delivery::FollowUp => self.0.agent.follow_up(message),
         }
-        drop(entrance);
+        drop(guard);
     }
 
-    /// Waits until nothing is on its way into a queue.
-    pub(super) async fn wait_for_entrances(&self) {
+    /// Waits until no message is being added to a queue.
+    pub(super) async fn wait_for_enqueues(&self) {
         let mut busy = self.0.busy.subscribe();
-        let over = busy.wait_for(|_| self.live().enqueuing == 0);
+        let over = busy.wait_for(|_| self.state().enqueuing == 0);
         if over.await.is_err() {
-            tracing::debug!("the session is gone while waited for");
+            tracing::debug!("session dropped while waiting for queued messages");
         }
     }
 
@@ -149,13 +147,13 @@ impl AgentSession {
         })
     }
 
-    /// Takes back everything that waits.
+    /// Empties the queues and returns their texts.
     pub async fn clear_queue(&self) -> QueuedTexts {
         let texts = {
-            let mut live = self.live();
+            let mut state = self.state();
             QueuedTexts {
-                steering: std::mem::take(&mut live.steering),
-                follow_up: std::mem::take(&mut live.follow_ups),
+                steering: std::mem::take(&mut state.steering),
+                follow_up: std::mem::take(&mut state.follow_ups),
             }
         };
         self.0.agent.clear_queues();
@@ -163,35 +161,34 @@ impl AgentSession {
         texts
     }
 
-    /// Returns the texts that wait.
     pub fn queued_texts(&self) -> QueuedTexts {
-        let live = self.live();
+        let state = self.state();
         QueuedTexts {
-            steering: live.steering.clone(),
-            follow_up: live.follow_ups.clone(),
+            steering: state.steering.clone(),
+            follow_up: state.follow_ups.clone(),
         }
     }
 
-    /// Returns how many messages with a text wait.
+    /// Returns the number of queued messages with a text.
     pub fn pending_message_count(&self) -> usize {
-        let live = self.live();
-        live.steering.len() + live.follow_ups.len()
+        let state = self.state();
+        state.steering.len() + state.follow_ups.len()
     }
 
-    /// Takes the text of a message that is being delivered off the list.
+    /// Removes the text of a message that is being delivered.
     pub(super) async fn unqueue(&self, content: &MessageContent) {
         let text = concatenated(content);
         if text.is_empty() {
             return;
         }
         let was_queued = {
-            let mut live = self.live();
-            let live = &mut *live;
-            [&mut live.steering, &mut live.follow_ups]
+            let mut state = self.state();
+            let state = &mut *state;
+            [&mut state.steering, &mut state.follow_ups]
                 .into_iter()
                 .any(|texts| match texts.iter().position(|one| *one == text) {
-                    Some(place) => {
-                        texts.remove(place);
+                    Some(index) => {
+                        texts.remove(index);
                         true
                     }
                     None => false,
@@ -214,17 +211,15 @@ impl AgentSession {
         .await;
     }
 
-    /// Returns how steering is delivered.
     pub fn steering_mode(&self) -> QueueMode {
         preferences::queue_mode(self.0.settings.settings().steering_mode())
     }
 
-    /// Returns how follow-ups are delivered.
     pub fn follow_up_mode(&self) -> QueueMode {
         preferences::queue_mode(self.0.settings.settings().follow_up_mode())
     }
 
-    /// Changes how steering is delivered; the user's settings remember it.
+    /// Sets the steering mode and saves the setting.
     pub fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_steering_mode(mode);
         let mode = preferences::delivery_mode(mode);
@@ -233,7 +228,7 @@ impl AgentSession {
         })
     }
 
-    /// Changes how follow-ups are delivered; the user's settings remember it.
+    /// Sets the follow-up mode and saves the setting.
     pub fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_follow_up_mode(mode);
         let mode = preferences::delivery_mode(mode);
@@ -243,7 +238,7 @@ impl AgentSession {
     }
 }
 
-/// Returns the text of a message without anything between its parts.
+/// Returns the concatenated text of a message, without separators.
 pub(super) fn concatenated(content: &MessageContent) -> String {
     match content {
         MessageContent::Text(text) => text.clone(),

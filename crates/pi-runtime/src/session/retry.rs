@@ -1,7 +1,7 @@
-//! Trying a failed turn again, after a pause that grows.
+//! Retries failed turns after an increasing delay.
 //!
-//! The failed attempt stays in the file and leaves the context. A context that is too large is not
-//! tried again but compacted.
+//! The failed attempt stays in the file but is omitted from the context. A context that is too
+//! large is compacted instead of retried.
 
 use pi_agent::SharedMessage;
 use pi_ai::overflow::is_context_overflow;
@@ -14,71 +14,70 @@ use tokio_util::sync::CancellationToken;
 use super::AgentSession;
 use crate::event::SessionEvent;
 
-/// What [`SessionEvent::AutoRetryEnd`] tells as the error when somebody cancelled the pause.
-pub const RETRY_CANCELLED: &str = "the pause before the next attempt was cancelled";
+/// The error of [`SessionEvent::AutoRetryEnd`] when the delay was canceled.
+pub const RETRY_CANCELLED: &str = "Retry canceled";
 
 impl AgentSession {
-    /// Cancels the pause before the next attempt.
+    /// Cancels the delay before the next attempt.
     pub fn abort_retry(&self) {
-        if let Some(pause) = &self.live().retry_pause {
+        if let Some(pause) = &self.state().retry_pause {
             pause.cancel();
         }
     }
 
-    /// Returns whether the session waits before another attempt.
+    /// Returns whether the session is waiting for the next attempt.
     pub fn is_retrying(&self) -> bool {
-        self.live().retry_pause.is_some()
+        self.state().retry_pause.is_some()
     }
 
-    /// Returns the attempt in progress; 0 while none is.
+    /// Returns the current attempt; 0 if there is none.
     pub fn retry_attempt(&self) -> u32 {
-        self.live().run.retry_attempt
+        self.state().run.retry_attempt
     }
 
-    /// Returns whether failed turns are tried again.
     pub fn auto_retry_enabled(&self) -> bool {
         self.0.settings.settings().retry_policy().enabled
     }
 
-    /// Has failed turns tried again, or not; the user's settings remember it.
+    /// Turns automatic retries on or off and saves the setting.
     pub fn set_auto_retry(&self, enabled: bool) -> Result<(), pi_config::SettingsError> {
         let change = |settings: &mut pi_config::Settings| settings.retry.enabled = Some(enabled);
         self.0.settings.update(Scope::User, change)
     }
 
-    pub(super) fn is_retryable(&self, answer: &AssistantMessage) -> bool {
-        let model = self.live().model.clone();
+    pub(super) fn is_retryable(&self, response: &AssistantMessage) -> bool {
+        let model = self.state().model.clone();
         let window = model.map_or(0, |model| model.context_window);
-        !is_context_overflow(answer, window) && is_retryable(answer)
+        !is_context_overflow(response, window) && is_retryable(response)
     }
 
-    /// Returns whether a run that ended with these messages is tried again.
+    /// Returns whether a run that ended with these messages will be retried.
     pub(super) fn will_retry(&self, messages: &[SharedMessage]) -> bool {
         let attempt = {
-            let live = self.live();
-            if live.run.abort_requested || live.run.storage_failed {
+            let state = self.state();
+            if state.run.abort_requested || state.run.storage_failed {
                 return false;
             }
-            live.run.retry_attempt
+            state.run.retry_attempt
         };
         let policy = self.0.settings.settings().retry_policy();
         let last = messages.iter().rev().find_map(|message| match &**message {
-            AgentMessage::Assistant(answer) => Some(answer),
+            AgentMessage::Assistant(response) => Some(response),
             _ => None,
         });
-        policy.allows(attempt + 1) && last.is_some_and(|answer| self.is_retryable(answer))
+        policy.allows(attempt + 1) && last.is_some_and(|response| self.is_retryable(response))
     }
 
-    /// Leaves the attempt out of the context and waits. False where there is no further attempt.
-    pub(super) async fn prepare_retry(&self, answer: &AssistantMessage, id: &EntryId) -> bool {
+    /// Omits the attempt from the context and waits. Returns false if there is no further attempt.
+    pub(super) async fn prepare_retry(&self, response: &AssistantMessage, id: &EntryId) -> bool {
         let policy = self.0.settings.settings().retry_policy();
-        let attempt = self.live().run.retry_attempt + 1;
+        let attempt = self.state().run.retry_attempt + 1;
         if !policy.allows(attempt) {
             return false;
         }
         let delay = policy.delay(attempt);
-        self.live().run.retry_attempt = attempt;
-        let error_message = answer.error_message.clone();
+        self.state().run.retry_attempt = attempt;
+        let error_message = response.error_message.clone();
         self.publish(SessionEvent::AutoRetryStart {
             attempt,
             max_attempts: policy.max_retries,
@@ -92,21 +91,21 @@ impl AgentSession {
         }
         let pause = CancellationToken::new();
         {
-            let mut live = self.live();
-            if live.run.abort_requested {
+            let mut state = self.state();
+            if state.run.abort_requested {
                 pause.cancel();
             }
-            live.retry_pause = Some(pause.clone());
+            state.retry_pause = Some(pause.clone());
         }
         let waited = pause.run_until_cancelled(tokio::time::sleep(delay)).await;
-        self.live().retry_pause = None;
+        self.state().retry_pause = None;
         if waited.is_none() {
             self.cancel_retry().await;
         }
         waited.is_some()
     }
 
-    /// Leaves entries out of the context for good.
+    /// Omits entries from the context permanently.
     pub(super) async fn omit(
         &self,
         targets: impl IntoIterator<Item = EntryId>,
@@ -122,7 +121,7 @@ impl AgentSession {
         self.refresh_context()
     }
 
-    pub(super) async fn end_retry_in_success(&self) {
+    pub(super) async fn finish_retry_success(&self) {
         let attempt = self.take_retry_attempt();
         if attempt > 0 {
             self.publish(SessionEvent::AutoRetryEnd {
@@ -134,8 +133,8 @@ impl AgentSession {
         }
     }
 
-    /// Ends trying again without success.
-    pub(super) async fn end_retry(&self, final_error: Option<String>) {
+    /// Ends retrying without success.
+    pub(super) async fn finish_retry(&self, final_error: Option<String>) {
         let attempt = self.take_retry_attempt();
         if attempt > 0 {
             self.publish(SessionEvent::AutoRetryEnd {
@@ -148,10 +147,10 @@ impl AgentSession {
     }
 
     pub(super) async fn cancel_retry(&self) {
-        self.end_retry(Some(RETRY_CANCELLED.to_owned())).await;
+        self.finish_retry(Some(RETRY_CANCELLED.to_owned())).await;
     }
 
     fn take_retry_attempt(&self) -> u32 {
-        std::mem::take(&mut self.live().run.retry_attempt)
+        std::mem::take(&mut self.state().run.retry_attempt)
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a model for a summary, as often as the retry policy allows.
+//! Requests summaries from a model, with retries.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{AgentSession, preferences};
 use crate::event::{SessionEvent, SummarySource};
 
-/// Shows the headers of a request alone: what a summary is asked with is pi's own affair.
+/// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);
 
 impl RequestHooks for HeadersOnly {
@@ -26,7 +26,7 @@ impl RequestHooks for HeadersOnly {
 }
 
 impl AgentSession {
-    /// Asks for summaries, one after the other.
+    /// Requests summaries, one after the other.
     pub(super) async fn summarize(
         &self,
         model: &Arc<Model>,
@@ -36,16 +36,16 @@ impl AgentSession {
     ) -> Result<Vec<Summary>, SummaryError> {
         let mut summaries = Vec::new();
         for request in requests {
-            let answer = self.ask_for_summary(model, request, source, cancel).await;
+            let response = self.request_summary(model, request, source, cancel).await;
             if cancel.is_cancelled() {
                 return Err(SummaryError::Aborted);
             }
-            summaries.push(request.read(&answer)?);
+            summaries.push(request.read(&response)?);
         }
         Ok(summaries)
     }
 
-    async fn ask_for_summary(
+    async fn request_summary(
         &self,
         model: &Arc<Model>,
         request: &SummaryRequest,
@@ -55,19 +55,19 @@ impl AgentSession {
         let policy = self.0.settings.settings().retry_policy();
         let mut attempt = 0;
         loop {
-            let answer = self.ask_once(model, request, cancel).await;
-            let is_over = answer.stop_reason != StopReason::Error
-                || !is_retryable(&answer)
+            let response = self.request_once(model, request, cancel).await;
+            let is_over = response.stop_reason != StopReason::Error
+                || !is_retryable(&response)
                 || !policy.allows(attempt + 1);
             if is_over || cancel.is_cancelled() {
                 if attempt > 0 {
                     self.publish(SessionEvent::SummarizationRetryFinished).await;
                 }
-                return answer;
+                return response;
             }
             attempt += 1;
             let delay = policy.delay(attempt);
-            let error_message = answer.error_message.clone();
+            let error_message = response.error_message.clone();
             self.publish(SessionEvent::SummarizationRetryScheduled {
                 attempt,
                 max_attempts: policy.max_retries,
@@ -78,14 +78,14 @@ impl AgentSession {
             let pause = tokio::time::sleep(delay);
             if cancel.run_until_cancelled(pause).await.is_none() {
                 self.publish(SessionEvent::SummarizationRetryFinished).await;
-                return answer;
+                return response;
             }
             self.publish(SessionEvent::SummarizationRetryAttemptStart { source })
                 .await;
         }
     }
 
-    async fn ask_once(
+    async fn request_once(
         &self,
         model: &Arc<Model>,
         request: &SummaryRequest,
@@ -94,7 +94,7 @@ impl AgentSession {
         let base = preferences::stream_options(&self.0.settings.settings());
         let options = pi_ai::StreamOptions {
             cancel: cancel.child_token(),
-            // An id of its own keeps the request away from the routing and the cache of the session.
+            // A separate ID keeps the request out of the session's routing and prompt cache.
             session_id: Some(Uuid::now_v7().to_string()),
             hooks: self
                 .0

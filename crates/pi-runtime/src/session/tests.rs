@@ -1,12 +1,12 @@
-//! Sessions with a scripted model: the order of events, faults, and cancelling at every phase.
+//! Sessions with a scripted model: event order, faults, and cancellation in every phase.
 
 mod aborts;
 mod compaction;
-mod crowd;
+mod concurrency;
 mod faults;
+mod harness;
 mod hooks;
+mod operations;
 mod order;
 mod prompts;
 mod retries;
-mod stage;
-mod verbs;

@@ -1,8 +1,8 @@
-//! The session file and what is kept of it in memory.
+//! The session file and its in-memory views.
 //!
-//! Whatever is appended goes through here, so that the projection the model sees and the totals
-//! follow the file without being made anew. Neither exists before somebody asks: a long session
-//! opens without reading its conversation.
+//! All appends go through here, so that the projection the model sees and the totals follow the
+//! file without being rebuilt. Both are built on first use: a long session opens without reading
+//! its conversation.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use pi_session::{
     SessionTotals,
 };
 
-/// A session and the views on it that are in use.
+/// A session and its cached views.
 pub(crate) struct Transcript {
     session: Session,
     projection: Option<Projection>,
     totals: SessionTotals,
-    /// How many messages the model sees, where that was asked for and has not changed.
+    /// Number of messages in the model's context, if computed and still valid.
     count: Option<usize>,
-    /// The entries of the messages that the run in progress has added, oldest first.
+    /// Entries of the messages added by the current run, oldest first.
     recorded: Vec<(SharedMessage, EntryId)>,
 }
 
@@ -43,45 +43,43 @@ impl Transcript {
         self.session
     }
 
-    /// Appends an entry; on an error nothing has changed, in the file or here.
+    /// Appends an entry; on error, neither the file nor the views have changed.
     pub(crate) fn append(
         &mut self,
         body: impl Into<EntryBody>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.append(body)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
-    /// Appends a message as the entry its role asks for.
+    /// Appends a message as the entry for its role.
     pub(crate) fn append_message(
         &mut self,
         message: AgentMessage,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.append_message(message)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
-    /// Names the session.
     pub(crate) fn set_name(&mut self, name: &str) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_name(name)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
-    /// Labels an entry.
     pub(crate) fn set_label(
         &mut self,
         target: &EntryId,
         label: Option<&str>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_label(target, label)?;
-        self.follow(&entry);
+        self.apply_entry(&entry);
         Ok(entry)
     }
 
-    /// Moves the leaf; none is the place before the first entry.
+    /// Moves the leaf; `None` is the position before the first entry.
     pub(crate) fn move_to(&mut self, leaf: Option<&EntryId>) -> Result<(), SessionError> {
         match leaf {
             Some(leaf) => self.session.branch(leaf)?,
@@ -92,7 +90,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Moves the leaf and appends a summary of what is left.
+    /// Moves the leaf and appends a summary of the branch that was left.
     pub(crate) fn move_with_summary(
         &mut self,
         leaf: Option<&EntryId>,
@@ -105,7 +103,7 @@ impl Transcript {
         Ok(entry)
     }
 
-    fn follow(&mut self, entry: &Arc<Entry>) {
+    fn apply_entry(&mut self, entry: &Arc<Entry>) {
         if !is_metadata(&entry.body) {
             self.count = None;
         }
@@ -115,24 +113,24 @@ impl Transcript {
             .as_mut()
             .is_none_or(|projection| projection.append(entry));
         if !follows {
-            // Projected before the old one goes, which holds the entries that both have.
+            // Build the new projection before dropping the old one, which shares its entries.
             self.projection = self.session.projection().ok();
         }
     }
 
-    /// Counts an entry that was appended, if those before it are counted.
+    /// Counts an appended entry if those before it are counted.
     fn count(&mut self, entry: &Entry) {
         if self.totals.entries + 1 == self.session.len() {
             self.totals.add(entry);
         }
     }
 
-    /// Counts some more of the entries; tells whether all are counted.
+    /// Counts more entries; returns whether all are counted.
     pub(crate) fn count_more(&mut self) -> Result<bool, SessionError> {
         self.session.count_more(&mut self.totals)
     }
 
-    /// Measures how full a window is; none where its size is unknown.
+    /// Returns the usage of a context window; `None` if its size is unknown.
     pub(crate) fn context_usage(
         &mut self,
         window: u64,
@@ -145,7 +143,7 @@ impl Transcript {
         Ok(ContextUsage::of(self.projection()?, window))
     }
 
-    /// Returns what the model sees.
+    /// Returns the model's context.
     pub(crate) fn projection(&mut self) -> Result<&Projection, SessionError> {
         let projection = match self.projection.take() {
             Some(projection) => projection,
@@ -154,7 +152,7 @@ impl Transcript {
         Ok(self.projection.insert(projection))
     }
 
-    /// Returns how many messages the model sees, without reading them.
+    /// Returns the number of messages in the model's context, without reading them.
     pub(crate) fn message_count(&mut self) -> Result<usize, SessionError> {
         let count = match self.count {
             Some(count) => count,
@@ -164,29 +162,29 @@ impl Transcript {
         Ok(count)
     }
 
-    /// Returns what the model sees, as messages of an agent.
+    /// Returns the model's context as agent messages.
     pub(crate) fn messages(&mut self) -> Result<Vec<SharedMessage>, SessionError> {
         let projection = self.projection()?;
         Ok(projection.messages().cloned().map(Arc::new).collect())
     }
 
-    /// Returns the counts over all entries.
+    /// Returns the totals over all entries.
     pub(crate) fn totals(&mut self) -> Result<&SessionTotals, SessionError> {
         while !self.count_more()? {}
         Ok(&self.totals)
     }
 
-    /// Remembers the entry of a message that the run has added.
-    pub(crate) fn remember(&mut self, message: &SharedMessage, entry: &Entry) {
+    /// Records the entry of a message added by the run.
+    pub(crate) fn record_entry(&mut self, message: &SharedMessage, entry: &Entry) {
         self.recorded.push((Arc::clone(message), entry.id.clone()));
     }
 
-    /// Forgets the messages of the run before.
-    pub(crate) fn forget_recorded(&mut self) {
+    /// Clears the records of the previous run.
+    pub(crate) fn clear_recorded(&mut self) {
         self.recorded = Vec::new();
     }
 
-    /// Returns the entry of a message that the run has added.
+    /// Returns the entry of a message added by the run.
     pub(crate) fn entry_of(&self, message: &SharedMessage) -> Option<EntryId> {
         let newest_first = self.recorded.iter().rev();
         newest_first
@@ -196,7 +194,7 @@ impl Transcript {
     }
 }
 
-/// Returns whether an entry has no part in what the model sees.
+/// Returns whether an entry is not part of the model's context.
 fn is_metadata(body: &EntryBody) -> bool {
     matches!(
         body,

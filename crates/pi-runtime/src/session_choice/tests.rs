@@ -1,4 +1,4 @@
-//! What flags mean together, and where names lead.
+//! Combinations of flags, and resolution of names.
 
 use pi_ai::{AgentMessage, AssistantMessage, StopReason};
 use pi_test_support::TempHome;
@@ -36,7 +36,7 @@ fn flags_that_contradict_each_other_are_named() {
 }
 
 #[test]
-fn flags_are_heard_in_their_order() {
+fn flags_have_an_order_of_precedence() {
     let text = |text: &str| Some(text.to_owned());
     for (flags, choice) in [
         (flags(|_| {}), Some(SessionChoice::default())),
@@ -72,8 +72,8 @@ fn flags_are_heard_in_their_order() {
     }
 }
 
-fn places(home: &TempHome, project: &str) -> SessionPlaces {
-    SessionPlaces {
+fn resolver(home: &TempHome, project: &str) -> SessionResolver {
+    SessionResolver {
         agent_dir: AgentDir::at(home.path().join("agent")),
         chosen: None,
         cwd: home.path().join(project),
@@ -82,13 +82,13 @@ fn places(home: &TempHome, project: &str) -> SessionPlaces {
     }
 }
 
-/// Creates a session that has a file.
-fn saved(places: &SessionPlaces, id: &str) -> PathBuf {
+/// Creates a session with a file.
+fn saved_session(resolver: &SessionResolver, id: &str) -> PathBuf {
     let choice = SessionChoice::New {
         id: Some(id.to_owned()),
         parent: None,
     };
-    let mut session = places.open(choice, &mut Vec::new()).unwrap();
+    let mut session = resolver.open(choice, &mut Vec::new()).unwrap();
     let answer = AgentMessage::from(AssistantMessage {
         stop_reason: StopReason::Stop,
         ..AssistantMessage::default()
@@ -98,19 +98,19 @@ fn saved(places: &SessionPlaces, id: &str) -> PathBuf {
 }
 
 #[test]
-fn names_lead_to_files_ids_and_their_beginnings() {
+fn names_resolve_to_files_ids_and_id_prefixes() {
     let home = TempHome::new();
-    let here = places(&home, "here");
-    let there = places(&home, "there");
-    let path = saved(&here, "abc-1");
-    let far = saved(&there, "xyz-9");
+    let here = resolver(&home, "here");
+    let there = resolver(&home, "there");
+    let path = saved_session(&here, "abc-1");
+    let far = saved_session(&there, "xyz-9");
     let open = |name: &str| here.open(SessionChoice::Named(name.to_owned()), &mut Vec::new());
     for name in ["abc-1", "abc", path.to_str().unwrap()] {
         assert_eq!(open(name).unwrap().path(), Some(&*path), "{name}");
     }
     assert!(matches!(open("nope"), Err(SessionChoiceError::NotFound(_))));
     match open("xyz") {
-        Err(SessionChoiceError::Elsewhere { path, cwd }) => {
+        Err(SessionChoiceError::OtherProject { path, cwd }) => {
             assert_eq!(path, far);
             assert!(cwd.ends_with("there"), "{cwd}");
         }
@@ -126,9 +126,9 @@ fn names_lead_to_files_ids_and_their_beginnings() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_begins_a_session_there() {
+fn a_session_is_created_at_a_missing_path() {
     let home = TempHome::new();
-    let here = places(&home, "here");
+    let here = resolver(&home, "here");
     let choice = SessionChoice::Named("sub/new.jsonl".to_owned());
     let session = here.open(choice, &mut Vec::new()).unwrap();
     assert_eq!(session.path(), Some(&*here.cwd.join("sub/new.jsonl")));
@@ -136,29 +136,29 @@ fn a_path_that_leads_nowhere_begins_a_session_there() {
 }
 
 #[test]
-fn an_id_is_opened_or_created_with_a_word() {
+fn an_id_is_opened_or_created_with_a_warning() {
     let home = TempHome::new();
-    let here = places(&home, "here");
-    let path = saved(&here, "known");
-    let mut told = Vec::new();
+    let here = resolver(&home, "here");
+    let path = saved_session(&here, "known");
+    let mut diagnostics = Vec::new();
     let with_id = |id: &str| SessionChoice::WithId(id.to_owned());
-    let known = here.open(with_id("known"), &mut told).unwrap();
+    let known = here.open(with_id("known"), &mut diagnostics).unwrap();
     assert_eq!(known.path(), Some(&*path));
-    assert!(told.is_empty());
-    let new = here.open(with_id("unknown"), &mut told).unwrap();
+    assert!(diagnostics.is_empty());
+    let new = here.open(with_id("unknown"), &mut diagnostics).unwrap();
     assert_eq!(new.id(), "unknown");
-    assert!(told[0].message.contains("unknown"));
+    assert!(diagnostics[0].message.contains("unknown"));
 }
 
 #[test]
-fn the_last_session_is_continued_or_a_new_one_begins() {
+fn the_most_recent_session_is_continued_or_a_new_one_started() {
     let home = TempHome::new();
-    let here = places(&home, "here");
+    let here = resolver(&home, "here");
     let recent = || {
         here.open(SessionChoice::ContinueRecent, &mut Vec::new())
             .unwrap()
     };
     assert!(!recent().is_saved());
-    let path = saved(&here, "last");
+    let path = saved_session(&here, "last");
     assert_eq!(recent().path(), Some(&*path));
 }

@@ -1,9 +1,9 @@
-//! A `gh` that is a script, and what becomes of what it says.
+//! Sharing with a scripted `gh`.
 
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "tests may panic, and what they write needs no care"
+    reason = "tests may panic, and test files need no atomic writes"
 )]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,25 +13,25 @@ use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 
 use super::*;
-use crate::redaction::Redaction;
+use crate::redaction::Redactor;
 
-struct Stage {
+struct GhHarness {
     directory: tempfile::TempDir,
 }
 
-impl Stage {
+impl GhHarness {
     fn new(script: &str) -> Self {
-        let stage = Self {
+        let harness = Self {
             directory: tempfile::tempdir().unwrap(),
         };
-        let path = stage.directory.path().join("gh");
+        let path = harness.directory.path().join("gh");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        stage
+        harness
     }
 
-    fn program(&self) -> GistProgram {
-        GistProgram::find(&Env::fixed([(
+    fn program(&self) -> GhCli {
+        GhCli::find(&Env::fixed([(
             "PATH",
             self.directory.path().to_str().unwrap(),
         )]))
@@ -51,7 +51,7 @@ fn page() -> SharePage {
             .append_message(serde_json::from_value(message).unwrap())
             .unwrap();
     }
-    let redaction = Redaction::new([SecretString::from("stored-secret")]).and_by_shape();
+    let redaction = Redactor::new([SecretString::from("stored-secret")]).with_pattern_detection();
     let options = HtmlOptions {
         redaction,
         ..HtmlOptions::default()
@@ -61,7 +61,7 @@ fn page() -> SharePage {
 
 #[tokio::test]
 async fn a_page_without_secrets_becomes_a_secret_gist() {
-    let stage = Stage::new(
+    let harness = GhHarness::new(
         "case \"$1 $2\" in 'auth status') exit 0;; esac\n\
          echo 'Creating gist session.html' >&2\n\
          cp \"$4\" \"$(dirname \"$0\")/sent.html\"\n\
@@ -70,7 +70,7 @@ async fn a_page_without_secrets_becomes_a_secret_gist() {
     );
     let cancel = CancellationToken::new();
     let page = page();
-    let program = stage.program();
+    let program = harness.program();
     program.check(&cancel).await.unwrap();
     let gist = program.create(&page, &cancel).await.unwrap();
     assert_eq!(
@@ -80,7 +80,7 @@ async fn a_page_without_secrets_becomes_a_secret_gist() {
             viewer_url: "https://pi.dev/session/#0123abcdef".to_owned(),
         }
     );
-    let read = |name: &str| std::fs::read_to_string(stage.directory.path().join(name)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(harness.directory.path().join(name)).unwrap();
     assert_eq!(read("words"), "gist create --public=false\n");
     let sent = read("sent.html");
     assert!(!sent.contains("stored-secret") && !sent.contains("abcdef1234567890"));
@@ -93,37 +93,40 @@ async fn a_page_without_secrets_becomes_a_secret_gist() {
 
 #[tokio::test]
 async fn every_failure_is_explained() {
-    let nowhere = GistProgram::find(&Env::fixed([("PATH", "/nonexistent")]));
-    assert!(matches!(nowhere, Err(ShareError::NoProgram)));
+    let nowhere = GhCli::find(&Env::fixed([("PATH", "/nonexistent")]));
+    assert!(matches!(nowhere, Err(ShareError::GhNotFound)));
     let cancel = CancellationToken::new();
     let page = page();
-    let refused = Stage::new("exit 1").program().check(&cancel).await;
+    let refused = GhHarness::new("exit 1").program().check(&cancel).await;
     assert!(matches!(refused, Err(ShareError::NotSignedIn)));
-    let failing = Stage::new("echo first >&2; echo 'HTTP 422: too large' >&2; exit 1");
+    let failing = GhHarness::new("echo first >&2; echo 'HTTP 422: too large' >&2; exit 1");
     let error = failing.program().create(&page, &cancel).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "gh could not create the gist: HTTP 422: too large"
     );
-    assert!(error.advice().is_some());
+    assert!(error.hint().is_some());
     for script in [
         "echo hello",
         "echo https://gist.github.com/x/$(printf '\\033')",
     ] {
-        let error = Stage::new(script).program().create(&page, &cancel).await;
-        assert!(matches!(error, Err(ShareError::NoAddress)), "{script}");
+        let error = GhHarness::new(script)
+            .program()
+            .create(&page, &cancel)
+            .await;
+        assert!(matches!(error, Err(ShareError::NoGistUrl)), "{script}");
     }
 }
 
 #[tokio::test]
-async fn giving_up_ends_gh() {
-    let stage = Stage::new("echo $$ > \"$(dirname \"$0\")/pid\"; exec sleep 60");
+async fn cancellation_kills_gh() {
+    let harness = GhHarness::new("echo $$ > \"$(dirname \"$0\")/pid\"; exec sleep 60");
     let cancel = CancellationToken::new();
     let page = page();
-    let program = stage.program();
+    let program = harness.program();
     let creating = program.create(&page, &cancel);
     let giving_up = async {
-        let pid = stage.directory.path().join("pid");
+        let pid = harness.directory.path().join("pid");
         while !pid.exists() {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Which sections there are for which parts, and what must stand in them.
+//! Sections of the system prompt and their required contents.
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::toolset::ToolsetOptions;
 fn parts() -> SystemPromptParts {
     SystemPromptParts {
         cwd: "/project".into(),
-        docs: DocsPlaces {
+        docs: DocsPaths {
             documentation: None,
             program: "pi".to_owned(),
             agent_directory: "/home/me/.pi/agent".into(),
@@ -28,23 +28,23 @@ fn text<'a>(sections: &'a pi_ai::json::JsonObject, name: &str) -> &'a str {
     sections.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-const USUAL: [&str; 4] = ["read", "bash", "edit", "write"];
+const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 #[test]
-fn the_usual_prompt_reads_well() {
-    let sections = rendered(&parts(), &USUAL);
-    let whole: Vec<&str> = sections.values().filter_map(Value::as_str).collect();
-    insta::assert_snapshot!(whole.join("\n\n"));
+fn default_prompt() {
+    let sections = rendered(&parts(), &DEFAULT_TOOLS);
+    let sections_text: Vec<&str> = sections.values().filter_map(Value::as_str).collect();
+    insta::assert_snapshot!(sections_text.join("\n\n"));
 }
 
 #[test]
-fn a_prompt_of_the_users_own_drops_tools_rules_and_docs() {
+fn a_custom_prompt_drops_tools_rules_and_docs() {
     let custom = SystemPromptParts {
         custom: Some("Be a poet.".to_owned()),
         append: vec!["One.".to_owned(), "Two.".to_owned()],
         ..parts()
     };
-    let sections = rendered(&custom, &USUAL);
+    let sections = rendered(&custom, &DEFAULT_TOOLS);
     let names: Vec<&String> = sections.keys().collect();
     assert_eq!(names, ["preamble", "addendum", "cwd"]);
     assert_eq!(text(&sections, "preamble"), "Be a poet.");
@@ -55,12 +55,15 @@ fn a_prompt_of_the_users_own_drops_tools_rules_and_docs() {
 }
 
 #[test]
-fn an_empty_custom_prompt_is_none() {
+fn an_empty_custom_prompt_is_ignored() {
     let empty = SystemPromptParts {
         custom: Some(String::new()),
         ..parts()
     };
-    assert_eq!(rendered(&empty, &USUAL), rendered(&parts(), &USUAL));
+    assert_eq!(
+        rendered(&empty, &DEFAULT_TOOLS),
+        rendered(&parts(), &DEFAULT_TOOLS)
+    );
 }
 
 #[test]
@@ -90,20 +93,20 @@ fn instructions_keep_their_order_and_paths() {
             ("/agent/AGENTS.md", "first"),
             ("/project/CLAUDE.md", "second"),
         ]
-        .map(|(path, content)| Instructions {
+        .map(|(path, content)| ProjectInstructions {
             path: path.into(),
             content: content.to_owned(),
         })
         .into(),
         ..parts()
     };
-    let sections = rendered(&instructed, &USUAL);
+    let sections = rendered(&instructed, &DEFAULT_TOOLS);
     let context = text(&sections, "project_context");
     assert!(context.contains("<project_instructions path=\"/agent/AGENTS.md\">\nfirst\n</project_instructions>\n\n<project_instructions path=\"/project/CLAUDE.md\">\nsecond\n"));
 }
 
 #[test]
-fn search_tools_make_the_shell_rule_superfluous() {
+fn search_tools_replace_the_shell_rule() {
     let rules = |active: &[&str]| text(&rendered(&parts(), active), "rules").to_owned();
     assert!(rules(&["bash"]).contains("with bash: ls, rg, find"));
     assert!(!rules(&["bash", "grep"]).contains("with bash: ls"));
@@ -115,7 +118,7 @@ fn search_tools_make_the_shell_rule_superfluous() {
 }
 
 #[test]
-fn rules_are_said_once_in_the_order_of_the_tools() {
+fn rules_appear_once_in_tool_order() {
     let sections = rendered(&parts(), &["write", "read", "write"]);
     let rules = text(&sections, "rules");
     let write = rules.find("Keep write for new files").unwrap();
@@ -125,7 +128,7 @@ fn rules_are_said_once_in_the_order_of_the_tools() {
 }
 
 #[test]
-fn the_documentation_is_named_where_it_is() {
+fn the_documentation_directory_is_found() {
     let home = tempfile::tempdir().unwrap();
     let docs = home.path().join("share/doc/pi");
     std::fs::create_dir_all(&docs).unwrap();
@@ -134,18 +137,18 @@ fn the_documentation_is_named_where_it_is() {
     std::fs::File::create(docs.join("differences.md")).unwrap();
     assert_eq!(find_documentation(None, Some(&program)), Some(docs.clone()));
     let documented = SystemPromptParts {
-        docs: DocsPlaces {
+        docs: DocsPaths {
             documentation: Some(docs.clone()),
             ..parts().docs
         },
         ..parts()
     };
-    let sections = rendered(&documented, &USUAL);
+    let sections = rendered(&documented, &DEFAULT_TOOLS);
     assert!(text(&sections, "docs").contains(&*docs.to_string_lossy()));
 }
 
 #[test]
-fn the_program_is_called_by_its_path_where_that_is_safe() {
+fn the_program_path_is_used_if_it_needs_no_quoting() {
     for (program, expected) in [
         (Some("/usr/local/bin/pi"), "/usr/local/bin/pi"),
         (Some("/home/me/my tools/pi"), "pi"),

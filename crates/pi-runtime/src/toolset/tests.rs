@@ -1,4 +1,4 @@
-//! Which tools exist and which are active, flag by flag.
+//! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
 use pi_agent::{ToolError, ToolOutput, UpdateSink};
@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-struct Named(ToolDeclaration);
+struct NamedTool(ToolDeclaration);
 
-impl Tool for Named {
+impl Tool for NamedTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.0
     }
@@ -29,7 +29,7 @@ impl Tool for Named {
 }
 
 fn custom(name: &str) -> RegisteredTool {
-    RegisteredTool::new(Arc::new(Named(ToolDeclaration {
+    RegisteredTool::new(Arc::new(NamedTool(ToolDeclaration {
         name: name.to_owned(),
         description: "custom".to_owned(),
         parameters: json!({"type": "object"}),
@@ -106,7 +106,7 @@ fn flags_decide_what_exists_and_what_is_active() {
 }
 
 #[test]
-fn settings_name_other_default_tools() {
+fn settings_override_the_default_tools() {
     let set = toolset(ToolSelection::default(), Some(&["grep", "nothing", "read"]));
     assert_eq!(set.default_active(), names("grep,read,mine"));
     let none = toolset(ToolSelection::default(), Some(&[]));
@@ -114,7 +114,7 @@ fn settings_name_other_default_tools() {
 }
 
 #[test]
-fn a_custom_tool_takes_the_place_of_a_built_in_one() {
+fn a_custom_tool_replaces_a_built_in_one() {
     let set = Toolset::new(ToolsetOptions {
         custom: vec![custom("read")],
         ..ToolsetOptions::new("/project")
@@ -126,7 +126,7 @@ fn a_custom_tool_takes_the_place_of_a_built_in_one() {
 }
 
 #[test]
-fn selecting_passes_over_what_is_unknown_and_double() {
+fn selecting_skips_unknown_and_duplicate_names() {
     let set = toolset(ToolSelection::default(), None);
     let selected = set.select(["ls", "nope", "ls", "read"]);
     let selected: Vec<&str> = selected
@@ -137,9 +137,9 @@ fn selecting_passes_over_what_is_unknown_and_double() {
 }
 
 #[test]
-fn rebuilt_tools_keep_the_active_ones_and_add_what_is_brought() {
+fn a_reload_keeps_active_tools_and_adds_custom_ones() {
     let set = toolset(ToolSelection::default(), None);
-    assert_eq!(set.carried_over(&names("ls,gone")), names("ls,mine"));
+    assert_eq!(set.active_after_reload(&names("ls,gone")), names("ls,mine"));
     let allowed = toolset(
         ToolSelection {
             allow: Some(names("read,ls")),
@@ -147,7 +147,7 @@ fn rebuilt_tools_keep_the_active_ones_and_add_what_is_brought() {
         },
         None,
     );
-    assert_eq!(allowed.carried_over(&names("ls")), names("ls,read"));
+    assert_eq!(allowed.active_after_reload(&names("ls")), names("ls,read"));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn images_follow_the_model() {
         serde_json::from_value::<InputLimits>(json!({"images": {"resize": {"maxWidth": 100}}}))
             .unwrap(),
     );
-    set.show_images_to(Some(&model));
+    set.set_image_policy_for(Some(&model));
     let policy = set.image_policy();
     assert_eq!(policy.limits.unwrap().max_width, 100);
     assert!(!policy.model_supports_images);
@@ -173,7 +173,7 @@ fn images_follow_the_model() {
 }
 
 #[test]
-fn commands_find_the_marks_and_the_tools_folder() {
+fn commands_get_the_process_marks_and_the_tools_directory() {
     let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let base = [("PATH", "/bin"), ("AI_AGENT", "other")].map(|(n, v)| (n.into(), v.into()));
     let made = command_environment(base, &marks, Path::new("/agent/bin"));

@@ -1,4 +1,4 @@
-//! Exported pages: what hostile text becomes, what a browser makes of them, how they stay small.
+//! Exported pages: hostile text, rendering in a browser, and size.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 mod browser;
 
-/// What a model, a tool, a file name or another program may put into a session. Everything that
-/// runs leaves its mark on the root element.
+/// Text that a model, a tool, a file name or another program may put into a session. Any script
+/// that runs sets an attribute on the root element.
 const HOSTILE: &[&str] = &[
     "<script>document.documentElement.dataset.ran=1</script>",
     "</script><script>document.documentElement.dataset.ran=2</script>",
@@ -47,24 +47,24 @@ fn message(value: Value) -> AgentMessage {
     serde_json::from_value(value).unwrap()
 }
 
-fn answer(content: &Value, more: &Value) -> AgentMessage {
-    let mut answer = json!({
+fn response(content: &Value, more: &Value) -> AgentMessage {
+    let mut response = json!({
         "role": "assistant", "content": content, "api": "faux", "provider": "faux", "model": "m",
         "stopReason": "stop", "timestamp": 2,
         "usage": {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
             "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.25}}
     });
     for (name, value) in more.as_object().unwrap() {
-        answer[name] = value.clone();
+        response[name] = value.clone();
     }
-    message(answer)
+    message(response)
 }
 
 fn session(home: &TempDir) -> Session {
     Session::in_memory(home.path(), NewSession::default()).unwrap()
 }
 
-/// Puts a text wherever a session has room for one.
+/// Puts a text into every text field of a session.
 fn append_everywhere(session: &mut Session, text: &str) {
     let user = json!({"role": "user", "content": text, "timestamp": 1});
     let user = session.append(message(user)).unwrap().id.clone();
@@ -77,7 +77,7 @@ fn append_everywhere(session: &mut Session, text: &str) {
         call(text, text), call("b", "bash"), call("w", "write"), call("r", "read"), {"type": text}
     ]);
     let more = json!({"errorMessage": text, "stopReason": "error", "model": text});
-    session.append(answer(&content, &more)).unwrap();
+    session.append(response(&content, &more)).unwrap();
     let result = json!({
         "role": "toolResult", "toolCallId": text, "toolName": text, "isError": true, "timestamp": 3,
         "details": {"diff": text},
@@ -122,7 +122,7 @@ fn hostile_session(home: &TempDir) -> Session {
     session
 }
 
-/// A conversation with a branch, a tool, a picture and Markdown.
+/// A conversation with a branch, a tool, an image and Markdown.
 fn tour(home: &TempDir) -> Session {
     let mut session = session(home);
     let question =
@@ -130,13 +130,13 @@ fn tour(home: &TempDir) -> Session {
     let question = session.append(message(question)).unwrap().id.clone();
     let call = json!([{"type": "thinking", "thinking": "hm"},
         {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/lib.rs"}}]);
-    session.append(answer(&call, &json!({}))).unwrap();
+    session.append(response(&call, &json!({}))).unwrap();
     let result = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "edit", "isError": false,
         "content": [{"type": "text", "text": "done"}], "details": {"diff": "-1 old\n+1 new"}, "timestamp": 3});
     session.append(message(result)).unwrap();
     let text = "## Result\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n- one\n- two\n\n[docs](https://example.com/x)";
     let content = json!([{"type": "text", "text": text}]);
-    session.append(answer(&content, &json!({}))).unwrap();
+    session.append(response(&content, &json!({}))).unwrap();
     let summary = BranchSummary {
         summary: "we tried".to_owned(),
         ..BranchSummary::default()
@@ -145,7 +145,7 @@ fn tour(home: &TempDir) -> Session {
         .branch_with_summary(Some(&question), summary)
         .unwrap();
     let content = json!([{"type": "text", "text": "the other way"}]);
-    session.append(answer(&content, &json!({}))).unwrap();
+    session.append(response(&content, &json!({}))).unwrap();
     session
         .append(LabelEntry {
             target_id: question,
@@ -170,11 +170,11 @@ fn between<'page>(page: &'page str, start: &str, end: &str) -> &'page str {
 }
 
 #[test]
-fn hostile_text_is_data_and_nothing_else() {
+fn hostile_text_is_only_data() {
     let home = TempDir::new().unwrap();
     let page = export(&hostile_session(&home), &home, HtmlOptions::default());
     let page = fs::read_to_string(page).unwrap();
-    // The entries, the overview and our script: nothing opens or closes another element.
+    // The entries, the overview and our script: no other element is opened or closed.
     assert_eq!(page.matches("<script").count(), 3);
     assert_eq!(page.matches("</script").count(), 3);
     assert_eq!(page.matches("<style").count(), 1);
@@ -189,7 +189,7 @@ fn hostile_text_is_data_and_nothing_else() {
 }
 
 #[test]
-fn the_policy_admits_our_script_and_style_alone() {
+fn the_policy_allows_only_our_script_and_style() {
     let home = TempDir::new().unwrap();
     let theme = ExportTheme::from_theme_json(r##"{"export":{"pageBg":"#18181e"}}"##);
     let options = HtmlOptions {
@@ -212,7 +212,7 @@ fn the_policy_admits_our_script_and_style_alone() {
             hash(style)
         )
     );
-    // Our own files keep to it: no markup from text, no event attributes, no style attributes.
+    // Our own files comply with it: no markup from text, no event attributes, no style attributes.
     for forbidden in [
         "innerHTML",
         "outerHTML",
@@ -227,10 +227,10 @@ fn the_policy_admits_our_script_and_style_alone() {
 }
 
 #[test]
-fn a_page_names_no_other_address() {
+fn a_page_contains_no_external_urls() {
     let home = TempDir::new().unwrap();
     let mut session = session(&home);
-    session.append(answer(&json!([]), &json!({}))).unwrap();
+    session.append(response(&json!([]), &json!({}))).unwrap();
     let page = fs::read_to_string(export(&session, &home, HtmlOptions::default())).unwrap();
     for (position, _) in page.match_indices("//") {
         let before = page.get(position.saturating_sub(6)..position).unwrap();
@@ -248,7 +248,7 @@ fn a_long_session_is_split_into_blocks_and_complete() {
     let filler = "x".repeat(9 << 20);
     for number in 0..3 {
         let content = json!([{"type": "text", "text": format!("{number} {filler}")}]);
-        session.append(answer(&content, &json!({}))).unwrap();
+        session.append(response(&content, &json!({}))).unwrap();
     }
     let page = fs::read_to_string(export(&session, &home, HtmlOptions::default())).unwrap();
     let blocks: Vec<Vec<Value>> = page
@@ -257,7 +257,7 @@ fn a_long_session_is_split_into_blocks_and_complete() {
         .map(|rest| serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap())
         .collect();
     assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
-    // Each entry is a line of its own, which is how the page finds it without parsing the rest.
+    // Each entry is on its own line, so the page finds it without parsing the rest.
     for block in page.split("class=\"entries\">").skip(1) {
         let lines: Vec<_> = block
             .split_once("</script>")
@@ -275,7 +275,7 @@ fn a_long_session_is_split_into_blocks_and_complete() {
     }
 }
 
-/// What a text becomes in [`append_everywhere`], and how much of it stands on its own on the page.
+/// Entries a text produces in [`append_everywhere`], and how many of them are shown on their own.
 const ENTRIES_A_TEXT: usize = 9;
 const SHOWN_A_TEXT: usize = 7;
 
@@ -285,13 +285,13 @@ fn in_a_browser_hostile_text_stays_text() {
     let session = hostile_session(&home);
     let page = export(&session, &home, HtmlOptions::default());
     let ids = ids(&session);
-    // The page builds what is near the entry it is opened at: these two places cover all of it.
+    // The page renders the entries near the one it is opened at; these two cover all of them.
     let mut shown = 0;
     for text in [HOSTILE.len() / 4, HOSTILE.len() * 3 / 4] {
         let Some(rendered) = browser::rendered(&page, &ids[text * ENTRIES_A_TEXT]) else {
             return;
         };
-        assert!(!rendered.contains("data-ran"), "something ran");
+        assert!(!rendered.contains("data-ran"), "a script ran");
         let main = between(&rendered, "<main", "</main>");
         check_inert(main);
         shown += main.matches("<article").count();
@@ -324,7 +324,7 @@ fn ids(session: &Session) -> Vec<EntryId> {
 }
 
 #[test]
-fn in_a_browser_a_session_reads_as_a_conversation() {
+fn in_a_browser_a_session_is_rendered_as_a_conversation() {
     let home = TempDir::new().unwrap();
     let session = tour(&home);
     let page = export(&session, &home, HtmlOptions::default());
@@ -339,12 +339,12 @@ fn in_a_browser_a_session_reads_as_a_conversation() {
     ] {
         assert!(rendered.contains(expected), "{expected}");
     }
-    // The branch that was left is in the tree, not in the conversation.
+    // The branch that was left is in the tree, not in the transcript.
     assert!(rendered.contains("## Result | a | b |") && !rendered.contains("<h2>Result</h2>"));
 }
 
 #[test]
-fn in_a_browser_an_address_opens_the_branch_of_its_entry() {
+fn in_a_browser_a_hash_opens_the_branch_of_its_entry() {
     let home = TempDir::new().unwrap();
     let session = tour(&home);
     let page = export(&session, &home, HtmlOptions::default());
@@ -356,17 +356,17 @@ fn in_a_browser_an_address_opens_the_branch_of_its_entry() {
         "<li>one</li>",
         "<td class=\"align-right\">2</td>",
         "<span class=\"diff-line added\">+1 new\n</span>",
-        "<details class=\"thought\"><summary>Thinking</summary>",
+        "<details class=\"thinking-block\"><summary>Thinking</summary>",
         "<a href=\"https://example.com/x\" target=\"_blank\" rel=\"noopener noreferrer\">docs</a>",
-        "This is another branch",
+        "This is not the session's current branch",
     ] {
         assert!(rendered.contains(expected), "{expected}");
     }
 }
 
-/// Keeps a forgotten file from being no test at all.
+/// Fails if a test file is not declared as a module.
 #[test]
-fn every_file_of_this_folder_is_part_of_the_suite() {
+fn every_test_file_is_declared_as_a_module() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let main = fs::read_to_string(folder.join("main.rs")).unwrap();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! Extensions in a session: what they are given works, and what they say counts.
+//! Extensions in a session: the API works, and their results take effect.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use pi_ai::{
 };
 use pi_config::ResourceFlags;
 use pi_runtime::{
-    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookProblem,
+    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookFailure,
     InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,
 };
 use pretty_assertions::assert_eq;
@@ -17,45 +17,45 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
-/// A front end that keeps failures.
+/// A front end that records failures.
 #[derive(Default)]
-struct Failures(Mutex<Vec<ExtensionFailure>>);
+struct RecordedFailures(Mutex<Vec<ExtensionFailure>>);
 
-impl ExtensionUi for Failures {
+impl ExtensionUi for RecordedFailures {
     fn mode(&self) -> ExtensionMode {
         ExtensionMode::Print
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.0.lock().unwrap().push(failure);
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A session with extensions, and what they write.
-struct Stage {
-    world: World,
+/// A session with extensions, and the file they write results to.
+struct ExtensionHarness {
+    env: RuntimeTestEnv,
     runtime: SessionRuntime,
-    failures: Arc<Failures>,
+    failures: Arc<RecordedFailures>,
 }
 
-impl Stage {
+impl ExtensionHarness {
     async fn new(files: &[(&str, &str)]) -> Self {
-        Self::with(World::new(), files, |options| options).await
+        Self::with(RuntimeTestEnv::new(), files, |options| options).await
     }
 
     async fn with(
-        world: World,
+        env: RuntimeTestEnv,
         files: &[(&str, &str)],
         change: impl FnOnce(RuntimeOptions) -> RuntimeOptions,
     ) -> Self {
         let paths = files.iter().map(|(name, source)| {
-            let file = world.home.write(&format!("extensions/{name}"), source);
+            let file = env.home.write(&format!("extensions/{name}"), source);
             file.to_string_lossy().into_owned()
         });
-        let failures = Arc::new(Failures::default());
+        let failures = Arc::new(RecordedFailures::default());
         let options = RuntimeOptions {
             resources: ResourceFlags {
                 extensions: paths.collect(),
@@ -65,20 +65,20 @@ impl Stage {
                 ui: Arc::clone(&failures) as _,
                 ..ExtensionOptions::default()
             },
-            ..world.options()
+            ..env.options()
         };
         let runtime = SessionRuntime::start(change(options)).await.unwrap();
         assert_eq!(runtime.diagnostics(), []);
         Self {
-            world,
+            env,
             runtime,
             failures,
         }
     }
 
-    /// Runs a command of an extension and returns what it wrote.
+    /// Runs a command of an extension and returns the results it wrote.
     async fn run(&self, command: &str) -> Value {
-        say(&self.runtime.session(), command).await;
+        prompt(&self.runtime.session(), command).await;
         assert_eq!(*self.failures.0.lock().unwrap(), []);
         self.written()
     }
@@ -90,14 +90,14 @@ impl Stage {
     }
 
     fn result_file(&self) -> PathBuf {
-        self.world.path("project/results.json")
+        self.env.path("project/results.json")
     }
 }
 
 #[tokio::test]
-async fn tools_made_by_an_extension_run_ours_over_its_operations() {
-    let stage = Stage::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
-    let results = stage.run("/go").await;
+async fn built_in_tools_run_with_an_extensions_operations() {
+    let harness = ExtensionHarness::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
+    let results = harness.run("/go").await;
     let expected: Value = serde_json::from_str(include_str!("extensions/tools.json")).unwrap();
     for (case, expected) in expected.as_object().unwrap() {
         assert_eq!(results[case], *expected, "{case}");
@@ -106,7 +106,7 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
         command: "remote".to_owned(),
         ..BashRequest::default()
     };
-    let ran = stage.runtime.session().bash(request).await.unwrap();
+    let ran = harness.runtime.session().bash(request).await.unwrap();
     assert_eq!(
         (ran.output.as_str(), ran.exit_code),
         ("far away remote", Some(7))
@@ -114,25 +114,30 @@ async fn tools_made_by_an_extension_run_ours_over_its_operations() {
 }
 
 #[tokio::test]
-async fn a_tool_mends_its_arguments_before_they_are_checked() {
-    let stage = Stage::new(&[("mends.ts", include_str!("extensions/mends.ts"))]).await;
-    stage.world.faux.extend([
+async fn a_tool_prepares_its_arguments_before_validation() {
+    let harness = ExtensionHarness::new(&[(
+        "prepare_arguments.ts",
+        include_str!("extensions/prepare_arguments.ts"),
+    )])
+    .await;
+    harness.env.faux.extend([
         FauxResponse::tool_call("count", json!({"to": "three"})),
         FauxResponse::text("done"),
     ]);
-    say(&stage.runtime.session(), "count").await;
-    assert_eq!(stage.written(), json!({"to": 3}));
+    prompt(&harness.runtime.session(), "count").await;
+    assert_eq!(harness.written(), json!({"to": 3}));
 }
 
 #[tokio::test]
-async fn models_answer_extensions_whole_or_as_they_come() {
-    let stage = Stage::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
-    stage.world.faux.extend([
+async fn extensions_call_models_with_and_without_streaming() {
+    let harness =
+        ExtensionHarness::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
+    harness.env.faux.extend([
         FauxResponse::text("first answer"),
         FauxResponse::text("second answer"),
         FauxResponse::text("## Goal\nA summary"),
     ]);
-    let results = stage.run("/go").await;
+    let results = harness.run("/go").await;
     assert_eq!(results["complete"], json!(["first answer", "stop"]));
     assert_eq!(results["streamed"], "second answer");
     assert_eq!(
@@ -147,14 +152,14 @@ async fn models_answer_extensions_whole_or_as_they_come() {
 }
 
 #[tokio::test]
-async fn an_extension_runs_an_agent_of_its_own() {
-    let stage = Stage::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
-    stage.world.faux.extend([
+async fn an_extension_runs_its_own_agent() {
+    let harness = ExtensionHarness::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
+    harness.env.faux.extend([
         FauxResponse::tool_call("lookup", json!({"what": "x"})),
         FauxResponse::text("the answer"),
         FauxResponse::text("from the loop"),
     ]);
-    let results = stage.run("/go").await;
+    let results = harness.run("/go").await;
     assert_eq!(results["text"], "the answer");
     assert_eq!(results["called"], json!([{"what": "x"}]));
     assert_eq!(results["tools"], json!(["lookup"]));
@@ -176,15 +181,16 @@ async fn an_extension_runs_an_agent_of_its_own() {
     }
     assert_eq!(results["file"], Value::Null);
     assert_eq!(results["loop"], "from the loop");
-    // The live session knows nothing of it.
-    let session = stage.runtime.session();
+    // The main session is not affected.
+    let session = harness.runtime.session();
     assert_eq!(session.messages().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn sessions_are_opened_read_and_written_beside_the_live_one() {
-    let stage = Stage::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
-    let results = stage.run("/go").await;
+async fn extensions_open_read_and_write_other_sessions() {
+    let harness =
+        ExtensionHarness::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
+    let results = harness.run("/go").await;
     assert_eq!(results["context"], json!(["hello", "hi"]));
     assert_eq!(results["name"], "named");
     assert_eq!(results["label"], "mark");
@@ -195,11 +201,11 @@ async fn sessions_are_opened_read_and_written_beside_the_live_one() {
     assert_eq!(results["custom"], json!({"n": 1}));
 }
 
-/// Answers every question with the same word, and keeps what is shown.
+/// Responds to every prompt with the same word, and records notices.
 #[derive(Default)]
-struct Person(Mutex<Vec<LoginEvent>>);
+struct FixedLogin(Mutex<Vec<LoginEvent>>);
 
-impl LoginInteraction for Person {
+impl LoginInteraction for FixedLogin {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         let answer = match prompt {
             LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
@@ -214,17 +220,18 @@ impl LoginInteraction for Person {
 }
 
 #[tokio::test]
-async fn a_provider_of_an_extension_signs_in_like_any_other() {
-    let stage = Stage::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
-    let models = stage.runtime.services().models.clone();
+async fn a_provider_of_an_extension_supports_sign_in() {
+    let harness =
+        ExtensionHarness::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
+    let models = harness.runtime.services().models.clone();
     let auth = models.provider("corp").unwrap().auth().unwrap();
     let flow = auth.oauth.unwrap();
     assert_eq!(flow.name(), "Corporate");
     let context = OAuthContext {
         http: HttpClient::new(),
-        env: stage.world.env(),
+        env: harness.env.env(),
     };
-    let person = Person::default();
+    let person = FixedLogin::default();
     let cancel = CancellationToken::new();
     let credential = flow.login(&context, &person, &cancel).await.unwrap();
     let shown = person.0.into_inner().unwrap();
@@ -243,13 +250,12 @@ async fn a_provider_of_an_extension_signs_in_like_any_other() {
 }
 
 #[tokio::test]
-async fn the_users_own_extensions_decide_about_a_project() {
+async fn user_extensions_decide_about_project_trust() {
     for (vote, remembered) in [("yes", false), ("no", true)] {
-        let world = World::new();
-        world
-            .home
+        let env = RuntimeTestEnv::new();
+        env.home
             .write("project/.pi/settings.json", r#"{"defaultModel": "plain"}"#);
-        world.home.write(
+        env.home.write(
             "project/.pi/extensions/evil.ts",
             "export default () => { throw new Error('obeyed'); }",
         );
@@ -257,13 +263,13 @@ async fn the_users_own_extensions_decide_about_a_project() {
             "export default (pi) => pi.on('project_trust', (event, ctx) => ({{
                 trusted: event.cwd.endsWith('project') && !ctx.sessionManager ? '{vote}' : 'undecided', remember: {remembered} }}));"
         );
-        let extension = world.home.write("extensions/trusts.js", &trusts);
+        let extension = env.home.write("extensions/trusts.js", &trusts);
         let options = RuntimeOptions {
             resources: ResourceFlags {
                 extensions: vec![extension.to_string_lossy().into_owned()],
                 ..ResourceFlags::default()
             },
-            ..world.options()
+            ..env.options()
         };
         let runtime = SessionRuntime::start(options).await.unwrap();
         assert_eq!(runtime.services().project.is_trusted(), vote == "yes");
@@ -271,32 +277,26 @@ async fn the_users_own_extensions_decide_about_a_project() {
             .diagnostics()
             .iter()
             .any(|it| it.message.contains("obeyed"));
-        assert_eq!(
-            obeyed,
-            vote == "yes",
-            "what is trusted runs, what is not does not"
-        );
-        assert_eq!(world.path("agent/trust.json").exists(), remembered);
+        assert_eq!(obeyed, vote == "yes", "only trusted extensions run");
+        assert_eq!(env.path("agent/trust.json").exists(), remembered);
     }
 }
 
 #[tokio::test]
-async fn resources_that_extensions_find_belong_to_the_session() {
-    let world = World::new();
+async fn resources_found_by_extensions_are_added_to_the_session() {
+    let env = RuntimeTestEnv::new();
     let skill = "---\nname: digging\ndescription: How to dig\n---\nDig.";
-    world.home.write("found/skills/digging/SKILL.md", skill);
-    world
-        .home
-        .write("found/prompts/greet.md", "Say hello to $1");
-    let found = world.path("found").to_string_lossy().into_owned();
+    env.home.write("found/skills/digging/SKILL.md", skill);
+    env.home.write("found/prompts/greet.md", "Say hello to $1");
+    let found = env.path("found").to_string_lossy().into_owned();
     let source = format!(
         "export default (pi) => pi.on('resources_discover', () => ({{
             skillPaths: ['{found}/skills'], promptPaths: ['{found}/prompts'] }}));"
     );
-    let stage = Stage::with(world, &[("finds.js", &source)], |options| options).await;
-    let session = stage.runtime.session();
+    let harness = ExtensionHarness::with(env, &[("finds.js", &source)], |options| options).await;
+    let session = harness.runtime.session();
     assert!(session.system_prompt().contains("How to dig"));
-    let commands = stage.runtime.commands();
+    let commands = harness.runtime.commands();
     let names: Vec<&str> = commands
         .iter()
         .map(|command| command.name.as_str())
@@ -305,16 +305,16 @@ async fn resources_that_extensions_find_belong_to_the_session() {
         names.contains(&"skill:digging") && names.contains(&"greet"),
         "{names:?}"
     );
-    say(&session, "/greet Ann").await;
-    let request = stage.world.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("Say hello to Ann"), "{said}");
+    prompt(&session, "/greet Ann").await;
+    let request = harness.env.faux.last_request().unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("Say hello to Ann"), "{sent}");
 }
 
-/// Adds a word to what is typed.
-struct Adds;
+/// Appends a word to the input.
+struct AppendWord;
 
-impl SessionHooks for Adds {
+impl SessionHooks for AppendWord {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         Box::pin(std::future::ready(InputVerdict::Replace {
             text: format!("{} program", input.text),
@@ -322,72 +322,73 @@ impl SessionHooks for Adds {
         }))
     }
 
-    fn report(&self, _problem: HookProblem) {}
+    fn report(&self, _problem: HookFailure) {}
 }
 
 #[tokio::test]
-async fn hooks_of_the_program_take_part_beside_extensions() {
+async fn hooks_of_the_program_run_after_extensions() {
     let source = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + ' extension' }));";
-    let stage = Stage::with(World::new(), &[("adds.js", source)], |options| {
-        RuntimeOptions {
-            hooks: Arc::new(Arc::new(Adds) as Arc<dyn SessionHooks>),
-            ..options
-        }
-    })
-    .await;
-    say(&stage.runtime.session(), "typed").await;
-    let request = stage.world.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("typed extension program"), "{said}");
+    let harness =
+        ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
+            RuntimeOptions {
+                hooks: Arc::new(Arc::new(AppendWord) as Arc<dyn SessionHooks>),
+                ..options
+            }
+        })
+        .await;
+    prompt(&harness.runtime.session(), "typed").await;
+    let request = harness.env.faux.last_request().unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("typed extension program"), "{sent}");
 }
 
 #[tokio::test]
-async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
+async fn a_hanging_extension_does_not_affect_others() {
     let hangs = "export default (pi) => pi.on('input', () => { for (;;); });";
     let hears = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + '!' }));";
-    let stage = Stage::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
-    say(&stage.runtime.session(), "typed").await;
-    let request = stage.world.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("typed!!"), "{said}");
-    let failures = stage.failures.0.lock().unwrap();
-    let told = failures.iter().filter(|failure| failure.event == "input");
-    let told: Vec<&str> = told.map(|failure| failure.error.as_str()).collect();
-    assert_eq!(told.len(), 1, "{failures:?}");
-    assert!(told[0].contains("without yielding"), "{told:?}");
+    let harness = ExtensionHarness::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
+    prompt(&harness.runtime.session(), "typed").await;
+    let request = harness.env.faux.last_request().unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("typed!!"), "{sent}");
+    let failures = harness.failures.0.lock().unwrap();
+    let errors = failures.iter().filter(|failure| failure.event == "input");
+    let errors: Vec<&str> = errors.map(|failure| failure.error.as_str()).collect();
+    assert_eq!(errors.len(), 1, "{failures:?}");
+    assert!(errors[0].contains("without yielding"), "{errors:?}");
 }
 
 #[tokio::test]
-async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
+async fn a_tool_call_is_blocked_if_its_handler_hangs() {
     let hangs = "export default (pi) => pi.on('tool_call', () => { for (;;); });";
-    let stage = Stage::new(&[("gate.js", hangs)]).await;
-    stage.world.faux.extend([
+    let harness = ExtensionHarness::new(&[("gate.js", hangs)]).await;
+    harness.env.faux.extend([
         FauxResponse::tool_call("write", json!({"path": "made.txt", "content": "x"})),
         FauxResponse::text("done"),
     ]);
-    say(&stage.runtime.session(), "go").await;
-    let request = stage.world.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
-    assert!(said.contains("without yielding"), "{said}");
-    assert!(!stage.world.path("project/made.txt").exists());
+    prompt(&harness.runtime.session(), "go").await;
+    let request = harness.env.faux.last_request().unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
+    assert!(sent.contains("without yielding"), "{sent}");
+    assert!(!harness.env.path("project/made.txt").exists());
 }
 
 #[tokio::test]
-async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
-    let world = World::new();
-    world.home.write("project/AGENTS.md", "Use tabs.");
+async fn an_extension_reads_and_changes_the_prompt_options() {
+    let env = RuntimeTestEnv::new();
+    env.home.write("project/AGENTS.md", "Use tabs.");
     let source = include_str!("extensions/prompt.ts");
-    let stage = Stage::with(world, &[("prompt.ts", source)], |options| options).await;
-    say(&stage.runtime.session(), "go").await;
-    let seen = stage.written();
+    let harness = ExtensionHarness::with(env, &[("prompt.ts", source)], |options| options).await;
+    prompt(&harness.runtime.session(), "go").await;
+    let seen = harness.written();
     assert_eq!(seen["tools"], json!(["read", "bash", "edit", "write"]));
     assert_eq!(seen["files"], json!(["Use tabs."]));
     assert!(seen["snippet"].is_string());
-    let request = stage.world.faux.last_request().unwrap();
-    let said = serde_json::to_string(&*request.messages).unwrap();
+    let request = harness.env.faux.last_request().unwrap();
+    let sent = serde_json::to_string(&*request.messages).unwrap();
     assert!(
-        said.contains("Use spaces.") && !said.contains("Use tabs."),
-        "{said}"
+        sent.contains("Use spaces.") && !sent.contains("Use tabs."),
+        "{sent}"
     );
-    assert!(said.contains("own words"), "{said}");
+    assert!(sent.contains("own words"), "{sent}");
 }

@@ -1,9 +1,6 @@
-//! Integration tests of sessions as programs hold them.
+//! Integration tests of the session runtime.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a set-up that fails must fail the test at once"
-)]
+#![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod export;
 mod extensions;
@@ -11,4 +8,4 @@ mod hostile_repository;
 mod replacement;
 mod secrets;
 mod start;
-mod world;
+mod test_env;

@@ -1,4 +1,4 @@
-//! How another session takes the live one's place.
+//! Replacing the current session.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use pi_session::{EntryId, ForkPosition};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
-async fn started(world: &World) -> SessionRuntime {
-    SessionRuntime::start(world.options()).await.unwrap()
+async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
+    SessionRuntime::start(env.options()).await.unwrap()
 }
 
-/// Returns the entries that one could fork before.
+/// Returns the entries before which the session can be forked.
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
@@ -34,12 +34,12 @@ fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
 }
 
 #[tokio::test]
-async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
-    let world = World::new();
-    let runtime = started(&world).await;
+async fn a_new_session_closes_the_old_one_and_notifies_front_ends() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let mut sessions = runtime.sessions();
     let old = runtime.session();
-    say(&old, "one").await;
+    prompt(&old, "one").await;
     let old_file = old.session_file().unwrap();
     let parent = Some(old_file.clone());
     assert!(!runtime.new_session(parent).await.unwrap().cancelled);
@@ -50,55 +50,53 @@ async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
     let header = new.with_session(|session| session.header().clone());
     assert_eq!(header.parent_session.as_deref(), old_file.to_str());
     assert!(old.prompt(Prompt::text("again")).await.is_err());
-    say(&new, "two").await;
+    prompt(&new, "two").await;
     assert_eq!(
         new.session_file().unwrap().parent(),
         old_file.parent(),
-        "new sessions go where the old one is"
+        "new sessions use the directory of the old one"
     );
 }
 
 #[tokio::test]
-async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+async fn switching_continues_in_the_other_file_even_if_it_is_the_same() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let first = runtime.session().session_file().unwrap();
     runtime.new_session(None).await.unwrap();
-    say(&runtime.session(), "two").await;
+    prompt(&runtime.session(), "two").await;
 
     runtime.switch_session(&first).await.unwrap();
     assert_eq!(runtime.session().session_file(), Some(first.clone()));
-    say(&runtime.session(), "three").await;
+    prompt(&runtime.session(), "three").await;
     assert_eq!(user_entries(&runtime).len(), 2);
 
-    // Its own file: the claim of the old session must be gone.
+    // Its own file: the old session's lock must be released.
     runtime.switch_session(&first).await.unwrap();
     assert!(
         runtime.diagnostics().is_empty(),
         "{:?}",
         runtime.diagnostics()
     );
-    say(&runtime.session(), "four").await;
+    prompt(&runtime.session(), "four").await;
     assert_eq!(user_entries(&runtime).len(), 3);
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_leaves_the_live_session_alone() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+async fn a_session_that_cannot_be_opened_leaves_the_current_one_unchanged() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let id = runtime.session().session_id();
-    let notes = world.home.write("project/notes.jsonl", "not json\n");
+    let notes = env.home.write("project/notes.jsonl", "not json\n");
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
-    let gone = world
-        .home
-        .write("project/gone.jsonl", format!("{header}\n"));
+    let gone = env.home.write("project/gone.jsonl", format!("{header}\n"));
     assert!(runtime.switch_session(&notes).await.is_err());
     let missing = runtime.switch_session(&gone).await;
     assert!(matches!(missing, Err(ReplaceError::MissingCwd { .. })));
-    let nothing = runtime.import(&world.path("project/no.jsonl"), None).await;
+    let nothing = runtime.import(&env.path("project/no.jsonl"), None).await;
     assert!(matches!(nothing, Err(ReplaceError::MissingFile(_))));
     assert!(
         runtime
@@ -107,15 +105,15 @@ async fn what_cannot_be_opened_leaves_the_live_session_alone() {
             .is_err()
     );
     assert_eq!(runtime.session().session_id(), id);
-    say(&runtime.session(), "still here").await;
+    prompt(&runtime.session(), "still here").await;
 }
 
 #[tokio::test]
-async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
-    say(&runtime.session(), "two").await;
+async fn a_fork_returns_the_message_for_the_editor_and_a_clone_copies_everything() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "two").await;
     let source = runtime.session().session_file().unwrap();
     let second = user_entries(&runtime)[1].clone();
 
@@ -137,57 +135,56 @@ async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
 }
 
 #[tokio::test]
-async fn sessions_without_files_are_replaced_alike() {
-    let world = World::new();
+async fn in_memory_sessions_can_be_replaced() {
+    let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
-    say(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "one").await;
     runtime.clone_session().await.unwrap();
     assert_eq!(user_entries(&runtime).len(), 1);
     runtime.reload().await.unwrap();
     assert_eq!(user_entries(&runtime).len(), 1);
     runtime.new_session(None).await.unwrap();
     assert!(user_entries(&runtime).is_empty());
-    assert!(!world.path("agent/sessions").exists());
+    assert!(!env.path("agent/sessions").exists());
 }
 
 #[tokio::test]
-async fn an_import_is_a_copy_among_the_others() {
-    let world = World::new();
-    let runtime = started(&world).await;
-    say(&runtime.session(), "one").await;
+async fn an_import_copies_the_file_into_the_session_directory() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
+    prompt(&runtime.session(), "one").await;
     let stored = runtime.session().session_file().unwrap();
     let content = std::fs::read(&stored).unwrap();
-    let foreign = world.home.write("elsewhere/copy.jsonl", &content);
-    runtime.import(&foreign, None).await.unwrap();
+    let external = env.home.write("elsewhere/copy.jsonl", &content);
+    runtime.import(&external, None).await.unwrap();
     let imported = runtime.session().session_file().unwrap();
     assert_eq!(imported, stored.with_file_name("copy.jsonl"));
-    say(&runtime.session(), "two").await;
-    assert_eq!(std::fs::read(&foreign).unwrap(), content);
+    prompt(&runtime.session(), "two").await;
+    assert_eq!(std::fs::read(&external).unwrap(), content);
 }
 
 #[tokio::test]
 async fn everything_bound_to_a_directory_follows_the_session() {
-    let world = World::new();
-    world
-        .home
+    let env = RuntimeTestEnv::new();
+    env.home
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
-    world.home.write("other/AGENTS.md", "be kind");
+    env.home.write("other/AGENTS.md", "be kind");
     let options = || RuntimeOptions {
         trust: Some(true),
-        ..world.options()
+        ..env.options()
     };
     let there = SessionRuntime::start(RuntimeOptions {
-        cwd: world.path("other"),
+        cwd: env.path("other"),
         ..options()
     })
     .await
     .unwrap();
-    say(&there.session(), "one").await;
+    prompt(&there.session(), "one").await;
     let file = there.session().session_file().unwrap();
     there.shutdown().await;
     drop(there);
@@ -195,37 +192,36 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     let runtime = SessionRuntime::start(options()).await.unwrap();
     assert_eq!(runtime.session().active_tool_names().len(), 4);
     runtime.switch_session(&file).await.unwrap();
-    assert_eq!(runtime.session().cwd(), world.path("other"));
+    assert_eq!(runtime.session().cwd(), env.path("other"));
     assert_eq!(runtime.session().active_tool_names(), ["read"]);
     assert_eq!(runtime.services().resources.context_files.len(), 1);
 }
 
 #[tokio::test]
-async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
-    let world = World::new();
-    let runtime = started(&world).await;
+async fn a_reload_rereads_everything_and_keeps_the_conversation() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let session = runtime.session();
-    say(&session, "one").await;
+    prompt(&session, "one").await;
     session.set_active_tools(&["ls".to_owned()]);
     let id = session.session_id();
-    world.home.write("agent/prompts/new.md", "New one.\n");
-    world
-        .home
+    env.home.write("agent/prompts/new.md", "New one.\n");
+    env.home
         .write("agent/settings.json", r#"{"steeringMode": "all"}"#);
     runtime.reload().await.unwrap();
     let after = runtime.session();
     assert_eq!(after.session_id(), id);
     assert_eq!(after.active_tool_names(), ["ls"]);
     assert_eq!(runtime.commands().len(), 1);
-    say(&after, "two").await;
+    prompt(&after, "two").await;
     assert_eq!(user_entries(&runtime).len(), 2);
     assert!(session.prompt(Prompt::text("late")).await.is_err());
 }
 
 #[tokio::test]
-async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
-    let world = World::new();
-    let runtime = started(&world).await;
+async fn a_reload_of_an_empty_session_appends_nothing() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let entries =
         |runtime: &SessionRuntime| runtime.session().entries_since(None).unwrap().entries.len();
     let before = entries(&runtime);
@@ -235,16 +231,16 @@ async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
     assert_eq!(entries(&runtime), before);
 }
 
-/// Notes what it hears and refuses what it is told to.
+/// Logs its calls and vetoes on request.
 #[derive(Default)]
-struct Recording {
-    heard: Mutex<Vec<String>>,
-    refuses: Mutex<bool>,
+struct RecordingHooks {
+    calls: Mutex<Vec<String>>,
+    vetoes: Mutex<bool>,
 }
 
-impl Recording {
+impl RecordingHooks {
     fn note(&self, what: String) {
-        self.heard.lock().unwrap().push(what);
+        self.calls.lock().unwrap().push(what);
     }
 
     fn name(path: Option<&PathBuf>) -> &'static str {
@@ -252,7 +248,7 @@ impl Recording {
     }
 }
 
-impl SessionHooks for Recording {
+impl SessionHooks for RecordingHooks {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         let previous = Self::name(start.previous_session_file.as_ref());
         self.note(format!("start {:?} after {previous}", start.reason));
@@ -262,7 +258,7 @@ impl SessionHooks for Recording {
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
         let target = Self::name(switch.target_session_file.as_ref());
         self.note(format!("before {:?} to {target}", switch.reason));
-        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+        Box::pin(std::future::ready(!*self.vetoes.lock().unwrap()))
     }
 
     fn before_fork<'a>(
@@ -271,7 +267,7 @@ impl SessionHooks for Recording {
         position: ForkPosition,
     ) -> BoxFuture<'a, bool> {
         self.note(format!("before fork {position:?}"));
-        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+        Box::pin(std::future::ready(!*self.vetoes.lock().unwrap()))
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
@@ -282,20 +278,20 @@ impl SessionHooks for Recording {
 }
 
 #[tokio::test]
-async fn whoever_takes_part_hears_every_step_and_may_refuse() {
-    let world = World::new();
-    let recording = Arc::new(Recording::default());
+async fn hooks_see_every_step_and_may_veto() {
+    let env = RuntimeTestEnv::new();
+    let recording = Arc::new(RecordingHooks::default());
     let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
     let runtime = SessionRuntime::start(RuntimeOptions {
         hooks: Arc::new(hooks),
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
-    say(&runtime.session(), "one").await;
+    prompt(&runtime.session(), "one").await;
     runtime.new_session(None).await.unwrap();
-    say(&runtime.session(), "two").await;
-    *recording.refuses.lock().unwrap() = true;
+    prompt(&runtime.session(), "two").await;
+    *recording.vetoes.lock().unwrap() = true;
     let id = runtime.session().session_id();
     assert!(runtime.new_session(None).await.unwrap().cancelled);
     assert!(runtime.clone_session().await.unwrap().cancelled);
@@ -306,7 +302,7 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
         Err(ReplaceError::Ended)
     ));
     assert_eq!(
-        *recording.heard.lock().unwrap(),
+        *recording.calls.lock().unwrap(),
         [
             "start Startup after none",
             "before New to none",
@@ -320,13 +316,13 @@ async fn whoever_takes_part_hears_every_step_and_may_refuse() {
 }
 
 #[tokio::test]
-async fn a_run_under_way_is_ended_and_stored_before_the_next_session() {
-    let world = World::new();
-    let runtime = started(&world).await;
+async fn a_run_in_progress_is_ended_and_stored_before_the_next_session() {
+    let env = RuntimeTestEnv::new();
+    let runtime = started(&env).await;
     let old = runtime.session();
-    say(&old, "one").await;
+    prompt(&old, "one").await;
     let file = old.session_file().unwrap();
-    world.faux.push(pi_ai::FauxResponse::stall());
+    env.faux.push(pi_ai::FauxResponse::stall());
     old.prompt(Prompt::text("two")).await.unwrap();
     runtime.new_session(None).await.unwrap();
     assert!(old.is_idle());

@@ -1,4 +1,5 @@
-//! A key of every provider, stored and said aloud, and everything that leaves the program.
+//! A key of every provider, stored and mentioned in a conversation, and everything that leaves the
+//! program.
 
 use std::io::Read as _;
 
@@ -9,16 +10,16 @@ use pi_runtime::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
-/// A key that looks like nothing in particular.
+/// A key that matches no pattern.
 fn key(number: usize) -> String {
     format!("kept-for-number-{number:02}-Zq3vT8mW1kR5")
 }
 
 #[tokio::test]
 async fn no_stored_key_leaves_the_program() {
-    let world = World::new();
+    let env = RuntimeTestEnv::new();
     let providers = builtin_providers();
     let mut stored = serde_json::Map::new();
     for (number, provider) in providers.iter().enumerate() {
@@ -31,24 +32,22 @@ async fn no_stored_key_leaves_the_program() {
         stored.insert(provider.id.to_owned(), credential);
     }
     let file = Value::Object(stored).to_string();
-    world.home.write("agent/auth.json", &file);
+    env.home.write("agent/auth.json", &file);
     let secrets: Vec<String> = (0..providers.len())
         .flat_map(|number| [key(number), key(number + 100)])
         .filter(|key| file.contains(key))
         .collect();
 
-    let runtime = SessionRuntime::start(world.plain_options()).await.unwrap();
+    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
     let services = runtime.services();
     let options = pi_runtime::RuntimeOptions {
         credentials: Some(services.models.authenticator().store().clone()),
-        ..world.options()
+        ..env.options()
     };
     let talking = SessionRuntime::start(options).await.unwrap();
     let session = talking.session();
-    world
-        .faux
-        .push(FauxResponse::text(format!("It says {file}")));
-    say(
+    env.faux.push(FauxResponse::text(format!("It says {file}")));
+    prompt(
         &session,
         &format!("My credentials are {}", secrets.join(" ")),
     )
@@ -57,22 +56,22 @@ async fn no_stored_key_leaves_the_program() {
     let assert_clean = |what: &str, text: &str| {
         assert!(text.contains("[redacted]"), "{what}");
         for secret in &secrets {
-            assert!(!text.contains(secret), "{what} tells {secret}");
+            assert!(!text.contains(secret), "{what} contains {secret}");
         }
     };
     let store = services.models.authenticator().store();
     let kept = stored_secrets(store.as_ref()).await;
     let page = HtmlOptions {
-        output: Some(world.path("page.html")),
+        output: Some(env.path("page.html")),
         redaction: kept.clone(),
         ..HtmlOptions::default()
     };
     let lines = JsonlOptions {
-        output: Some(world.path("branch.jsonl")),
+        output: Some(env.path("branch.jsonl")),
         redaction: kept,
         ..JsonlOptions::default()
     };
-    let in_use = secrets_in_use(&services.models, &world.env()).await;
+    let in_use = secrets_in_use(&services.models, &env.env()).await;
     let shared = session.with_session(|session| {
         export_html(session, &page).unwrap();
         export_jsonl(session, &lines).unwrap();
@@ -83,11 +82,11 @@ async fn no_stored_key_leaves_the_program() {
         SharePage::write(session, options).unwrap()
     });
     let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
-    assert_clean("a page", &read(&world.path("page.html")));
-    assert_clean("a branch", &read(&world.path("branch.jsonl")));
+    assert_clean("a page", &read(&env.path("page.html")));
+    assert_clean("a branch", &read(&env.path("branch.jsonl")));
     assert_clean("a shared page", &read(shared.path()));
 
-    let log = world.home.write("pi.log", format!("refused: {file}\n"));
+    let log = env.home.write("pi.log", format!("refused: {file}\n"));
     let report = BugReport {
         description: Some(format!("it printed {}", key(0))),
         with_conversation: true,
@@ -96,7 +95,7 @@ async fn no_stored_key_leaves_the_program() {
         ..BugReport::default()
     };
     let written = report
-        .write(&session, &services, &in_use, &world.path("project"))
+        .write(&session, &services, &in_use, &env.path("project"))
         .unwrap();
     assert_eq!(
         written.files,
@@ -115,9 +114,7 @@ async fn no_stored_key_leaves_the_program() {
         .read_to_string(&mut text)
         .unwrap();
     assert_clean("a report", &text);
-    let again = pi_runtime::replay(&written.path, &world.env())
-        .await
-        .unwrap();
+    let again = pi_runtime::replay(&written.path, &env.env()).await.unwrap();
     assert_eq!(again.difference, None);
     talking.shutdown().await;
     runtime.shutdown().await;

@@ -1,4 +1,4 @@
-//! From what a command line says to a session that can be prompted.
+//! Startup: from options to a session that accepts prompts.
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
 use pi_runtime::{
@@ -7,21 +7,21 @@ use pi_runtime::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::world::{World, say};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
 #[tokio::test]
-async fn a_new_session_is_stored_with_its_model_and_the_first_answer() {
-    let world = World::new();
+async fn a_new_session_is_stored_with_the_first_response() {
+    let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         name: Some(" my\nname ".to_owned()),
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
     let session = runtime.session();
     let file = session.session_file().unwrap();
     assert!(!file.exists());
-    say(&session, "hello").await;
+    prompt(&session, "hello").await;
     let stored = std::fs::read_to_string(&file).unwrap();
     let kinds: Vec<String> = stored
         .lines()
@@ -56,26 +56,26 @@ async fn a_new_session_is_stored_with_its_model_and_the_first_answer() {
 }
 
 #[tokio::test]
-async fn the_next_start_continues_with_what_the_session_was_left_with() {
-    let world = World::new();
+async fn the_next_start_restores_the_last_choices() {
+    let env = RuntimeTestEnv::new();
     let flags = ModelFlags {
         model: Some("plain".to_owned()),
         ..ModelFlags::default()
     };
     let first = SessionRuntime::start(RuntimeOptions {
         models: flags,
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
-    say(&first.session(), "hello").await;
+    prompt(&first.session(), "hello").await;
     let id = first.session().session_id();
     first.shutdown().await;
     drop(first);
 
     let again = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::ContinueRecent,
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
@@ -87,10 +87,10 @@ async fn the_next_start_continues_with_what_the_session_was_left_with() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why() {
-    let world = World::new();
+async fn startup_errors_are_specific() {
+    let env = RuntimeTestEnv::new();
     let start = |change: fn(&mut RuntimeOptions)| {
-        let mut options = world.options();
+        let mut options = env.options();
         change(&mut options);
         SessionRuntime::start(options)
     };
@@ -102,51 +102,53 @@ async fn what_cannot_start_says_why() {
     assert!(unknown.to_string().contains("nothing-like-it"), "{unknown}");
     assert!(!unknown.hints().is_empty());
 
-    let nobody = start(|it| it.session = SessionChoice::Named("nobody".to_owned())).await;
+    let missing = start(|it| it.session = SessionChoice::Named("missing".to_owned())).await;
     assert!(matches!(
-        nobody,
+        missing,
         Err(StartError::Choice(SessionChoiceError::NotFound(_)))
     ));
 
-    world.home.write("project/notes.jsonl", "no session\n");
+    env.home.write("project/notes.jsonl", "no session\n");
     let notes = start(|it| it.session = SessionChoice::Named("notes.jsonl".to_owned())).await;
     assert!(notes.unwrap_err().to_string().contains("notes.jsonl"));
-    assert_eq!(world.home.read("project/notes.jsonl"), "no session\n");
+    assert_eq!(env.home.read("project/notes.jsonl"), "no session\n");
 }
 
 #[tokio::test]
-async fn a_session_whose_directory_is_gone_needs_another() {
-    let world = World::new();
+async fn a_session_with_a_missing_directory_needs_another() {
+    let env = RuntimeTestEnv::new();
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
-    world.home.write("project/t.jsonl", format!("{header}\n"));
+    env.home.write("project/t.jsonl", format!("{header}\n"));
     let named = || RuntimeOptions {
         session: SessionChoice::Named("t.jsonl".to_owned()),
-        ..world.options()
+        ..env.options()
     };
     let error = SessionRuntime::start(named()).await.unwrap_err();
     assert!(matches!(&error, StartError::MissingCwd { .. }), "{error}");
     assert!(error.to_string().contains("/nowhere/at/all"));
     let moved = SessionRuntime::start(RuntimeOptions {
-        cwd_override: Some(world.path("project")),
+        cwd_override: Some(env.path("project")),
         ..named()
     })
     .await
     .unwrap();
-    assert_eq!(moved.session().cwd(), world.path("project"));
+    assert_eq!(moved.session().cwd(), env.path("project"));
 }
 
 #[tokio::test]
-async fn the_users_files_are_read_and_their_faults_told() {
-    let world = World::new();
-    world.home.write("agent/models.json", "{ nope");
-    world.home.write("agent/settings.json", "{ nope");
-    let runtime = SessionRuntime::start(world.plain_options()).await.unwrap();
-    let told = runtime.diagnostics();
+async fn invalid_user_files_are_reported() {
+    let env = RuntimeTestEnv::new();
+    env.home.write("agent/models.json", "{ nope");
+    env.home.write("agent/settings.json", "{ nope");
+    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
+    let diagnostics = runtime.diagnostics();
     for file in ["models.json", "settings.json"] {
-        let told = told.iter().find(|it| format!("{it:?}").contains(file));
+        let diagnostics = diagnostics
+            .iter()
+            .find(|it| format!("{it:?}").contains(file));
         assert!(
-            told.is_some_and(|it| it.level >= DiagnosticLevel::Warning),
+            diagnostics.is_some_and(|it| it.level >= DiagnosticLevel::Warning),
             "{file}"
         );
     }
@@ -156,23 +158,23 @@ async fn the_users_files_are_read_and_their_faults_told() {
         .prompt(pi_runtime::Prompt::text("hi"))
         .await;
     assert!(refused.is_err());
-    assert_eq!(world.home.read("agent/settings.json"), "{ nope");
+    assert_eq!(env.home.read("agent/settings.json"), "{ nope");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_credentials_file_is_created_for_the_user_alone() {
+async fn the_credentials_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
-    let world = World::new();
-    SessionRuntime::start(world.plain_options()).await.unwrap();
-    assert_eq!(world.home.read("agent/auth.json"), "{}");
-    let mode = std::fs::metadata(world.path("agent/auth.json")).unwrap();
+    let env = RuntimeTestEnv::new();
+    SessionRuntime::start(env.plain_options()).await.unwrap();
+    assert_eq!(env.home.read("agent/auth.json"), "{}");
+    let mode = std::fs::metadata(env.path("agent/auth.json")).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o600);
 }
 
 #[tokio::test]
-async fn a_key_of_the_command_line_is_used_and_never_stored() {
-    let world = World::new();
+async fn an_api_key_flag_is_used_and_never_stored() {
+    let env = RuntimeTestEnv::new();
     let flags = ModelFlags {
         model: Some("groq/openai/gpt-oss-120b".to_owned()),
         api_key: Some("sk-only-now".into()),
@@ -180,12 +182,12 @@ async fn a_key_of_the_command_line_is_used_and_never_stored() {
     };
     let runtime = SessionRuntime::start(RuntimeOptions {
         models: flags,
-        ..world.plain_options()
+        ..env.plain_options()
     })
     .await
     .unwrap();
     assert!(runtime.services().models.is_authenticated("groq"));
-    assert_eq!(world.home.read("agent/auth.json"), "{}");
+    assert_eq!(env.home.read("agent/auth.json"), "{}");
     let replaced = runtime.new_session(None).await.unwrap();
     assert!(!replaced.cancelled);
     assert!(runtime.services().models.is_authenticated("groq"));
@@ -193,35 +195,34 @@ async fn a_key_of_the_command_line_is_used_and_never_stored() {
 }
 
 #[tokio::test]
-async fn everything_may_live_in_memory() {
-    let world = World::new();
+async fn everything_can_be_in_memory() {
+    let env = RuntimeTestEnv::new();
     let settings: Settings =
         serde_json::from_value(json!({"defaultProvider": "faux", "defaultModel": "plain"}))
             .unwrap();
     let runtime = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
         settings: Some(SettingsStore::in_memory(settings)),
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
     let session = runtime.session();
-    say(&session, "hello").await;
+    prompt(&session, "hello").await;
     assert_eq!(session.model().unwrap().id, "plain");
     assert_eq!(session.session_file(), None);
-    assert!(!world.path("agent/sessions").exists());
+    assert!(!env.path("agent/sessions").exists());
 }
 
 #[tokio::test]
-async fn commands_are_the_templates_and_skills_of_the_user() {
-    let world = World::new();
-    world
-        .home
+async fn commands_list_templates_and_skills() {
+    let env = RuntimeTestEnv::new();
+    env.home
         .write("agent/prompts/plain.md", "First line.\nMore.\n");
     let skill = "---\nname: pdf\ndescription: Work with PDF files.\n---\nBody.\n";
-    world.home.write("agent/skills/pdf/SKILL.md", skill);
-    let runtime = SessionRuntime::start(world.options()).await.unwrap();
-    let agent = world.path("agent");
+    env.home.write("agent/skills/pdf/SKILL.md", skill);
+    let runtime = SessionRuntime::start(env.options()).await.unwrap();
+    let agent = env.path("agent");
     let commands = serde_json::to_value(runtime.commands()).unwrap();
     assert_eq!(
         commands,
@@ -234,26 +235,26 @@ async fn commands_are_the_templates_and_skills_of_the_user() {
                     "scope": "user", "origin": "top-level", "baseDir": agent}},
         ])
     );
-    say(&runtime.session(), "/plain").await;
-    let request = world.faux.last_request().unwrap();
-    let said = format!("{:?}", request.messages);
-    assert!(said.contains("First line."), "{said}");
+    prompt(&runtime.session(), "/plain").await;
+    let request = env.faux.last_request().unwrap();
+    let sent = format!("{:?}", request.messages);
+    assert!(sent.contains("First line."), "{sent}");
 }
 
 #[tokio::test]
-async fn commands_of_the_model_find_the_marks_and_the_session() {
-    let world = World::new();
+async fn shell_commands_get_the_process_marks_and_session_variables() {
+    let env = RuntimeTestEnv::new();
     let runtime = SessionRuntime::start(RuntimeOptions {
         offline: true,
-        ..world.options()
+        ..env.options()
     })
     .await
     .unwrap();
     let session = runtime.session();
     let shown = "echo $AI_AGENT $PI_CODING_AGENT $PI_OFFLINE $PI_SESSION_ID $PI_PROVIDER/$PI_MODEL";
     let call = pi_ai::FauxResponse::tool_call("bash", json!({"command": shown}));
-    world.faux.push(call);
-    say(&session, "go").await;
+    env.faux.push(call);
+    prompt(&session, "go").await;
     let messages = format!("{:?}", session.messages().unwrap());
     let id = session.session_id();
     assert!(

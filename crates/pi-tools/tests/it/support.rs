@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink, check_arguments};
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
 use pi_ai::InputBlock;
 use pi_tools::ToolContext;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(crate) async fn call_until(
     let Value::Object(arguments) = arguments else {
         panic!("arguments must be an object")
     };
-    let arguments = check_arguments(tool.declaration(), tool.prepare_arguments(arguments))
+    let arguments = validate_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
     let run = tool.execute("call_1", arguments, updates.clone(), cancel);
     tokio::time::timeout(TEST_TIMEOUT, run)

@@ -10,7 +10,7 @@ use pi_config::{
     Scope, SettingsStore, SourceScope,
 };
 use pi_packages::{InstallerOptions, PackageInstaller, ScriptPolicy, UsedPackage};
-use pi_runtime::PackageSupplier;
+use pi_runtime::MissingPackageInstaller;
 
 use crate::output::notice;
 
@@ -37,8 +37,8 @@ impl MissingPackageInstaller {
     }
 }
 
-impl PackageSupplier for MissingPackageInstaller {
-    fn supply<'a>(
+impl MissingPackageInstaller for MissingPackageInstaller {
+    fn install_missing<'a>(
         &'a self,
         missing: &'a [MissingPackage],
         cwd: &'a Path,

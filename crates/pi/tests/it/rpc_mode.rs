@@ -121,13 +121,13 @@ async fn the_rust_client_drives_a_conversation() {
 
     let refused = client.set_model("nobody", "x").await.unwrap_err();
     assert!(
-        matches!(refused, RpcClientError::Refused { .. }),
+        matches!(refused, RpcClientError::Rejected { .. }),
         "{refused}"
     );
     client.stop().await.unwrap();
     assert!(matches!(
         client.state().await,
-        Err(RpcClientError::Ended { .. })
+        Err(RpcClientError::Exited { .. })
     ));
 }
 
@@ -176,7 +176,7 @@ async fn other_commands_are_answered_while_the_model_speaks() {
     assert!(client.state().await.unwrap().is_streaming);
     let refused = client.prompt("two", Vec::new()).await.unwrap_err();
     assert!(
-        matches!(refused, RpcClientError::Refused { .. }),
+        matches!(refused, RpcClientError::Rejected { .. }),
         "{refused}"
     );
     client.steer("later", Vec::new()).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_process_that_cannot_start_says_why() {
         .collect();
     let client = RpcClient::start(&options).unwrap();
     let error = client.state().await.unwrap_err();
-    assert!(matches!(error, RpcClientError::Ended { .. }), "{error}");
+    assert!(matches!(error, RpcClientError::Exited { .. }), "{error}");
     assert!(client.stderr().contains("--frobnicate"));
 }
 

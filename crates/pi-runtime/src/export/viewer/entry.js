@@ -1,13 +1,13 @@
-// One entry as the reader sees it. Each kind has its own function; all of them take whatever the file
-// holds, since other programs and other versions write sessions too.
+// Renders one entry. Each kind has its own function, and all of them accept malformed data, since other
+// programs and versions write sessions too.
 
-/** How many lines of output show before the reader asks for more. */
+/** Number of output lines shown initially. */
 const PREVIEW_LINES = 10;
 
-/** How many characters are laid out at once; the rest comes in steps. */
+/** Number of characters added per step when showing more output. */
 const OUTPUT_STEP = 400_000;
 
-/** What the reader chose to see everywhere. */
+/** View options for all entries. */
 const view = { thinking: false, outputs: false };
 
 const KIND_NAMES = {
@@ -17,7 +17,7 @@ const KIND_NAMES = {
   state: "Extension state", unknown: "Unknown entry", unreadable: "Unreadable entry",
 };
 
-/** Builds an entry. `results` holds the results of an answer's calls. */
+/** Renders an entry. `results` maps the calls of a response to their results. */
 function renderEntry(session, index, results) {
   const node = session.nodes[index];
   const entry = session.entry(index);
@@ -34,22 +34,22 @@ function entryHead(session, node, isNote) {
     element("span", { class: "who" }, KIND_NAMES[node.kind] ?? node.kind),
     node.label !== undefined && element("span", { class: "label", title: "Label" }, node.label),
     element("a", { class: "anchor", href: `#e-${encodeURIComponent(node.id)}`, title: "Link to this entry" },
-      moment(node.time, isNote ? { timeStyle: "short" } : undefined) || "#"));
+      formatTime(node.time, isNote ? { timeStyle: "short" } : undefined) || "#"));
 }
 
-/** Entries that are one line between the messages. */
+/** Entries shown as a single line. */
 const NOTE_KINDS = new Set(["model", "thinking", "label", "name", "usage", "edit", "state"]);
 
 const ENTRY_RENDERERS = {
   system: (entry) => renderSystem(entry.message ?? {}),
   user: (entry) => renderContent(entry.message?.content),
-  assistant: renderAnswer,
+  assistant: renderAssistant,
   toolResult: (entry) => renderResult(entry.message ?? {}, entry.message?.toolName),
   bash: (entry) => renderBash(entry.message ?? {}),
   custom: (entry) => renderCustom(entry.message ?? entry),
   hidden: (entry) => renderCustom(entry.message ?? entry),
-  compaction: (entry) => renderSummary(entry.message ?? entry, (summary) => `The conversation before this was summarized${summary.tokensBefore ? `; it held ${counting.format(summary.tokensBefore)} tokens` : ""}.`),
-  branchSummary: (entry) => renderSummary(entry.message ?? entry, () => "A branch was left here; this is what happened on it."),
+  compaction: (entry) => renderSummary(entry.message ?? entry, (summary) => `The conversation before this point was summarized${summary.tokensBefore ? `; it had ${numberFormat.format(summary.tokensBefore)} tokens` : ""}.`),
+  branchSummary: (entry) => renderSummary(entry.message ?? entry, () => "Summary of a branch that was left here."),
   model: (entry) => element("span", null, element("b", null, `${asText(entry.provider)}/${asText(entry.modelId)}`)),
   thinking: (entry) => element("span", null, element("b", null, asText(entry.thinkingLevel))),
   label: renderLabel,
@@ -66,8 +66,8 @@ function renderLabel(entry, { session }) {
 }
 
 function renderEdit(entry) {
-  const what = entry.replacement === null || entry.replacement === undefined ? "left out of" : "replaced in";
-  return element("span", null, entryLink(asText(entry.targetId), "An entry"), ` was ${what} what the model sees`);
+  const what = entry.replacement === null || entry.replacement === undefined ? "removed from" : "replaced in";
+  return element("span", null, entryLink(asText(entry.targetId), "An entry"), ` was ${what} the model's context`);
 }
 
 function entryLink(id, text) {
@@ -78,16 +78,16 @@ function renderUnknown(entry) {
   return folded(asText(entry.type) || "entry", () => element("pre", null, asText(entry)));
 }
 
-/** Builds content of a user or an extension: Markdown and pictures. */
+/** Renders content of a user or an extension: Markdown and images. */
 function renderContent(content) {
   return blocksOf(content).map((block) => {
     if (block.type === "text") return markdown(asText(block.text));
-    if (block.type === "image") return picture(block.mimeType, block.data, "Picture");
+    if (block.type === "image") return imageElement(block.mimeType, block.data, "Image");
     return renderUnknown(block);
   });
 }
 
-function renderAnswer(entry, { session, results }) {
+function renderAssistant(entry, { session, results }) {
   const message = entry.message ?? {};
   const parts = blocksOf(message.content).map((block) => {
     if (block.type === "text") return asText(block.text).trim() === "" ? undefined : markdown(asText(block.text));
@@ -96,19 +96,19 @@ function renderAnswer(entry, { session, results }) {
     const result = results?.get(block.id);
     return renderCall(block, result === undefined ? undefined : session.entry(result).message ?? {}, result === undefined ? undefined : session.nodes[result]);
   });
-  return [parts, answerEnd(message)];
+  return [parts, renderFooter(message)];
 }
 
 function renderThinking(block) {
   const text = asText(block.thinking);
-  if (block.redacted || text.trim() === "") return block.redacted ? element("p", { class: "remark" }, "Thinking that the provider keeps to itself") : undefined;
-  return element("details", { class: "thought", open: view.thinking }, element("summary", null, "Thinking"), markdown(text));
+  if (block.redacted || text.trim() === "") return block.redacted ? element("p", { class: "note" }, "Thinking redacted by the provider") : undefined;
+  return element("details", { class: "thinking-block", open: view.thinking }, element("summary", null, "Thinking"), markdown(text));
 }
 
-function answerEnd(message) {
+function renderFooter(message) {
   const facts = [asText(message.responseModel ?? message.model), message.usage && usageText(message.usage)];
   const stops = { length: "cut off at the length limit", error: "failed", aborted: "aborted", pending: "not finished", deferred: "deferred" };
-  const stop = lookUp(stops, asText(message.stopReason));
+  const stop = lookup(stops, asText(message.stopReason));
   return [
     message.errorMessage && element("p", { class: "error-text" }, terminalText(asText(message.errorMessage))),
     element("footer", { class: "facts" }, facts.filter(Boolean).join(" · "), stop && element("span", { class: "stop" }, stop)),
@@ -117,18 +117,18 @@ function answerEnd(message) {
 
 function usageText(usage) {
   if (usage === null || typeof usage !== "object") return "";
-  const parts = [`${shortCount(usage.input)} in`, `${shortCount(usage.output)} out`];
-  if (usage.cacheRead) parts.push(`${shortCount(usage.cacheRead)} cached`);
-  if (usage.cost?.total) parts.push(dollars(usage.cost.total));
+  const parts = [`${formatCount(usage.input)} in`, `${formatCount(usage.output)} out`];
+  if (usage.cacheRead) parts.push(`${formatCount(usage.cacheRead)} cached`);
+  if (usage.cost?.total) parts.push(formatCost(usage.cost.total));
   return parts.join(", ");
 }
 
-/** Builds a tool call with its result. */
+/** Renders a tool call with its result. */
 function renderCall(call, result, resultNode) {
   const input = call.arguments !== null && typeof call.arguments === "object" ? call.arguments : {};
   const name = asText(call.name);
   const state = result === undefined ? "waiting" : result.isError ? "failed" : "done";
-  const describe = lookUp(CALL_HEADS, name);
+  const describe = lookup(CALL_HEADS, name);
   const head = element("div", { class: "call-head" }, element("b", { class: "call-name" }, name), describe ? describe(input) : undefined,
     resultNode?.label !== undefined && element("span", { class: "label" }, resultNode.label),
     element("span", { class: "call-state" }, { waiting: "no result", failed: "failed", done: "" }[state]));
@@ -140,7 +140,7 @@ function renderCall(call, result, resultNode) {
 const path = (input) => element("code", { class: "path" }, asText(input.path ?? input.file_path));
 
 const CALL_HEADS = {
-  bash: (input) => input.timeout && element("span", { class: "remark" }, `up to ${asText(input.timeout)} s`),
+  bash: (input) => input.timeout && element("span", { class: "note" }, `up to ${asText(input.timeout)} s`),
   read: (input) => [path(input), rangeOf(input)],
   write: path,
   edit: path,
@@ -152,7 +152,7 @@ const CALL_HEADS = {
 function rangeOf({ offset, limit }) {
   if (offset === undefined && limit === undefined) return undefined;
   const from = Number(offset ?? 1);
-  return element("span", { class: "remark" }, limit === undefined ? `from line ${from}` : `lines ${from}–${from + Number(limit) - 1}`);
+  return element("span", { class: "note" }, limit === undefined ? `from line ${from}` : `lines ${from}–${from + Number(limit) - 1}`);
 }
 
 function callBody(name, input, isKnown) {
@@ -163,15 +163,15 @@ function callBody(name, input, isKnown) {
   return text === "{}" ? undefined : outputBlock(text, (shown) => document.createTextNode(plainText(shown)));
 }
 
-/** Builds what a tool returned. */
+/** Renders a tool result. */
 function renderResult(result, name) {
   const parts = [];
   const diff = result.details?.diff;
   for (const block of blocksOf(result.content)) {
-    if (block.type === "image") parts.push(picture(block.mimeType, block.data, "Picture from the tool"));
+    if (block.type === "image") parts.push(imageElement(block.mimeType, block.data, "Image from the tool"));
     else if (block.type !== "text") parts.push(renderUnknown(block));
-    // A successful edit says no more than its changes show.
-    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(settleLines(asText(block.text)), terminalText));
+    // The text of a successful edit repeats what the diff shows.
+    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText));
   }
   if (typeof diff === "string") parts.push(outputBlock(plainText(diff), diffLines, "diff"));
   return element("div", { class: `result${result.isError ? " failed" : ""}` }, parts);
@@ -179,24 +179,24 @@ function renderResult(result, name) {
 
 function renderBash(message) {
   const facts = [
-    message.cancelled && "cancelled",
+    message.cancelled && "canceled",
     message.exitCode !== undefined && message.exitCode !== 0 && `exit code ${asText(message.exitCode)}`,
-    message.truncated && `output cut${message.fullOutputPath ? `; all of it was in ${asText(message.fullOutputPath)}` : ""}`,
-    message.excludeFromContext && "not shown to the model",
+    message.truncated && `output truncated${message.fullOutputPath ? `; full output was saved to ${asText(message.fullOutputPath)}` : ""}`,
+    message.excludeFromContext && "not sent to the model",
   ].filter(Boolean);
   return [
     element("pre", { class: "command" }, plainText(asText(message.command))),
-    outputBlock(settleLines(asText(message.output)), terminalText),
+    outputBlock(applyCarriageReturns(asText(message.output)), terminalText),
     facts.length > 0 && element("footer", { class: "facts" }, facts.join(" · ")),
   ];
 }
 
 function renderCustom(message) {
-  return [element("span", { class: "remark" }, asText(message.customType)), renderContent(message.content)];
+  return [element("span", { class: "note" }, asText(message.customType)), renderContent(message.content)];
 }
 
 function renderSummary(summary, lead) {
-  return [element("p", { class: "remark" }, lead(summary)), folded("Summary", () => markdown(asText(summary.summary)), true)];
+  return [element("p", { class: "note" }, lead(summary)), folded("Summary", () => markdown(asText(summary.summary)), true)];
 }
 
 function renderSystem(message) {
@@ -205,11 +205,11 @@ function renderSystem(message) {
     blocksOf(message.content).map((block) => outputBlock(asText(block.text), (text) => document.createTextNode(plainText(text)))),
     sections.map(([name, text]) => folded(text === null ? `${name} (removed)` : name, () => element("pre", { class: "plain" }, plainText(asText(text))))),
     toolList(message.toolsAdded ?? [], "Tools added"),
-    (message.toolsRemoved ?? []).length > 0 && element("p", { class: "remark" }, `Tools removed: ${message.toolsRemoved.map((tool) => asText(tool?.name ?? tool)).join(", ")}`),
+    (message.toolsRemoved ?? []).length > 0 && element("p", { class: "note" }, `Tools removed: ${message.toolsRemoved.map((tool) => asText(tool?.name ?? tool)).join(", ")}`),
   ];
 }
 
-/** Builds a list of tool declarations. */
+/** Renders a list of tool declarations. */
 function toolList(tools, title) {
   if (!Array.isArray(tools) || tools.length === 0) return undefined;
   return folded(`${title} (${tools.length})`, () => tools.map((tool) => element("div", { class: "tool" },
@@ -217,7 +217,7 @@ function toolList(tools, title) {
     folded("Arguments", () => element("pre", null, asText(tool?.parameters))))));
 }
 
-/** Builds a fold whose inside is made when it is first opened. */
+/** Builds a collapsible section whose content is rendered when it is first opened. */
 function folded(title, inside, isOpen = false) {
   const details = element("details", { class: "fold", open: isOpen }, element("summary", null, title));
   const fill = () => append(details, [inside()].flat());
@@ -226,23 +226,23 @@ function folded(title, inside, isOpen = false) {
   return details;
 }
 
-/** Builds a text of any length: its beginning, and the rest on request. */
+/** Renders text of any length: a preview, and the rest on request. */
 function outputBlock(text, build, style = "") {
   const trimmed = text.replace(/\n+$/, "");
   if (trimmed === "") return undefined;
   const preview = firstLines(trimmed, PREVIEW_LINES);
   const pre = element("pre", { class: `output ${style}` });
   const block = element("div", { class: "output-block" }, pre);
-  const isWhole = preview.length === trimmed.length;
+  const isComplete = preview.length === trimmed.length;
   let shown = 0;
   const show = (length) => {
     shown = Math.min(length, trimmed.length);
     pre.replaceChildren(build(trimmed.slice(0, shown)));
-    button.textContent = shown < preview.length + 1 ? `Show all ${counting.format(countLines(trimmed))} lines` : shown < trimmed.length ? "Show more" : "Show less";
+    button.textContent = shown < preview.length + 1 ? `Show all ${numberFormat.format(countLines(trimmed))} lines` : shown < trimmed.length ? "Show more" : "Show less";
   };
   const button = element("button", { type: "button", class: "more", click: () => show(shown >= trimmed.length ? preview.length : shown + OUTPUT_STEP) });
   show(view.outputs ? OUTPUT_STEP : preview.length);
-  if (!isWhole) {
+  if (!isComplete) {
     block.append(button);
     block.showAll = (isShown) => show(isShown ? OUTPUT_STEP : preview.length);
     block.classList.add("foldable");
@@ -251,7 +251,7 @@ function outputBlock(text, build, style = "") {
   return block;
 }
 
-/** Returns the first lines of a text, cut where they are very long. */
+/** Returns the first lines of a text, truncated if they are very long. */
 function firstLines(text, count) {
   let end = -1;
   for (let line = 0; line < count; line++) {
@@ -267,7 +267,7 @@ function countLines(text) {
   return count;
 }
 
-/** Builds a button that copies a text. */
+/** Builds a button that copies text. */
 function copyButton(text) {
   const button = element("button", { type: "button", class: "copy", title: "Copy" }, "copy");
   button.addEventListener("click", async () => {
@@ -282,8 +282,8 @@ function copyButton(text) {
   return button;
 }
 
-/** Opens or closes thoughts and outputs everywhere they are shown. */
+/** Expands or collapses all thinking blocks and outputs. */
 function applyView(root) {
-  for (const thought of root.querySelectorAll("details.thought")) thought.open = view.thinking;
+  for (const block of root.querySelectorAll("details.thinking-block")) block.open = view.thinking;
   for (const block of root.querySelectorAll(".output-block.foldable")) block.showAll(view.outputs);
 }

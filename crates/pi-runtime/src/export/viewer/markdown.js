@@ -1,14 +1,14 @@
-// A small Markdown reader that builds elements: headings, lists, quotes, tables, code, emphasis, links.
-// Markup inside the text is text. Work is linear in the text, and nesting is bounded, whatever it holds.
+// A small Markdown renderer: headings, lists, quotes, tables, code, emphasis, links. HTML in the source is
+// rendered as text. The running time is linear, and nesting is bounded.
 
-/** Longer texts are shown as they are. */
-const LONGEST_MARKDOWN = 300_000;
+/** Longer texts are shown as plain text. */
+const MAX_MARKDOWN_LENGTH = 300_000;
 
-/** Deeper nesting is shown as it is written. */
-const DEEPEST_BLOCK = 8;
-const DEEPEST_INLINE = 12;
+/** Deeper nesting is shown as plain text. */
+const MAX_BLOCK_DEPTH = 8;
+const MAX_INLINE_DEPTH = 12;
 
-// No pattern has two ways to read the same run of characters: a hostile text costs no more than another.
+// The patterns are unambiguous, so malicious input cannot cause excessive backtracking.
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})([ \t].*)?$/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
@@ -16,17 +16,17 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+|$)/;
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
-/** Builds the elements of a Markdown text. */
+/** Renders Markdown text. */
 function markdown(text) {
   const container = element("div", { class: "markdown" });
-  if (text.length > LONGEST_MARKDOWN) container.append(element("pre", { class: "plain" }, text));
+  if (text.length > MAX_MARKDOWN_LENGTH) container.append(element("pre", { class: "plain" }, text));
   else container.append(markdownBlocks(plainText(text.replace(/\r\n?/g, "\n")).split("\n"), 0));
   return container;
 }
 
 function markdownBlocks(lines, depth) {
   const fragment = document.createDocumentFragment();
-  if (depth > DEEPEST_BLOCK) {
+  if (depth > MAX_BLOCK_DEPTH) {
     fragment.append(element("p", null, lines.join("\n")));
     return fragment;
   }
@@ -72,7 +72,7 @@ function codeBlock(text, language) {
 function diffLines(text) {
   const fragment = document.createDocumentFragment();
   for (const line of text.split("\n")) {
-    const kind = { "+": "added", "-": "removed", "@": "place" }[line[0]];
+    const kind = { "+": "added", "-": "removed", "@": "hunk" }[line[0]];
     fragment.append(element("span", { class: `diff-line ${kind ?? ""}` }, `${line}\n`));
   }
   return fragment;
@@ -153,7 +153,7 @@ function listItem(body, depth) {
   const task = /^\[([ xX])\][ \t]+/.exec(body[0]);
   if (task) body[0] = body[0].slice(task[0].length);
   const content = markdownBlocks(body, depth + 1);
-  // A single paragraph is the item itself; without its own element, lists stay tight.
+  // A single paragraph is unwrapped, so that the list stays tight.
   const only = content.firstElementChild;
   if (only?.tagName === "P") only.replaceWith(...only.childNodes);
   const box = task && element("input", { type: "checkbox", disabled: true, checked: task[1] !== " " });
@@ -198,8 +198,8 @@ function readParagraph(lines, start, fragment) {
 }
 
 const PLAIN = /[^\\`*_~[\]!<h\n]+|h(?!ttps?:\/\/)/y;
-const BARE_ADDRESS = /https?:\/\/[^\s<>"'`]+/y;
-const ANGLE_ADDRESS = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
+const BARE_URL = /https?:\/\/[^\s<>"'`]+/y;
+const ANGLE_URL = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
 const DESTINATION = /\(\s{0,9}(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s{1,9}(?:"[^"]*"|'[^']*'))?\s{0,9}\)/y;
 
 /** Builds the inside of a paragraph. */
@@ -237,12 +237,12 @@ function readInline(reader) {
     case "~":
       return readDelimiter(reader, take);
     case "<": {
-      const address = match(ANGLE_ADDRESS);
-      return address ? take(address[0].length, { node: link(address[1], address[1].replace(/^mailto:/, "")) }) : take(1, { node: "<" });
+      const url = match(ANGLE_URL);
+      return url ? take(url[0].length, { node: link(url[1], url[1].replace(/^mailto:/, "")) }) : take(1, { node: "<" });
     }
     case "h": {
-      const address = withoutPunctuation(match(BARE_ADDRESS)[0]);
-      return take(address.length, { node: link(address, address) });
+      const url = withoutPunctuation(match(BARE_URL)[0]);
+      return take(url.length, { node: link(url, url) });
     }
     case "!":
     case "[":
@@ -252,12 +252,12 @@ function readInline(reader) {
   }
 }
 
-/** Takes off what belongs to the sentence around an address. */
-function withoutPunctuation(address) {
-  const trailing = address.includes("(") ? ".,:;!?*_~]" : ".,:;!?*_~])";
-  let end = address.length;
-  while (trailing.includes(address[end - 1])) end--;
-  return address.slice(0, end);
+/** Strips punctuation that belongs to the sentence around a URL. */
+function withoutPunctuation(url) {
+  const trailing = url.includes("(") ? ".,:;!?*_~]" : ".,:;!?*_~])";
+  let end = url.length;
+  while (trailing.includes(url[end - 1])) end--;
+  return url.slice(0, end);
 }
 
 function codeSpan(reader) {
@@ -290,7 +290,7 @@ function readDelimiter(reader, take) {
   const after = text[at + length] ?? " ";
   const isSpace = (character) => /\s/.test(character);
   const isWord = (character) => /[\p{L}\p{N}]/u.test(character);
-  // Inside a word an underscore is a letter: snake_case stays whole.
+  // Inside a word an underscore is a letter: snake_case is not emphasis.
   const isInWord = mark === "_" && isWord(before) && isWord(after);
   if (length > 3 || isInWord || (mark === "~" && length !== 2)) return take(length, { node: mark.repeat(length) });
   const isClosedByPunctuation = /[\p{P}\p{S}]/u;
@@ -301,20 +301,20 @@ function readDelimiter(reader, take) {
 
 function readLink(reader, take) {
   const { text, at, closers, depth } = reader;
-  const isPicture = text[at] === "!";
-  const open = isPicture ? at + 1 : at;
+  const isImage = text[at] === "!";
+  const open = isImage ? at + 1 : at;
   const close = text[open] === "[" ? closers.get(open) : undefined;
   if (close === undefined) return take(1, { node: text[at] });
   DESTINATION.lastIndex = close + 1;
   const destination = DESTINATION.exec(text);
   if (!destination) return take(1, { node: text[at] });
-  const address = destination[1] ?? destination[2] ?? "";
+  const url = destination[1] ?? destination[2] ?? "";
   const label = text.slice(open + 1, close);
   const length = close + 1 + destination[0].length - at;
-  if (!isPicture) return take(length, { node: link(address, inline(label, depth + 1)) });
-  const data = /^data:(image\/[a-z]+);base64,(.*)$/is.exec(address);
-  // A picture elsewhere would tell its server who reads this; it becomes a link.
-  return take(length, { node: data ? picture(data[1], data[2], label) : link(address, label || address) });
+  if (!isImage) return take(length, { node: link(url, inline(label, depth + 1)) });
+  const data = /^data:(image\/[a-z]+);base64,(.*)$/is.exec(url);
+  // A remote image would reveal the reader to its server, so it becomes a link.
+  return take(length, { node: data ? imageElement(data[1], data[2], label) : link(url, label || url) });
 }
 
 /** Finds for each opening bracket the one that closes it. */
@@ -353,7 +353,7 @@ function countOpener(stack, mark, change) {
 }
 
 function closeEmphasis(stack, closer) {
-  // Counted openers keep a closer without one from searching everything before it.
+  // Counting openers avoids searching all previous pieces for a closer that has none.
   if (!stack[`open${closer.mark}`]) return false;
   let at = stack.length - 1;
   while (at >= 0 && !(stack[at].mark === closer.mark && stack[at].canOpen)) at--;
@@ -372,8 +372,8 @@ function closeEmphasis(stack, closer) {
     countOpener(stack, closer.mark, -1);
   }
   const marks = closer.mark.repeat(used);
-  const node = level > DEEPEST_INLINE ? fragmentOf([marks, ...children, marks]) : element(tag, null, children);
-  stack.push({ node, level: level > DEEPEST_INLINE ? 0 : level });
+  const node = level > MAX_INLINE_DEPTH ? fragmentOf([marks, ...children, marks]) : element(tag, null, children);
+  stack.push({ node, level: level > MAX_INLINE_DEPTH ? 0 : level });
   return true;
 }
 

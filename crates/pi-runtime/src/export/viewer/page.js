@@ -1,31 +1,31 @@
-// Puts the page together: the session's facts, the tree, the conversation, and the keys.
+// Sets up the page: session summary, tree, transcript, and keyboard shortcuts.
 
 const SHORTCUTS = [
   ["/", "search", () => focusSearch()],
   ["j", "next entry", () => transcript.step(1)],
   ["k", "previous entry", () => transcript.step(-1)],
-  ["n", "next message of the user", () => transcript.step(1, "user")],
-  ["p", "previous message of the user", () => transcript.step(-1, "user")],
-  ["g", "to the beginning", () => window.scrollTo(0, 0)],
-  ["G", "to the end", () => transcript.items.length > 0 && transcript.jump(transcript.items.at(-1), { isMarked: false })],
-  ["t", "thinking: all open or all closed", () => toggleView("thinking")],
-  ["o", "outputs of tools: all or the first lines", () => toggleView("outputs")],
-  ["b", "session tree", () => toggleSidebar()],
-  ["d", "light or dark", () => switchScheme()],
-  ["?", "this list", () => document.getElementById("help").showModal()],
+  ["n", "next user message", () => transcript.step(1, "user")],
+  ["p", "previous user message", () => transcript.step(-1, "user")],
+  ["g", "go to the beginning", () => window.scrollTo(0, 0)],
+  ["G", "go to the end", () => transcript.items.length > 0 && transcript.jump(transcript.items.at(-1), { isMarked: false })],
+  ["t", "expand or collapse all thinking", () => toggleView("thinking")],
+  ["o", "expand or collapse all tool output", () => toggleView("outputs")],
+  ["b", "toggle session tree", () => toggleSidebar()],
+  ["d", "toggle light or dark", () => switchScheme()],
+  ["?", "show this help", () => document.getElementById("help").showModal()],
 ];
 
 const session = new Session();
 const transcript = new Transcript(session, document.getElementById("transcript"));
 const tree = new Tree(session, document.getElementById("tree"), document.getElementById("tree-status"), (index) => openEntry(index));
 
-/** Shows an entry, on the branch that is open or on its own. */
+/** Shows an entry, switching to its branch if it is not on the current one. */
 function openEntry(index, { isMarked = true } = {}) {
   if (transcript.onPath?.has(index) !== true) showBranch(session.nodes[index].newest);
   document.body.classList.remove("sidebar-open");
   transcript.jump(index, { isMarked });
   tree.mark(index);
-  // Without an event: the page is there already.
+  // `replaceState` fires no hashchange event; the entry is already shown.
   history.replaceState(null, "", `#e-${encodeURIComponent(session.nodes[index].id)}`);
 }
 
@@ -35,11 +35,11 @@ function showBranch(leaf) {
   const note = document.getElementById("branch-note");
   note.hidden = leaf === session.leaf || leaf === undefined;
   document.body.classList.toggle("other-branch", !note.hidden);
-  note.replaceChildren("This is another branch than the one the session stands on. ",
-    element("button", { type: "button", click: () => { showBranch(session.leaf); window.scrollTo(0, 0); } }, "Back to it"));
+  note.replaceChildren("This is not the session's current branch. ",
+    element("button", { type: "button", click: () => { showBranch(session.leaf); window.scrollTo(0, 0); } }, "Show current branch"));
 }
 
-function openAddress() {
+function openHash() {
   let id;
   try {
     id = decodeURIComponent(location.hash.replace(/^#e-/, ""));
@@ -55,18 +55,18 @@ function openAddress() {
 function summary() {
   const { header, totals } = session;
   const first = session.nodes.find((node) => node.kind === "user");
-  const title = session.name ?? first?.text ?? "A session";
+  const title = session.name ?? first?.text ?? "Untitled session";
   document.getElementById("bar-title").textContent = title;
   const facts = [
-    ["Began", moment(Date.parse(header.timestamp))],
-    ["Folder", asText(header.cwd)],
+    ["Started", formatTime(Date.parse(header.timestamp))],
+    ["Directory", asText(header.cwd)],
     ["Session", asText(header.id)],
-    ["From", asText(header.parentSession)],
-    ["Messages", `${counting.format(totals.userMessages)} of the user, ${counting.format(totals.assistantMessages)} answers, ${counting.format(totals.toolCalls)} tool calls`],
+    ["Parent", asText(header.parentSession)],
+    ["Messages", `${numberFormat.format(totals.userMessages)} from the user, ${numberFormat.format(totals.assistantMessages)} responses, ${numberFormat.format(totals.toolCalls)} tool calls`],
     ["Tokens", totals.tokens.total > 0 && tokensText(totals.tokens)],
-    ["Cost", totals.cost > 0 && dollars(totals.cost)],
+    ["Cost", totals.cost > 0 && formatCost(totals.cost)],
   ].filter(([, value]) => value);
-  const models = totals.models.length > 0 && element("table", { class: "models" }, totals.models.map((model) => element("tr", null, element("td", null, model.name), element("td", null, `${shortCount(model.tokens)} tokens`), element("td", null, dollars(model.cost)))));
+  const models = totals.models.length > 0 && element("table", { class: "models" }, totals.models.map((model) => element("tr", null, element("td", null, model.name), element("td", null, `${formatCount(model.tokens)} tokens`), element("td", null, formatCost(model.cost)))));
   append(document.getElementById("summary"), [
     element("h1", null, title),
     element("dl", null, facts.map(([name, value]) => [element("dt", null, name), element("dd", null, value)])),
@@ -75,17 +75,17 @@ function summary() {
     toolList(knownTools(), "Tools"),
     element("p", { class: "actions" }, element("button", { type: "button", click: download }, "Download as JSONL")),
   ]);
-  document.getElementById("colophon").textContent = `Exported by pi ${session.version} on ${moment(session.exportedAt)}. Everything is in this file.`;
+  document.getElementById("colophon").textContent = `Exported by pi ${session.version} on ${formatTime(session.exportedAt)}. This file is self-contained.`;
 }
 
 function tokensText(tokens) {
-  const parts = [`${shortCount(tokens.input)} in`, `${shortCount(tokens.output)} out`];
-  if (tokens.cacheRead > 0) parts.push(`${shortCount(tokens.cacheRead)} read from cache`);
-  if (tokens.cacheWrite > 0) parts.push(`${shortCount(tokens.cacheWrite)} written to cache`);
-  return `${shortCount(tokens.total)}: ${parts.join(", ")}`;
+  const parts = [`${formatCount(tokens.input)} in`, `${formatCount(tokens.output)} out`];
+  if (tokens.cacheRead > 0) parts.push(`${formatCount(tokens.cacheRead)} read from cache`);
+  if (tokens.cacheWrite > 0) parts.push(`${formatCount(tokens.cacheWrite)} written to cache`);
+  return `${formatCount(tokens.total)}: ${parts.join(", ")}`;
 }
 
-/** Returns the system messages on the way to where the session stands. */
+/** Returns the system messages on the current branch. */
 function systemMessages() {
   if (session.leaf === undefined || session.leaf === null) return [];
   return session.path(session.leaf).filter((index) => session.nodes[index].kind === "system").map((index) => session.entry(index).message ?? {});
@@ -102,7 +102,7 @@ function systemPrompt() {
       else sections.set(name, asText(section));
     }
   }
-  if (sections.size === 0) return element("p", { class: "remark" }, "The session file does not hold it.");
+  if (sections.size === 0) return element("p", { class: "note" }, "Not recorded in the session file.");
   return [...sections].map(([name, text]) => [name && element("h3", null, name), element("pre", { class: "plain" }, plainText(text))]).flat().filter(Boolean);
 }
 
@@ -117,9 +117,9 @@ function knownTools() {
 }
 
 function download() {
-  const address = URL.createObjectURL(new Blob([session.jsonLines()], { type: "application/jsonl" }));
-  element("a", { href: address, download: `${asText(session.header.id).replace(/[^\w.-]/g, "_") || "session"}.jsonl` }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+  const url = URL.createObjectURL(new Blob([session.jsonLines()], { type: "application/jsonl" }));
+  element("a", { href: url, download: `${asText(session.header.id).replace(/[^\w.-]/g, "_") || "session"}.jsonl` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 function filters() {
@@ -132,7 +132,7 @@ function filters() {
     const before = tree.filter;
     for (const button of buttons) button.setAttribute("aria-pressed", String(button === target));
     tree.setFilter(name);
-    // With everything listed, everything is shown: rows must lead somewhere.
+    // If the tree lists all entries, the transcript must show all of them too.
     if ((before === "all") !== (name === "all")) transcript.show(transcript.leaf, name === "all");
   });
 }
@@ -154,7 +154,7 @@ function switchScheme() {
   const root = document.documentElement;
   const isDark = root.dataset.scheme === "dark" || (root.dataset.scheme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
   root.dataset.scheme = isDark ? "light" : "dark";
-  // A theme's backgrounds fit one scheme only.
+  // Theme backgrounds only fit the original scheme.
   delete root.dataset.colors;
 }
 
@@ -166,7 +166,7 @@ function focusSearch() {
 
 function keys() {
   const help = document.getElementById("help");
-  append(help, [element("h2", null, "Keys"), element("dl", null, SHORTCUTS.map(([key, meaning]) => [element("dt", null, element("kbd", null, key)), element("dd", null, meaning)])),
+  append(help, [element("h2", null, "Keyboard shortcuts"), element("dl", null, SHORTCUTS.map(([key, meaning]) => [element("dt", null, element("kbd", null, key)), element("dd", null, meaning)])),
     element("button", { type: "button", click: () => help.close() }, "Close")]);
   const actions = new Map(SHORTCUTS.map(([key, , action]) => [key, action]));
   document.addEventListener("keydown", (event) => {
@@ -197,7 +197,7 @@ function listen() {
   document.getElementById("open-help").addEventListener("click", () => document.getElementById("help").showModal());
   const search = document.getElementById("search");
   search.addEventListener("input", () => tree.search(search.value));
-  window.addEventListener("hashchange", openAddress);
+  window.addEventListener("hashchange", openHash);
   let isWaiting = false;
   window.addEventListener("scroll", () => {
     if (isWaiting) return;
@@ -215,4 +215,4 @@ filters();
 keys();
 listen();
 showBranch(session.leaf ?? (session.nodes.length > 0 ? session.nodes.length - 1 : undefined));
-openAddress();
+openHash();

@@ -1,10 +1,10 @@
-// The session as data: the outline of all entries, their places in the tree, and the entries
-// themselves, which are parsed when somebody looks at them.
+// Session data: the outline of all entries, the tree, and the entries themselves, which are parsed on
+// demand.
 
-/** How many parsed entries are kept. */
-const KEPT_ENTRIES = 400;
+/** Number of parsed entries that are cached. */
+const MAX_CACHED_ENTRIES = 400;
 
-/** Entries that only settle how the session runs; the tree leaves them out unless asked. */
+/** Entries that only change settings; hidden from the tree by default. */
 const SETTINGS_KINDS = new Set(["model", "thinking", "label", "name", "usage", "edit", "state", "hidden", "system"]);
 
 class Session {
@@ -13,23 +13,23 @@ class Session {
     Object.assign(this, overview);
     this.lines = [];
     for (const block of document.querySelectorAll("script.entries")) {
-      // One entry a line between the brackets: JSON as a whole, and lines to parse one by one.
+      // A JSON array with one entry per line, so lines can be parsed individually.
       const lines = block.textContent.split("\n");
       for (let at = 1; at < lines.length - 1; at++) this.lines.push(lines[at]);
     }
     this.parsed = new Map();
     this.byId = new Map(this.nodes.map((node, index) => [node.id, index]));
-    this.plant();
+    this.buildTree();
   }
 
-  /** Works out children, and for each entry the newest one that descends from it. */
-  plant() {
+  /** Computes the children and the newest descendant of each entry. */
+  buildTree() {
     this.roots = [];
     this.nodes.forEach((node, index) => {
       if (node.text !== undefined) node.text = plainText(node.text);
       node.children = [];
       node.newest = index;
-      // An entry follows an earlier line. Whatever else a file claims cannot make a circle here.
+      // A parent must come earlier in the file, so invalid parents cannot create a cycle.
       const hasParent = node.parent !== undefined && node.parent < index;
       node.parent = hasParent ? node.parent : undefined;
       if (hasParent) this.nodes[node.parent].children.push(index);
@@ -47,7 +47,7 @@ class Session {
     return line.endsWith(",") ? line.slice(0, -1) : line;
   }
 
-  /** Parses an entry, or returns it if it was parsed lately. */
+  /** Returns a parsed entry, from the cache if possible. */
   entry(index) {
     let entry = this.parsed.get(index);
     if (entry === undefined) {
@@ -56,20 +56,20 @@ class Session {
       } catch {
         entry = {};
       }
-      if (this.parsed.size >= KEPT_ENTRIES) this.parsed.delete(this.parsed.keys().next().value);
+      if (this.parsed.size >= MAX_CACHED_ENTRIES) this.parsed.delete(this.parsed.keys().next().value);
       this.parsed.set(index, entry);
     }
     return entry;
   }
 
-  /** Returns the way from the root to an entry. */
+  /** Returns the path from the root to an entry. */
   path(leaf) {
     const path = [];
     for (let index = leaf; index !== undefined; index = this.nodes[index].parent) path.push(index);
     return path.reverse();
   }
 
-  /** Pairs the calls on a path with their results: a map from answer to a map from call to result. */
+  /** Pairs the calls on a path with their results: a map from response to a map from call to result. */
   results(path) {
     const open = new Map();
     const results = new Map();
@@ -77,22 +77,22 @@ class Session {
       const node = this.nodes[index];
       for (const call of node.calls ?? []) open.set(call, index);
       if (node.kind !== "toolResult" || !open.has(node.call)) continue;
-      const answer = open.get(node.call);
+      const response = open.get(node.call);
       open.delete(node.call);
-      if (!results.has(answer)) results.set(answer, new Map());
-      results.get(answer).set(node.call, index);
+      if (!results.has(response)) results.set(response, new Map());
+      results.get(response).set(node.call, index);
     }
     return results;
   }
 
-  /** Returns everything a reader can see of an entry, as one text. */
+  /** Returns all visible text of an entry. */
   text(index) {
     const texts = [this.nodes[index].label ?? ""];
     collectText(this.entry(index), texts);
     return texts.join("\n");
   }
 
-  /** Returns the whole session as JSON lines. */
+  /** Returns the complete session as JSON lines. */
   jsonLines() {
     const lines = [JSON.stringify(this.header)];
     for (let index = 0; index < this.lines.length; index++) lines.push(this.json(index));
@@ -100,19 +100,19 @@ class Session {
   }
 }
 
-/** Keys whose values nobody reads: ids, picture data, signatures. */
-const UNREAD_KEYS = new Set(["id", "parentId", "timestamp", "type", "role", "data", "mimeType", "toolCallId", "textSignature", "thinkingSignature", "thoughtSignature"]);
+/** Keys whose values are not searched: IDs, image data, signatures. */
+const SKIPPED_KEYS = new Set(["id", "parentId", "timestamp", "type", "role", "data", "mimeType", "toolCallId", "textSignature", "thinkingSignature", "thoughtSignature"]);
 
 function collectText(value, texts, depth = 0) {
   if (typeof value === "string") texts.push(value);
   else if (value !== null && typeof value === "object" && depth < 40) {
     for (const [key, inner] of Object.entries(value)) {
-      if (Array.isArray(value) || !UNREAD_KEYS.has(key)) collectText(inner, texts, depth + 1);
+      if (Array.isArray(value) || !SKIPPED_KEYS.has(key)) collectText(inner, texts, depth + 1);
     }
   }
 }
 
-/** Returns the blocks of a message's content, which may also be bare text. */
+/** Returns the content blocks of a message; the content may also be a plain string. */
 function blocksOf(content) {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return Array.isArray(content) ? content.filter((block) => block !== null && typeof block === "object") : [];

@@ -1,10 +1,10 @@
-// Output of commands: colors become spans, every other control sequence is dropped.
+// Command output: colors become spans, all other control sequences are dropped.
 
 const CONTROL = /\u001b(?:\[([0-?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const BASIC_COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/** Builds output of a command with its colors. */
+/** Renders command output with its colors. */
 function terminalText(text) {
   const fragment = document.createDocumentFragment();
   const style = { classes: new Set(), color: undefined, background: undefined };
@@ -21,13 +21,13 @@ function terminalText(text) {
   return fragment;
 }
 
-/** Takes control sequences out of a text. */
+/** Removes control sequences from a text. */
 function plainText(text) {
   return text.replace(CONTROL, "");
 }
 
-/** Keeps of each line what a terminal would still show after carriage returns. */
-function settleLines(text) {
+/** Keeps the part of each line that stays visible after carriage returns. */
+function applyCarriageReturns(text) {
   if (!text.includes("\r")) return text;
   const lines = text.replace(/\r+\n/g, "\n").split("\n");
   return lines.map((line) => line.slice(line.lastIndexOf("\r") + 1)).join("\n");
@@ -36,7 +36,7 @@ function settleLines(text) {
 function styled(text, { classes, color, background }) {
   if (classes.size === 0 && color === undefined && background === undefined) return document.createTextNode(text);
   const span = element("span", { class: [...classes].join(" ") || undefined }, text);
-  // Set through the style object: the page's policy refuses style attributes.
+  // Set through the style object: the content security policy blocks style attributes.
   if (color !== undefined) span.style.color = color;
   if (background !== undefined) span.style.backgroundColor = background;
   return span;
@@ -80,7 +80,7 @@ function applyGraphics(parameters, style) {
   }
 }
 
-/** Reads `5;n` or `2;r;g;b`. Returns the color and how many numbers it took. */
+/** Parses `5;n` or `2;r;g;b`. Returns the color and the number of parameters consumed. */
 function extendedColor([form, first, second, third]) {
   const byte = (number) => Math.min(255, Math.max(0, Number(number) || 0));
   if (form === 2) return [`rgb(${byte(first)}, ${byte(second)}, ${byte(third)})`, 4];

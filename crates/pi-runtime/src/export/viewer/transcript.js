@@ -1,13 +1,13 @@
-// The conversation along one path. Entries are built in chunks when they come near the window and
-// dropped when they are far from it, so a page of ten thousand entries costs what is looked at.
+// The conversation along one path. Entries are rendered in chunks when they come near the viewport and
+// dropped when they are far from it, so the cost does not depend on the length of the session.
 
 const CHUNK_SIZE = 25;
 
-/** A chunk nobody has seen yet is taken to be this high, an entry. */
-const GUESSED_HEIGHT = 140;
+/** Estimated height of an entry that was not rendered yet, in pixels. */
+const ESTIMATED_ENTRY_HEIGHT = 140;
 
-/** Entries that are shown only when the reader asks for everything. */
-const QUIET_KINDS = new Set(["system", "label", "usage", "edit", "state", "hidden"]);
+/** Entries that are shown only with the "All" filter. */
+const HIDDEN_KINDS = new Set(["system", "label", "usage", "edit", "state", "hidden"]);
 
 class Transcript {
   constructor(session, root) {
@@ -25,31 +25,31 @@ class Transcript {
     this.onPath = new Set(path);
     this.results = this.session.results(path);
     const attached = new Map();
-    for (const [answer, results] of this.results) for (const result of results.values()) attached.set(result, answer);
+    for (const [response, results] of this.results) for (const result of results.values()) attached.set(result, response);
     this.attached = attached;
     this.items = path.filter((index) => this.isShown(index, showsAll));
     this.positions = new Map(this.items.map((index, position) => [index, position]));
-    this.layOut();
+    this.layout();
   }
 
   isShown(index, showsAll) {
-    return !this.attached.has(index) && (showsAll || !QUIET_KINDS.has(this.session.nodes[index].kind));
+    return !this.attached.has(index) && (showsAll || !HIDDEN_KINDS.has(this.session.nodes[index].kind));
   }
 
-  layOut() {
+  layout() {
     this.nearby.disconnect();
     this.around.disconnect();
     this.chunks = [];
     for (let first = 0; first < this.items.length; first += CHUNK_SIZE) {
       const section = element("section", { class: "chunk" });
       const chunk = { section, first, last: Math.min(first + CHUNK_SIZE, this.items.length), isFilled: false };
-      section.style.minHeight = `${(chunk.last - first) * GUESSED_HEIGHT}px`;
+      section.style.minHeight = `${(chunk.last - first) * ESTIMATED_ENTRY_HEIGHT}px`;
       section.chunk = chunk;
       this.chunks.push(chunk);
     }
     this.root.replaceChildren(...this.chunks.map((chunk) => chunk.section));
     if (this.chunks.length > 0) this.build(this.chunks[0]);
-    else this.root.append(element("p", { class: "remark" }, "This session holds no messages."));
+    else this.root.append(element("p", { class: "note" }, "This session has no messages."));
     for (const chunk of this.chunks) {
       this.nearby.observe(chunk.section);
       this.around.observe(chunk.section);
@@ -77,7 +77,7 @@ class Transcript {
     chunk.section.style.minHeight = "";
   }
 
-  /** One entry that cannot be shown must not take the others with it. */
+  /** An entry that fails to render must not affect the others. */
   buildEntry(index) {
     try {
       return renderEntry(this.session, index, this.results.get(index));
@@ -86,11 +86,11 @@ class Transcript {
     }
   }
 
-  /** Returns the position of the entry that shows another, which may be inside an answer. */
+  /** Returns the position of the item that shows an entry; a tool result is shown inside its response. */
   position(index) {
     const position = this.positions.get(index) ?? this.positions.get(this.attached.get(index));
     if (position !== undefined || !this.onPath.has(index)) return position;
-    // A quiet entry: the next one that is shown.
+    // A hidden entry: use the next one that is shown.
     const following = this.items.findIndex((item) => item > index);
     return following < 0 ? this.items.length - 1 : following;
   }
@@ -100,7 +100,7 @@ class Transcript {
     const position = this.position(index);
     if (position === undefined || position < 0) return;
     const at = Math.floor(position / CHUNK_SIZE);
-    // Its neighbors first: what is built later would push it out of place.
+    // Render the neighbors first; rendering them later would shift the target.
     for (const chunk of this.chunks.slice(Math.max(0, at - 1), at + 2)) this.build(chunk);
     const article = this.chunks[at].section.children[position - this.chunks[at].first];
     const inner = this.attached.has(index) ? document.getElementById(`e-${this.session.nodes[index].id}`) : undefined;
@@ -112,7 +112,7 @@ class Transcript {
     target.classList.add("marked");
   }
 
-  /** Returns the entry at the top of the window. */
+  /** Returns the entry at the top of the viewport. */
   current() {
     const box = this.root.getBoundingClientRect();
     for (const height of [130, 160, 220]) {
@@ -122,7 +122,7 @@ class Transcript {
     return undefined;
   }
 
-  /** Moves by whole entries, or from one message of the user to the next. */
+  /** Moves to the next or previous entry, or to the next or previous one of a kind. */
   step(direction, kind) {
     const current = this.positions.get(this.current());
     let position = current === undefined ? (direction > 0 ? 0 : -1) : current + direction;

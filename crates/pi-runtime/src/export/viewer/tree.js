@@ -1,18 +1,18 @@
-// The tree of all branches in the sidebar: fixed rows, of which only those in view exist. A straight
-// conversation is a straight list; only where it branches does it indent.
+// The tree of all branches in the sidebar, as a virtual list of fixed-height rows. A linear conversation is
+// a flat list; rows are indented only where it branches.
 
 const ROW_HEIGHT = 26;
-const DEEPEST_INDENT = 12;
+const MAX_INDENT = 12;
 
-/** How long a search may work before it lets the page breathe, in milliseconds. */
-const SEARCH_SLICE = 12;
+/** Time a search may run before it yields to the page, in milliseconds. */
+const SEARCH_SLICE_MS = 12;
 
 const FILTERS = {
-  default: { title: "Talk", hint: "Messages, tools and summaries", takes: (node) => !SETTINGS_KINDS.has(node.kind) },
-  noTools: { title: "No tools", hint: "Without tool results", takes: (node) => !SETTINGS_KINDS.has(node.kind) && node.kind !== "toolResult" && !(node.kind === "assistant" && isOnlyCalls(node)) },
-  user: { title: "User", hint: "What the user said", takes: (node) => node.kind === "user" },
-  labeled: { title: "Labels", hint: "Entries with a label", takes: (node) => node.label !== undefined },
-  all: { title: "All", hint: "Everything, settings too", takes: () => true },
+  default: { title: "Conversation", hint: "Messages, tools and summaries", accepts: (node) => !SETTINGS_KINDS.has(node.kind) },
+  noTools: { title: "No tools", hint: "Without tool results", accepts: (node) => !SETTINGS_KINDS.has(node.kind) && node.kind !== "toolResult" && !(node.kind === "assistant" && isOnlyCalls(node)) },
+  user: { title: "User", hint: "Messages of the user", accepts: (node) => node.kind === "user" },
+  labeled: { title: "Labels", hint: "Entries with a label", accepts: (node) => node.label !== undefined },
+  all: { title: "All", hint: "All entries, including settings", accepts: () => true },
 };
 
 const KIND_MARKS = {
@@ -34,106 +34,106 @@ class Tree {
     this.matches = undefined;
     this.window = element("div", { class: "tree-window" });
     root.append(this.window);
-    root.addEventListener("scroll", () => this.paint(), { passive: true });
-    new ResizeObserver(() => this.paint()).observe(root);
+    root.addEventListener("scroll", () => this.render(), { passive: true });
+    new ResizeObserver(() => this.render()).observe(root);
     this.window.addEventListener("click", (event) => {
       const row = event.target.closest(".row");
       if (row) this.onPick(Number(row.dataset.index));
     });
   }
 
-  /** Shows which path is open. */
+  /** Sets the current path. */
   setPath(onPath, leaf) {
     this.onPath = onPath;
     this.leaf = leaf;
-    this.lay();
+    this.updateRows();
   }
 
   setFilter(filter) {
     this.filter = filter;
-    this.lay();
+    this.updateRows();
   }
 
-  /** Lists only entries that hold all the words. Long sessions are searched in slices. */
+  /** Lists only entries that contain all words. Long sessions are searched in slices. */
   search(query) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     this.searching = Symbol("search");
     if (words.length === 0) {
       this.matches = undefined;
-      this.lay();
+      this.updateRows();
       return;
     }
-    // What stands in the file escapes quotes and the like; that spelling rules most entries out cheaply.
-    const spellings = words.map((word) => JSON.stringify(word).slice(1, -1).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`));
+    // Searching the raw JSON for the escaped words rules out most entries cheaply.
+    const escapedWords = words.map((word) => JSON.stringify(word).slice(1, -1).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`));
     const matches = new Set();
     this.matches = matches;
     const search = this.searching;
     let index = 0;
     const work = () => {
       if (this.searching !== search) return;
-      const until = performance.now() + SEARCH_SLICE;
+      const until = performance.now() + SEARCH_SLICE_MS;
       for (; index < this.session.nodes.length && performance.now() < until; index++) {
-        if (this.holds(index, words, spellings)) matches.add(index);
+        if (this.matchesQuery(index, words, escapedWords)) matches.add(index);
       }
-      this.lay(index < this.session.nodes.length);
+      this.updateRows(index < this.session.nodes.length);
       if (index < this.session.nodes.length) setTimeout(work);
     };
     work();
   }
 
-  holds(index, words, spellings) {
+  matchesQuery(index, words, escapedWords) {
     const label = (this.session.nodes[index].label ?? "").toLowerCase();
     const line = this.session.json(index).toLowerCase();
-    if (!spellings.every((spelling, at) => line.includes(spelling) || label.includes(words[at]))) return false;
+    if (!escapedWords.every((escaped, at) => line.includes(escaped) || label.includes(words[at]))) return false;
     const text = this.session.text(index).toLowerCase();
     return words.every((word) => text.includes(word));
   }
 
-  /** Works out the rows: depth first, the open branch first, one step in where branches part. */
-  lay(isSearching = false) {
+  /** Computes the rows: depth first, the current branch first, indented where branches diverge. */
+  updateRows(isSearching = false) {
     const { nodes, roots } = this.session;
-    const takes = FILTERS[this.filter].takes;
+    const accepts = FILTERS[this.filter].accepts;
     const rows = [];
     const ordered = (children) => [...children].sort((left, right) => Number(this.onPath.has(right)) - Number(this.onPath.has(left)));
     const pending = ordered(roots).reverse().map((index) => ({ index, depth: roots.length > 1 ? 1 : 0, isFork: roots.length > 1 }));
     while (pending.length > 0) {
       const { index, depth, isFork } = pending.pop();
       const node = nodes[index];
-      const isTaken = takes(node) && (this.matches === undefined || this.matches.has(index));
-      if (isTaken) rows.push({ index, depth, isFork });
+      const isAccepted = accepts(node) && (this.matches === undefined || this.matches.has(index));
+      if (isAccepted) rows.push({ index, depth, isFork });
       const forks = node.children.length > 1;
       for (const child of ordered(node.children).reverse()) {
-        pending.push({ index: child, depth: forks ? depth + 1 : depth, isFork: forks || (isFork && !isTaken) });
+        pending.push({ index: child, depth: forks ? depth + 1 : depth, isFork: forks || (isFork && !isAccepted) });
       }
     }
     this.rows = rows;
     this.rowOf = new Map(rows.map((row, position) => [row.index, position]));
-    this.status.textContent = `${counting.format(rows.length)} of ${counting.format(nodes.length)} entries${isSearching ? ", searching…" : ""}`;
+    this.status.textContent = `${numberFormat.format(rows.length)} of ${numberFormat.format(nodes.length)} entries${isSearching ? ", searching…" : ""}`;
     this.window.style.height = `${rows.length * ROW_HEIGHT}px`;
-    this.paint();
+    this.render();
   }
 
-  paint() {
+  render() {
     if (this.rows === undefined) return;
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - 10);
     const last = Math.min(this.rows.length, Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_HEIGHT) + 10);
-    this.window.replaceChildren(...this.rows.slice(first, last).map((row, offset) => this.paintRow(row, first + offset)));
+    this.window.replaceChildren(...this.rows.slice(first, last).map((row, offset) => this.renderRow(row, first + offset)));
   }
 
-  paintRow({ index, depth, isFork }, position) {
+  renderRow({ index, depth, isFork }, position) {
     const node = this.session.nodes[index];
     const states = [this.onPath.has(index) && "on-path", index === this.session.leaf && "leaf", index === this.marked && "current", node.failed && "failed", isFork && "fork"];
     const row = element("div", { class: ["row", node.kind, ...states.filter(Boolean)].join(" "), role: "treeitem", "aria-level": depth + 1, "aria-selected": String(index === this.marked), "data-index": index, title: node.text },
       element("span", { class: "mark" }, KIND_MARKS[node.kind] ?? "·"),
       node.label !== undefined && element("span", { class: "label" }, node.label),
       element("span", { class: "row-text" }, node.text || KIND_NAMES[node.kind]),
-      index === this.session.leaf && element("span", { class: "leaf-mark", title: "The session stands here" }, "◂"));
+      index === this.session.leaf && element("span", { class: "leaf-mark", title: "Current position" }, "◂"));
     row.style.top = `${position * ROW_HEIGHT}px`;
-    row.style.paddingInlineStart = `${10 + Math.min(depth, DEEPEST_INDENT) * 14}px`;
+    row.style.paddingInlineStart = `${10 + Math.min(depth, MAX_INDENT) * 14}px`;
     return row;
   }
 
-  /** Marks the entry that is being read and keeps its row in view. */
+  /** Marks the entry being read and keeps its row in view. */
   mark(index) {
     if (index === this.marked) return;
     this.marked = index;
@@ -143,7 +143,7 @@ class Tree {
       const { scrollTop, clientHeight } = this.root;
       if (top < scrollTop + ROW_HEIGHT || top > scrollTop + clientHeight - 3 * ROW_HEIGHT) this.root.scrollTop = top - clientHeight / 2;
     }
-    this.paint();
+    this.render();
   }
 
   /** Returns the row before or after the marked one. */

@@ -1,4 +1,4 @@
-//! What an extension says of an agent before it exists, and of a prompt to it.
+//! Options of an extension's agent, and of prompts to it.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use pi_ai::{ImageContent, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags};
 use serde::Deserialize;
 
-use super::super::bridge::Bridge;
+use super::super::bridge::ExtensionBridge;
+use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
-use super::super::sending::delivery_named;
-use super::super::works::Backer;
+use super::super::send_message::parse_delivery;
 use super::tool;
 use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
@@ -23,10 +23,9 @@ pub(super) struct ModelName {
     id: String,
 }
 
-/// What an agent starts from.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AgentOptions {
+pub(super) struct ExtensionAgentOptions {
     pub(super) number: u64,
     cwd: Option<PathBuf>,
     agent_dir: Option<PathBuf>,
@@ -46,7 +45,6 @@ pub(super) struct AgentOptions {
     resources: AgentResources,
 }
 
-/// Which resources it sees.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct AgentResources {
@@ -62,7 +60,7 @@ struct AgentResources {
 impl From<AgentResources> for ResourceFlags {
     fn from(resources: AgentResources) -> Self {
         Self {
-            // Extensions run one engine, and an agent is one of their works.
+            // Agents of extensions run without extensions.
             no_extensions: true,
             no_skills: resources.no_skills,
             skills: resources.skills,
@@ -76,9 +74,13 @@ impl From<AgentResources> for ResourceFlags {
     }
 }
 
-impl AgentOptions {
-    /// Returns what the runtime of the agent starts from.
-    pub(super) fn runtime(self, bridge: &Bridge, backer: &Backer) -> RuntimeOptions {
+impl ExtensionAgentOptions {
+    /// Returns the runtime options of the agent.
+    pub(super) fn runtime(
+        self,
+        bridge: &ExtensionBridge,
+        callback: &JobCallback,
+    ) -> RuntimeOptions {
         let agent_dir = match self.agent_dir {
             Some(agent_dir) => AgentDir::at(agent_dir),
             None => bridge.agent_dir.clone(),
@@ -101,7 +103,7 @@ impl AgentOptions {
         };
         let allow = match (self.tools, defaults) {
             (Some(names), _) => Some(names),
-            // Nothing but what the extension brings itself.
+            // Only the resources the extension supplies.
             (None, DefaultTools::None) => Some(own_names.collect()),
             (None, DefaultTools::All | DefaultTools::NoBuiltin) => None,
         };
@@ -120,7 +122,7 @@ impl AgentOptions {
                 exclude: self.exclude_tools,
                 defaults,
             },
-            custom_tools: own.map(|data| tool::registered(backer, data)).collect(),
+            custom_tools: own.map(|data| tool::registered(callback, data)).collect(),
             resources: self.resources.into(),
             model_collection: Some(bridge.models.clone()),
             ..RuntimeOptions::new(agent_dir, cwd, bridge.env.clone())
@@ -128,7 +130,6 @@ impl AgentOptions {
     }
 }
 
-/// Something said to an agent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptOptions {
@@ -144,7 +145,7 @@ impl From<PromptOptions> for Prompt {
         Self {
             text: options.text,
             images: options.images,
-            streaming_behavior: delivery_named(options.streaming_behavior.as_deref()),
+            streaming_behavior: parse_delivery(options.streaming_behavior.as_deref()),
             expand: options.expand_prompt_templates.unwrap_or(true),
             source: InputSource::Extension,
         }

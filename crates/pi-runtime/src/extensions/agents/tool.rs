@@ -1,4 +1,4 @@
-//! A tool that an extension brings for its own agent.
+//! Tools that an extension supplies for its own agent.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use pi_ai::json::JsonObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
 use super::super::tool::declaration;
-use super::super::works::Backer;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 struct AgentTool {
-    backer: Backer,
+    callback: JobCallback,
     declaration: ToolDeclaration,
     label: String,
     mode: ExecutionMode,
 }
 
-/// Makes a tool of what an extension described.
-pub(super) fn registered(backer: &Backer, data: &ToolData) -> RegisteredTool {
+/// Creates a tool from an extension's description.
+pub(super) fn registered(callback: &JobCallback, data: &ToolData) -> RegisteredTool {
     let tool = AgentTool {
-        backer: backer.clone(),
+        callback: callback.clone(),
         declaration: declaration(data),
         label: data.label.clone().unwrap_or_else(|| data.name.clone()),
         mode: data.execution_mode.unwrap_or_default(),
@@ -58,15 +58,15 @@ impl Tool for AgentTool {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let shared = self.backer.shared.upgrade();
+            let shared = self.callback.shared.upgrade();
             let shared =
-                shared.ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
+                shared.ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let call = json!({
                 "name": self.declaration.name,
                 "callId": call_id,
                 "arguments": arguments,
             });
-            let run = |signal| self.backer.ask("tool", call, Some(signal));
+            let run = |signal| self.callback.call("tool", call, Some(signal));
             shared.run_tool(run, updates, &cancel).await
         })
     }

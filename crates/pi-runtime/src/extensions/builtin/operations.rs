@@ -1,4 +1,4 @@
-//! Files and shells that an extension reaches by itself: another machine, a container, a sandbox.
+//! File and shell operations implemented by an extension: another machine, a container, a sandbox.
 
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
@@ -17,43 +17,46 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::extensions::tool::words;
-use crate::extensions::works::Backer;
+use crate::extensions::jobs::JobCallback;
+use crate::extensions::tool::error_message;
 
-/// Files behind an extension's operations.
+/// Files accessed through an extension's operations.
 pub(super) struct JavaScriptFiles {
-    backer: Backer,
+    callback: JobCallback,
     operations: Vec<String>,
 }
 
 impl JavaScriptFiles {
-    pub(super) fn new(backer: Backer, operations: Vec<String>) -> Self {
-        Self { backer, operations }
+    pub(super) fn new(callback: JobCallback, operations: Vec<String>) -> Self {
+        Self {
+            callback,
+            operations,
+        }
     }
 
     fn has(&self, operation: &str) -> bool {
         self.operations.iter().any(|known| known == operation)
     }
 
-    async fn ask(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
+    async fn call(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
         let arguments = json!({ "path": path });
-        let answer = self.backer.ask(operation, arguments, None).await;
-        answer.map_err(failure)
+        let response = self.callback.call(operation, arguments, None).await;
+        response.map_err(failure)
     }
 
-    /// Fails where the extension says that nothing can be read there.
+    /// Fails if the extension reports that the path cannot be read.
     async fn check(&self, path: &Path) -> Result<(), FileError> {
-        if self.has("exists") && self.ask("exists", path).await? == Value::Bool(false) {
+        if self.has("exists") && self.call("exists", path).await? == Value::Bool(false) {
             return Err(FileError::Missing);
         }
         if self.has("access") {
-            self.ask("access", path).await?;
+            self.call("access", path).await?;
         }
         Ok(())
     }
 }
 
-/// Tells what is missing from what failed otherwise.
+/// Maps an extension's error to a file error, by its error code.
 fn failure(error: EngineError) -> FileError {
     let code = match &error {
         EngineError::Exception(thrown) => thrown.code.clone(),
@@ -64,13 +67,13 @@ fn failure(error: EngineError) -> FileError {
         Some("EACCES" | "EPERM") => FileError::Denied,
         Some("EISDIR") => FileError::NotAFile(FileKind::Directory),
         Some("ENOTDIR") => FileError::NotADirectory,
-        _ => FileError::Other(io::Error::other(words(error))),
+        _ => FileError::Other(io::Error::other(error_message(error))),
     }
 }
 
 impl FileOperations for JavaScriptFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
-        // What links there are is the other side's knowledge.
+        // The extension is responsible for resolving links.
         Box::pin(std::future::ready(Ok(path.to_owned())))
     }
 
@@ -78,7 +81,7 @@ impl FileOperations for JavaScriptFiles {
         Box::pin(async move {
             self.check(path).await?;
             let can_tell = self.has("stat") || self.has("isDirectory");
-            let is_folder = can_tell && self.ask("isDirectory", path).await? == Value::Bool(true);
+            let is_folder = can_tell && self.call("isDirectory", path).await? == Value::Bool(true);
             Ok(FileStatus {
                 kind: if is_folder {
                     FileKind::Directory
@@ -93,7 +96,7 @@ impl FileOperations for JavaScriptFiles {
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
         Box::pin(async move {
             self.check(path).await?;
-            let data = self.ask("readFile", path).await?;
+            let data = self.call("readFile", path).await?;
             let data = BASE64_STANDARD.decode(data.as_str().unwrap_or_default());
             let data = data.map_err(|error| FileError::Other(io::Error::other(error)))?;
             Ok(OpenFile {
@@ -105,12 +108,12 @@ impl FileOperations for JavaScriptFiles {
 
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         Box::pin(async move {
-            let names = self.ask("readdir", path).await?;
+            let names = self.call("readdir", path).await?;
             let names: Vec<String> = serde_json::from_value(names)
                 .map_err(|error| FileError::Other(io::Error::other(error)))?;
             let mut entries = Vec::with_capacity(names.len());
             for name in names {
-                // What cannot be looked at is passed over, as a dangling link is.
+                // Skip entries whose status cannot be read, such as dangling links.
                 let kind = self.status(&path.join(&name)).await.ok();
                 entries.push(DirectoryEntry {
                     name: name.into(),
@@ -128,7 +131,7 @@ impl FileOperations for JavaScriptFiles {
     fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
         Box::pin(async move {
             if self.has("mkdir") {
-                self.ask("mkdir", path).await?;
+                self.call("mkdir", path).await?;
             }
             Ok(())
         })
@@ -138,20 +141,20 @@ impl FileOperations for JavaScriptFiles {
         Box::pin(async move {
             let content = String::from_utf8_lossy(&contents);
             let arguments = json!({ "path": path, "content": content });
-            let written = self.backer.ask("writeFile", arguments, None).await;
+            let written = self.callback.call("writeFile", arguments, None).await;
             written.map(drop).map_err(failure)
         })
     }
 }
 
-/// A shell behind an extension's operations.
+/// A shell implemented by an extension.
 pub(in crate::extensions) struct JavaScriptShell {
-    backer: Backer,
+    callback: JobCallback,
 }
 
 impl JavaScriptShell {
-    pub(in crate::extensions) fn new(backer: Backer) -> Self {
-        Self { backer }
+    pub(in crate::extensions) fn new(callback: JobCallback) -> Self {
+        Self { callback }
     }
 
     async fn run(
@@ -160,8 +163,8 @@ impl JavaScriptShell {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ExitCode, ProcessError> {
-        let gone = || ProcessError::Other("the extension is gone".to_owned());
-        let shared = self.backer.shared.upgrade().ok_or_else(gone)?;
+        let gone = || ProcessError::Other("the extension was unloaded".to_owned());
+        let shared = self.callback.shared.upgrade().ok_or_else(gone)?;
         let signal = shared.bridge.new_signal();
         let mut pieces = shared.bridge.open_stream(signal);
         let environment = command.environment.iter().map(|(name, value)| {
@@ -174,8 +177,8 @@ impl JavaScriptShell {
             "timeout": command.timeout.map(|timeout| timeout.as_secs_f64()),
             "env": environment.collect::<serde_json::Map<_, _>>(),
         });
-        let asking = self.backer.ask("exec", arguments, Some(signal));
-        let mut running = std::pin::pin!(shared.until_cancelled(asking, signal, &cancel));
+        let call = self.callback.call("exec", arguments, Some(signal));
+        let mut running = std::pin::pin!(shared.until_cancelled(call, signal, &cancel));
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -188,28 +191,28 @@ impl JavaScriptShell {
             forward(&output, &piece).await;
         }
         match outcome {
-            Ok(answer) => {
-                let code = answer.get("exitCode").and_then(Value::as_i64);
+            Ok(response) => {
+                let code = response.get("exitCode").and_then(Value::as_i64);
                 Ok(ExitCode(code.and_then(|code| i32::try_from(code).ok())))
             }
             Err(_) if cancel.is_cancelled() => Err(ProcessError::Aborted),
-            Err(error) => Err(ended(words(error), command.timeout)),
+            Err(error) => Err(ended(error_message(error), command.timeout)),
         }
     }
 }
 
-/// Reads why a command has no exit code from the words that extensions know.
-fn ended(words: String, timeout: Option<Duration>) -> ProcessError {
-    match (words.as_str(), timeout) {
+/// Maps the error texts that extensions use to a process error.
+fn ended(error_message: String, timeout: Option<Duration>) -> ProcessError {
+    match (error_message.as_str(), timeout) {
         ("aborted", _) => ProcessError::Aborted,
         (text, Some(timeout)) if text.starts_with("timeout:") => ProcessError::TimedOut(timeout),
-        _ => ProcessError::Other(words),
+        _ => ProcessError::Other(error_message),
     }
 }
 
 async fn forward(output: &mpsc::Sender<Bytes>, piece: &Value) {
     let piece = BASE64_STANDARD.decode(piece.as_str().unwrap_or_default());
-    // Whoever reads the output may have stopped.
+    // The reader may have been dropped.
     output.send(piece.unwrap_or_default().into()).await.ok();
 }
 

@@ -1,6 +1,8 @@
-//! Tool calls and messages, shown to extensions.
+//! Hooks for tool calls and messages.
 
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::AgentMessage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -9,11 +11,11 @@ use super::ExtensionHooks;
 use super::results::ResultData;
 
 impl ExtensionHooks {
-    pub(super) async fn at_tool_call(
+    pub(super) async fn handle_tool_call(
         &self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &CancellationToken,
-    ) -> Result<CallVerdict, HookError> {
+    ) -> Result<ToolCallVerdict, HookError> {
         let result = self.emit_cancellable("tool_call", Some(cancel), || {
             json!({
                 "toolName": call.call.name,
@@ -22,29 +24,29 @@ impl ExtensionHooks {
             })
         });
         let Some(result) = result.await else {
-            return Ok(CallVerdict::Run(call.arguments));
+            return Ok(ToolCallVerdict::Run(call.arguments));
         };
         if let Some(failure) = result.get("failure").and_then(Value::as_str) {
             return Err(HookError::new(failure));
         }
         if result.get("block").is_some() {
             let reason = result.get("reason").and_then(Value::as_str);
-            return Ok(CallVerdict::Block {
+            return Ok(ToolCallVerdict::Block {
                 reason: reason.map(str::to_owned),
                 terminate: result.get("terminate") == Some(&Value::Bool(true)),
             });
         }
         match result.get("input") {
-            Some(Value::Object(input)) => Ok(CallVerdict::Run(input.clone())),
-            _ => Ok(CallVerdict::Run(call.arguments)),
+            Some(Value::Object(input)) => Ok(ToolCallVerdict::Run(input.clone())),
+            _ => Ok(ToolCallVerdict::Run(call.arguments)),
         }
     }
 
-    pub(super) async fn at_tool_result(
+    pub(super) async fn handle_tool_result(
         &self,
-        call: &FinishedCall,
+        call: &FinishedToolCall,
         cancel: &CancellationToken,
-    ) -> Result<ResultUpdate, HookError> {
+    ) -> Result<ToolResultUpdate, HookError> {
         let result = self.emit_cancellable("tool_result", Some(cancel), || {
             json!({
                 "toolName": call.pending.call.name,
@@ -58,9 +60,9 @@ impl ExtensionHooks {
         });
         let data = result.await.map(serde_json::from_value::<ResultData>);
         let Some(Ok(data)) = data else {
-            return Ok(ResultUpdate::default());
+            return Ok(ToolResultUpdate::default());
         };
-        Ok(ResultUpdate {
+        Ok(ToolResultUpdate {
             content: data.content,
             details: data.details,
             is_error: data.is_error,
@@ -69,7 +71,7 @@ impl ExtensionHooks {
         })
     }
 
-    pub(super) async fn at_message_end(&self, message: &SharedMessage) -> Option<AgentMessage> {
+    pub(super) async fn handle_message_end(&self, message: &SharedMessage) -> Option<AgentMessage> {
         let event = || json!({ "message": message });
         let result = self.emit("message_end", event).await?;
         serde_json::from_value(result.get("message")?.clone()).ok()

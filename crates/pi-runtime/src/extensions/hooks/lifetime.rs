@@ -1,4 +1,4 @@
-//! A session begins, gives way to another and ends.
+//! Hooks for the start, replacement and shutdown of sessions.
 
 use pi_session::{EntryId, ForkPosition};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{ExtensionHooks, is_cancelled};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 
 impl ExtensionHooks {
-    pub(super) async fn at_session_start(&self, start: SessionStart) {
+    pub(super) async fn handle_session_start(&self, start: SessionStart) {
         self.emit("session_start", || {
             json!({
                 "reason": reason_name(start.reason),
@@ -27,7 +27,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_before_switch(&self, switch: SessionSwitch) -> bool {
+    pub(super) async fn handle_before_switch(&self, switch: SessionSwitch) -> bool {
         let result = self.emit("session_before_switch", || {
             json!({
                 "reason": reason_name(switch.reason),
@@ -37,7 +37,7 @@ impl ExtensionHooks {
         !is_cancelled(result.await.as_ref())
     }
 
-    pub(super) async fn at_before_fork(&self, entry: &EntryId, position: ForkPosition) -> bool {
+    pub(super) async fn handle_before_fork(&self, entry: &EntryId, position: ForkPosition) -> bool {
         let result = self.emit("session_before_fork", || {
             json!({
                 "entryId": entry.to_string(),
@@ -50,7 +50,7 @@ impl ExtensionHooks {
         !is_cancelled(result.await.as_ref())
     }
 
-    pub(super) async fn at_session_shutdown(&self, shutdown: SessionShutdown) {
+    pub(super) async fn handle_session_shutdown(&self, shutdown: SessionShutdown) {
         self.emit("session_shutdown", || {
             json!({
                 "reason": shutdown.next.map_or("quit", reason_name),
@@ -58,8 +58,8 @@ impl ExtensionHooks {
             })
         })
         .await;
-        self.shared.bridge.end_agents().await;
-        self.shared.bridge.retire();
+        self.shared.bridge.shutdown_agents().await;
+        self.shared.bridge.mark_stale();
     }
 
     fn cwd(&self) -> Option<std::path::PathBuf> {

@@ -1,4 +1,4 @@
-//! What the user says and what a request is made of, shown to extensions.
+//! Hooks for user input and the contents of requests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::hooks::{AgentStart, AgentStartChanges, InputVerdict, UserInput};
 use crate::session::{Delivery, InputSource};
 
 impl ExtensionHooks {
-    pub(super) async fn at_input(&self, input: UserInput) -> InputVerdict {
+    pub(super) async fn handle_input(&self, input: UserInput) -> InputVerdict {
         let result = self.emit("input", || {
             json!({
                 "text": input.text,
@@ -43,7 +43,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
+    pub(super) async fn handle_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
         let result = self.emit("before_agent_start", || {
             let prompt = pi_ai::transcript::system_text(&SystemMessage {
                 sections: Some(start.sections.rendered()),
@@ -74,17 +74,17 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_context(
+    pub(super) async fn handle_context(
         &self,
         messages: Vec<SharedMessage>,
         cancel: &CancellationToken,
     ) -> Result<Vec<SharedMessage>, HookError> {
         let mut messages = messages;
-        if self.shared.bridge.hears("context") {
+        if self.shared.bridge.has_handler("context") {
             let others = messages.iter().filter(|message| !is_system(message));
             let others: Vec<SharedMessage> = others.cloned().collect();
             if let Some(changed) = self.transform("context", &others, cancel).await {
-                // What the system messages add up to, at the head of another conversation.
+                // The combined effect of the system messages, before the replaced conversation.
                 let systems = messages.iter().filter(|message| is_system(message));
                 let systems: Vec<_> = systems
                     .filter_map(|message| pi_agent::model_message(message))
@@ -93,7 +93,7 @@ impl ExtensionHooks {
                 messages = head.map(Arc::new).into_iter().chain(changed).collect();
             }
         }
-        if self.shared.bridge.hears("context_with_system")
+        if self.shared.bridge.has_handler("context_with_system")
             && let Some(changed) = self
                 .transform("context_with_system", &messages, cancel)
                 .await
@@ -109,11 +109,11 @@ impl ExtensionHooks {
         messages: &[SharedMessage],
         cancel: &CancellationToken,
     ) -> Option<Vec<SharedMessage>> {
-        let spelled = Value::Array(messages.iter().map(|message| json!(message)).collect());
-        let event = || json!({ "messages": spelled });
+        let request_to_json = Value::Array(messages.iter().map(|message| json!(message)).collect());
+        let event = || json!({ "messages": request_to_json });
         let result = self.emit_cancellable(name, Some(cancel), event).await?;
         let returned = result.get("messages")?;
-        if *returned == spelled {
+        if *returned == request_to_json {
             return None;
         }
         match serde_json::from_value::<Vec<AgentMessage>>(returned.clone()) {
@@ -122,16 +122,16 @@ impl ExtensionHooks {
                 let failure = ExtensionFailure {
                     extension: None,
                     event: name.to_owned(),
-                    error: format!("the messages have no sense: {error}"),
+                    error: format!("invalid messages: {error}"),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
                 None
             }
         }
     }
 
-    /// Spells what the prompt is made of, for the tools of a run.
+    /// Returns the prompt options for the tools of a run.
     fn prompt_options(&self, tools: &[String]) -> Value {
         let session = self.shared.bridge.session();
         let mut options = session.map_or_else(

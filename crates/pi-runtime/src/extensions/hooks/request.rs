@@ -1,4 +1,4 @@
-//! Requests and responses on the wire, shown to extensions.
+//! Hooks for requests and responses on the wire.
 
 use std::sync::Arc;
 
@@ -6,14 +6,13 @@ use futures_util::future::BoxFuture;
 use pi_ai::{HeaderOverrides, Model, RequestHooks, ResponseHead};
 use serde_json::{Value, json};
 
-use super::{Shared, typed};
+use super::{ExtensionsInner, typed};
 
-/// Shows requests to extensions.
-pub(super) struct WireHooks(pub(super) Arc<Shared>);
+pub(super) struct WireHooks(pub(super) Arc<ExtensionsInner>);
 
 impl WireHooks {
     async fn emit(&self, name: &str, event: impl FnOnce() -> Value) -> Option<Value> {
-        if !self.0.bridge.hears(name) {
+        if !self.0.bridge.has_handler(name) {
             return None;
         }
         self.0.emit(typed(name, event()), None).await
@@ -50,7 +49,7 @@ impl RequestHooks for WireHooks {
         _model: &'a Model,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // A refusal is an error of the request, not a response to look at.
+            // An HTTP error is an error of the request, not a response for hooks.
             if response.status >= 400 {
                 return;
             }

@@ -1,10 +1,10 @@
-//! What handlers return, as JavaScript gives it.
+//! Results of event handlers, as returned by JavaScript.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::extensions::prompt_options::ChangedOptions;
-use crate::extensions::sending::DraftData;
+use crate::extensions::send_message::DraftData;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,4 +1,4 @@
-//! The steps of a run, told to extensions.
+//! Forwards run events to extensions.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ExtensionHooks;
 
 impl ExtensionHooks {
-    pub(super) async fn at_step(&self, step: &AgentEvent) {
+    pub(super) async fn handle_step(&self, step: &AgentEvent) {
         match step {
             AgentEvent::AgentStart => {
                 self.turn.store(0, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl ExtensionHooks {
             AgentEvent::ToolExecutionEnd { .. } => {
                 self.emit("tool_execution_end", || json!(step)).await;
             }
-            // The end of a message and of a turn have hooks of their own.
+            // The ends of messages and turns have their own hooks.
             _ => {}
         }
     }

@@ -1,35 +1,37 @@
-//! Cancelling at every phase: the session always settles, and its transcript can go on.
+//! Cancellation in every phase: the session always settles, and its transcript can be continued.
 
-use pi_ai::{FauxGate, FauxResponse};
+use pi_ai::{FauxResponse, FauxGate};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{Setting, Stage, echo, endless, long, overloaded, small_model, tight};
+use super::harness::{
+    HarnessOptions, SessionHarness, echo, endless, long, overloaded, small_model, tight,
+};
 use crate::session::{BashRequest, InputSource, NavigateOptions, Prompt};
 
-/// Begins a prompt, waits for a line, aborts, and returns what was told from that line on.
-async fn abort_at(stage: &Stage, line: &str) -> Vec<String> {
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
-    stage.notes.heard(line).await;
-    stage.session.abort().await;
-    assert!(stage.session.is_idle());
-    let told = stage.told();
-    let from = told.iter().position(|one| one.starts_with(line)).unwrap();
-    let settled = told.iter().filter(|one| *one == "agent_settled").count();
-    assert_eq!(settled, 1, "{told:?}");
-    // Whatever was cancelled, the session goes on.
-    stage.faux.set_script(["fine".into()]);
-    stage.say("go on").await;
-    assert_eq!(stage.context().last().unwrap(), "assistant fine");
-    told[from..].to_vec()
+/// Sends a prompt, waits for a line, aborts, and returns the lines from that one on.
+async fn abort_at(harness: &SessionHarness, line: &str) -> Vec<String> {
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
+    harness.events.wait_for(line).await;
+    harness.session.abort().await;
+    assert!(harness.session.is_idle());
+    let lines = harness.lines();
+    let from = lines.iter().position(|one| one.starts_with(line)).unwrap();
+    let settled = lines.iter().filter(|one| *one == "agent_settled").count();
+    assert_eq!(settled, 1, "{lines:?}");
+    // The session can be used after every kind of cancellation.
+    harness.faux.set_script(["fine".into()]);
+    harness.prompt("go on").await;
+    assert_eq!(harness.context().last().unwrap(), "assistant fine");
+    lines[from..].to_vec()
 }
 
 #[tokio::test]
-async fn before_the_answer_begins() {
-    let stage = Stage::new();
-    stage.faux.push(FauxResponse::stall());
+async fn before_the_response_starts() {
+    let harness = SessionHarness::new();
+    harness.faux.push(FauxResponse::stall());
     assert_eq!(
-        abort_at(&stage, "message_end user").await,
+        abort_at(&harness, "message_end user").await,
         [
             "message_end user",
             "message_start assistant",
@@ -42,11 +44,11 @@ async fn before_the_answer_begins() {
 }
 
 #[tokio::test]
-async fn in_the_middle_of_the_answer() {
-    let stage = Stage::new();
-    stage.faux.push(FauxResponse::text("half").then_stall());
+async fn in_the_middle_of_the_response() {
+    let harness = SessionHarness::new();
+    harness.faux.push(FauxResponse::text("half").then_stall());
     assert_eq!(
-        abort_at(&stage, "message_start assistant").await,
+        abort_at(&harness, "message_start assistant").await,
         [
             "message_start assistant",
             "message_end assistant aborted",
@@ -59,16 +61,16 @@ async fn in_the_middle_of_the_answer() {
 
 #[tokio::test]
 async fn while_a_tool_runs() {
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         tools: vec![echo(), endless()],
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage
+    harness
         .faux
         .push(FauxResponse::tool_call("endless", json!({})));
-    let told = abort_at(&stage, "tool_execution_start").await;
+    let lines = abort_at(&harness, "tool_execution_start").await;
     assert_eq!(
-        told[..5],
+        lines[..5],
         [
             "tool_execution_start endless",
             "tool_execution_end endless",
@@ -77,15 +79,15 @@ async fn while_a_tool_runs() {
             "turn_end",
         ]
     );
-    assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
+    assert_eq!(lines[lines.len() - 2..], ["agent_end", "agent_settled"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_pause_before_another_attempt() {
-    let stage = Stage::new();
-    stage.faux.push(FauxResponse::error(overloaded()));
+async fn during_the_retry_delay() {
+    let harness = SessionHarness::new();
+    harness.faux.push(FauxResponse::error(overloaded()));
     assert_eq!(
-        abort_at(&stage, "auto_retry_start").await,
+        abort_at(&harness, "auto_retry_start").await,
         [
             "auto_retry_start 1/3 2000",
             "entry_appended context_edit",
@@ -96,40 +98,40 @@ async fn in_the_pause_before_another_attempt() {
 }
 
 #[tokio::test]
-async fn while_the_session_compacts_itself() {
-    let stage = Stage::set(Setting {
+async fn during_auto_compaction() {
+    let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage.faux.push(FauxResponse::text(long(40)));
-    stage.say("first").await;
-    stage.faux.push(FauxResponse::text(long(1600)));
-    stage.faux.push(FauxResponse::stall());
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
-    stage.notes.heard("compaction_start").await;
-    let before = stage.entries();
-    stage.session.abort().await;
-    let told = stage.told();
+    harness.faux.push(FauxResponse::text(long(40)));
+    harness.prompt("first").await;
+    harness.faux.push(FauxResponse::text(long(1600)));
+    harness.faux.push(FauxResponse::stall());
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
+    harness.events.wait_for("compaction_start").await;
+    let before = harness.entries();
+    harness.session.abort().await;
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         [
             "compaction_start threshold",
             "compaction_end threshold aborted",
             "agent_settled"
         ]
     );
-    assert_eq!(stage.entries(), before);
+    assert_eq!(harness.entries(), before);
 }
 
 #[tokio::test]
-async fn queued_messages_survive_and_can_be_taken_back() {
-    let stage = Stage::new();
+async fn queued_messages_survive_and_can_be_cleared() {
+    let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::text("half").wait_for(&gate));
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
+    harness.faux.push(FauxResponse::text("half").wait_for(&gate));
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
-    let session = &stage.session;
+    let session = &harness.session;
     let source = InputSource::Rpc;
     session.steer("s", Vec::new(), source).await.unwrap();
     session.follow_up("f", Vec::new(), source).await.unwrap();
@@ -140,25 +142,25 @@ async fn queued_messages_survive_and_can_be_taken_back() {
         (queued.steering, queued.follow_up),
         (vec!["s".to_owned()], vec!["f".to_owned()])
     );
-    assert_eq!(stage.told().last().unwrap(), "queue_update [] []");
+    assert_eq!(harness.lines().last().unwrap(), "queue_update [] []");
     assert_eq!(session.pending_message_count(), 0);
 }
 
 #[tokio::test]
 async fn while_a_branch_is_summarized() {
-    let stage = Stage::new();
-    stage.faux.extend(["one".into(), "two".into()]);
-    stage.say("first").await;
-    stage.say("second").await;
-    let target = stage.session.messages_for_forking().unwrap()[1]
+    let harness = SessionHarness::new();
+    harness.faux.extend(["one".into(), "two".into()]);
+    harness.prompt("first").await;
+    harness.prompt("second").await;
+    let target = harness.session.messages_for_forking().unwrap()[1]
         .entry_id
         .clone();
     let gate = FauxGate::new();
-    stage
+    harness
         .faux
         .push(FauxResponse::after(&gate).then_text("never"));
-    let before = stage.entries();
-    let session = stage.session.clone();
+    let before = harness.entries();
+    let session = harness.session.clone();
     let moving = tokio::spawn(async move {
         let options = NavigateOptions {
             summarize: true,
@@ -167,19 +169,19 @@ async fn while_a_branch_is_summarized() {
         session.navigate_tree(&target, options).await
     });
     gate.reached().await;
-    stage.session.abort().await;
+    harness.session.abort().await;
     let moved = moving.await.unwrap().unwrap();
     assert!(moved.cancelled && moved.aborted);
-    assert_eq!(stage.entries(), before);
-    assert!(stage.session.is_idle());
+    assert_eq!(harness.entries(), before);
+    assert!(harness.session.is_idle());
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn commands_of_the_user_are_stopped_by_their_own_verb_and_by_closing() {
-    let stage = Stage::new();
+async fn bash_commands_are_stopped_by_abort_bash_and_by_dispose() {
+    let harness = SessionHarness::new();
     let run = |command: &str| {
-        let session = stage.session.clone();
+        let session = harness.session.clone();
         let request = BashRequest {
             command: command.to_owned(),
             ..BashRequest::default()
@@ -187,17 +189,17 @@ async fn commands_of_the_user_are_stopped_by_their_own_verb_and_by_closing() {
         tokio::spawn(async move { session.bash(request).await.unwrap() })
     };
     let running = run("echo begun; sleep 60");
-    stage.notes.heard("bash_execution_update begun").await;
-    assert!(stage.session.is_bash_running());
-    stage.session.abort().await;
-    assert!(stage.session.is_bash_running());
-    stage.session.abort_bash();
+    harness.events.wait_for("bash_execution_update begun").await;
+    assert!(harness.session.is_bash_running());
+    harness.session.abort().await;
+    assert!(harness.session.is_bash_running());
+    harness.session.abort_bash();
     assert!(running.await.unwrap().cancelled);
-    stage.told();
+    harness.lines();
 
     let running = run("echo begun; sleep 60");
-    stage.notes.heard("bash_execution_update begun").await;
-    stage.session.dispose().await;
+    harness.events.wait_for("bash_execution_update begun").await;
+    harness.session.dispose().await;
     assert!(running.await.unwrap().cancelled);
-    assert!(!stage.session.is_bash_running());
+    assert!(!harness.session.is_bash_running());
 }

@@ -1,4 +1,4 @@
-//! Making room: the three check points, recovery, and by hand.
+//! Compaction: the three check points, recovery, and on request.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{
-    Setting, Stage, long, one_turn, overloaded, small_model, tight, too_long, tool,
+use super::harness::{
+    HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
 };
 use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
-use crate::session::{CompactError, Prompt, PromptRefused};
+use crate::session::{CompactError, Prompt, PromptError};
 
-fn small() -> Stage {
-    Stage::set(Setting {
+fn small() -> SessionHarness {
+    SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
-        ..Setting::default()
+        ..HarnessOptions::default()
     })
 }
 
-/// A stage whose session has two turns, of which the second is recent enough to stay.
-async fn with_history() -> Stage {
-    let stage = small();
-    stage
+/// A session with two turns, of which the second is recent enough to stay.
+async fn with_history() -> SessionHarness {
+    let harness = small();
+    harness
         .faux
         .extend([FauxResponse::text(long(40)), FauxResponse::text(long(40))]);
-    stage.say(&long(200)).await;
-    stage.say(&long(60)).await;
-    stage.told();
-    stage
+    harness.prompt(&long(200)).await;
+    harness.prompt(&long(60)).await;
+    harness.lines();
+    harness
 }
 
 fn lines(parts: &[&[&str]]) -> Vec<String> {
@@ -44,63 +44,63 @@ fn lines(parts: &[&[&str]]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
-    let stage = with_history().await;
-    stage.faux.push(FauxResponse::text(long(1600)));
-    stage
+async fn a_nearly_full_context_is_compacted_after_the_run() {
+    let harness = with_history().await;
+    harness.faux.push(FauxResponse::text(long(1600)));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.say("third").await;
+    harness.prompt("third").await;
     let mut expected = one_turn("stop");
     expected.extend(lines(&[&[
         "compaction_start threshold",
         "compaction_end threshold done",
         "agent_settled",
     ]]));
-    assert_eq!(stage.told(), expected);
-    let context = stage.context();
+    assert_eq!(harness.lines(), expected);
+    let context = harness.context();
     assert!(
         context[1].starts_with("compactionSummary the history"),
         "{context:?}"
     );
     assert!(context.last().unwrap().starts_with("assistant wordword"));
-    // The answer described the context before: the next prompt does not compact again.
-    stage.faux.push("fine");
-    stage.say("fourth").await;
+    // The response describes the context before; the next prompt does not compact again.
+    harness.faux.push("fine");
+    harness.prompt("fourth").await;
     assert!(
-        !stage
-            .told()
+        !harness
+            .lines()
             .iter()
             .any(|line| line.starts_with("compaction"))
     );
 }
 
 #[tokio::test]
-async fn room_is_made_between_two_turns() {
+async fn a_nearly_full_context_is_compacted_between_turns() {
     let flood = tool("flood", |_, _, _| async { Ok(ToolOutput::text(long(560))) });
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![small_model()],
         settings: tight(),
         tools: vec![flood],
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage
+    harness
         .faux
         .extend([long(40).as_str().into(), long(40).as_str().into()]);
-    // The scripted model counts what it caches twice, hence the growth in steps.
-    stage.say(&long(600)).await;
-    stage.say(&long(300)).await;
-    stage.told();
-    stage.faux.push(FauxResponse::tool_call("flood", json!({})));
-    stage
+    // The scripted model counts cached tokens twice, hence the growth in steps.
+    harness.prompt(&long(600)).await;
+    harness.prompt(&long(300)).await;
+    harness.lines();
+    harness.faux.push(FauxResponse::tool_call("flood", json!({})));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.faux.push("done");
-    stage.say("third").await;
-    let told = stage.told();
-    let from = told.iter().position(|line| line == "turn_end").unwrap();
+    harness.faux.push("done");
+    harness.prompt("third").await;
+    let lines = harness.lines();
+    let from = lines.iter().position(|line| line == "turn_end").unwrap();
     assert_eq!(
-        told[from..],
+        lines[from..],
         [
             "turn_end",
             "compaction_start threshold",
@@ -116,12 +116,12 @@ async fn room_is_made_between_two_turns() {
 }
 
 #[tokio::test]
-async fn what_the_model_refused_for_its_size_is_recovered_once() {
-    let stage = with_history().await;
-    stage.faux.push(FauxResponse::error(too_long()));
-    stage.faux.push("the summary");
-    stage.faux.push("recovered");
-    stage.say("third").await;
+async fn an_overflow_is_recovered_once() {
+    let harness = with_history().await;
+    harness.faux.push(FauxResponse::error(too_long()));
+    harness.faux.push("the summary");
+    harness.faux.push("recovered");
+    harness.prompt("third").await;
     let mut expected = one_turn("error");
     expected.extend(lines(&[&[
         "entry_appended context_edit",
@@ -135,18 +135,18 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
         "agent_end",
         "agent_settled",
     ]]));
-    assert_eq!(stage.told(), expected);
-    assert_eq!(stage.context().last().unwrap(), "assistant recovered");
+    assert_eq!(harness.lines(), expected);
+    assert_eq!(harness.context().last().unwrap(), "assistant recovered");
 
-    stage.faux.push(FauxResponse::error(too_long()));
-    stage
+    harness.faux.push(FauxResponse::error(too_long()));
+    harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);
-    stage.faux.push(FauxResponse::error(too_long()));
-    stage.say(&long(60)).await;
-    let told = stage.told();
+    harness.faux.push(FauxResponse::error(too_long()));
+    harness.prompt(&long(60)).await;
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         [
             "agent_end",
             "compaction_end overflow failed",
@@ -156,27 +156,27 @@ async fn what_the_model_refused_for_its_size_is_recovered_once() {
 }
 
 #[tokio::test]
-async fn an_answer_cut_off_below_its_limit_is_recovered() {
-    let stage = with_history().await;
-    stage
+async fn a_response_cut_off_below_its_limit_is_recovered() {
+    let harness = with_history().await;
+    harness
         .faux
         .push(FauxResponse::text("half").stop(StopReason::Length));
-    stage.faux.push("the summary");
-    stage.faux.push("whole");
-    stage.say("third").await;
-    let told = stage.told();
+    harness.faux.push("the summary");
+    harness.faux.push("whole");
+    harness.prompt("third").await;
+    let lines = harness.lines();
     assert!(
-        told.contains(&"compaction_end overflow will retry".to_owned()),
-        "{told:?}"
+        lines.contains(&"compaction_end overflow will retry".to_owned()),
+        "{lines:?}"
     );
-    assert_eq!(stage.context().last().unwrap(), "assistant whole");
+    assert_eq!(harness.context().last().unwrap(), "assistant whole");
 }
 
 #[tokio::test]
-async fn a_session_is_compacted_by_hand_and_not_twice() {
-    let stage = with_history().await;
-    stage.faux.push("the summary");
-    let outcome = stage
+async fn a_session_is_compacted_manually_and_not_twice() {
+    let harness = with_history().await;
+    harness.faux.push("the summary");
+    let outcome = harness
         .session
         .compact(Some("look".to_owned()))
         .await
@@ -184,38 +184,38 @@ async fn a_session_is_compacted_by_hand_and_not_twice() {
     assert_eq!(outcome.summary, "the summary");
     assert!(outcome.first_kept_entry_id.is_some());
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual done"]
     );
-    let again = stage.session.compact(None).await.unwrap_err();
+    let again = harness.session.compact(None).await.unwrap_err();
     let reason = NothingToCompact::AlreadyCompacted;
     assert!(matches!(again, CompactError::Nothing(given) if given == reason));
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual failed"]
     );
-    assert!(stage.session.is_idle());
+    assert!(harness.session.is_idle());
 }
 
 #[tokio::test]
 async fn a_summary_that_fails_changes_nothing() {
-    let stage = with_history().await;
-    let before = stage.entries();
-    stage
+    let harness = with_history().await;
+    let before = harness.entries();
+    harness
         .faux
         .push(FauxResponse::error(ProviderError::invalid("400 cannot")));
-    stage.session.compact(None).await.unwrap_err();
-    assert_eq!(stage.entries(), before);
+    harness.session.compact(None).await.unwrap_err();
+    assert_eq!(harness.entries(), before);
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_for_summaries_are_made_again() {
-    let stage = with_history().await;
-    stage.faux.push(FauxResponse::error(overloaded()));
-    stage.faux.push("the summary");
-    stage.session.compact(None).await.unwrap();
+async fn summary_requests_are_retried() {
+    let harness = with_history().await;
+    harness.faux.push(FauxResponse::error(overloaded()));
+    harness.faux.push("the summary");
+    harness.session.compact(None).await.unwrap();
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         [
             "compaction_start manual",
             "summarization_retry_scheduled 1",
@@ -224,7 +224,7 @@ async fn requests_for_summaries_are_made_again() {
             "compaction_end manual done",
         ]
     );
-    let requests = stage.faux.requests();
+    let requests = harness.faux.requests();
     let ids: Vec<_> = requests
         .iter()
         .map(|one| one.options.session_id.clone())
@@ -232,33 +232,33 @@ async fn requests_for_summaries_are_made_again() {
     let [.., first, second] = &*ids else {
         panic!("two requests for summaries")
     };
-    assert!(first != second && *first != Some(stage.session.session_id()));
+    assert!(first != second && *first != Some(harness.session.session_id()));
 }
 
 #[tokio::test]
-async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
-    let stage = with_history().await;
-    stage.faux.push(FauxResponse::stall());
-    let session = stage.session.clone();
+async fn prompts_are_rejected_during_manual_compaction_until_it_is_canceled() {
+    let harness = with_history().await;
+    harness.faux.push(FauxResponse::stall());
+    let session = harness.session.clone();
     let compacting = tokio::spawn(async move { session.compact(None).await });
-    stage.notes.heard("compaction_start").await;
-    assert!(stage.session.is_compacting());
-    let refused = stage.session.prompt(Prompt::text("now")).await;
-    assert!(matches!(refused, Err(PromptRefused::Compacting)));
-    stage.session.abort().await;
+    harness.events.wait_for("compaction_start").await;
+    assert!(harness.session.is_compacting());
+    let refused = harness.session.prompt(Prompt::text("now")).await;
+    assert!(matches!(refused, Err(PromptError::Compacting)));
+    harness.session.abort().await;
     let result = compacting.await.unwrap();
     assert!(matches!(result, Err(CompactError::Cancelled)));
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         ["compaction_start manual", "compaction_end manual aborted"]
     );
-    assert!(!stage.session.is_compacting());
+    assert!(!harness.session.is_compacting());
 }
 
-/// Decides about compactions.
-struct Decider(CompactionVerdict);
+/// Returns a fixed verdict about compactions.
+struct FixedCompactionVerdict(CompactionVerdict);
 
-impl SessionHooks for Decider {
+impl SessionHooks for FixedCompactionVerdict {
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
@@ -284,24 +284,24 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         (CompactionVerdict::Cancel, "compaction_end manual aborted"),
         (CompactionVerdict::Use(own), "compaction_end manual done"),
     ] {
-        let stage = Stage::set(Setting {
+        let harness = SessionHarness::with_options(HarnessOptions {
             models: vec![small_model()],
             settings: tight(),
-            hooks: Arc::new(Decider(verdict)),
-            ..Setting::default()
+            hooks: Arc::new(FixedCompactionVerdict(verdict)),
+            ..HarnessOptions::default()
         });
-        stage
+        harness
             .faux
             .extend([FauxResponse::text(long(40)), FauxResponse::text(long(40))]);
-        stage.say("first").await;
-        stage.say("second").await;
-        stage.told();
-        let result = stage.session.compact(None).await;
-        assert_eq!(stage.told(), ["compaction_start manual", expected]);
+        harness.prompt("first").await;
+        harness.prompt("second").await;
+        harness.lines();
+        let result = harness.session.compact(None).await;
+        assert_eq!(harness.lines(), ["compaction_start manual", expected]);
         if let Ok(outcome) = result {
             assert_eq!(outcome.summary, "mine");
-            assert_eq!(stage.context(), ["system", "compactionSummary mine"]);
+            assert_eq!(harness.context(), ["system", "compactionSummary mine"]);
         }
-        assert_eq!(stage.faux.call_count(), 2);
+        assert_eq!(harness.faux.call_count(), 2);
     }
 }

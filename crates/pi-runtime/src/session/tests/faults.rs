@@ -1,5 +1,4 @@
-//! A session file that stops taking records: the run ends and says why, and what is in memory is
-//! what is in the file.
+//! A session file that cannot be written: the run ends with an error, and memory matches the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -11,19 +10,19 @@ use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{Setting, Stage};
+use super::harness::{HarnessOptions, SessionHarness};
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, SessionListener};
 
-/// Takes the file away when the nth message of a run begins, as a full disk would.
-struct Thief {
+/// Moves the file away when the nth message of a run starts, simulating a full disk.
+struct FileRemover {
     session: AgentSession,
     countdown: Mutex<usize>,
     hidden: PathBuf,
     error: Mutex<Option<String>>,
 }
 
-impl SessionListener for Thief {
+impl SessionListener for FileRemover {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         match event {
             SessionEvent::Agent(AgentEvent::MessageStart { .. }) => {
@@ -37,8 +36,11 @@ impl SessionListener for Thief {
                 *countdown = countdown.saturating_sub(1);
             }
             SessionEvent::Agent(AgentEvent::TurnEnd { message, .. }) => {
-                if let AgentMessage::Assistant(answer) = &**message {
-                    self.error.lock().unwrap().clone_from(&answer.error_message);
+                if let AgentMessage::Assistant(response) = &**message {
+                    self.error
+                        .lock()
+                        .unwrap()
+                        .clone_from(&response.error_message);
                 }
             }
             _ => {}
@@ -48,76 +50,76 @@ impl SessionListener for Thief {
 }
 
 #[tokio::test]
-async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() {
+async fn a_failed_append_ends_the_run_with_a_clear_error() {
     for nth in 0..4 {
-        let stage = Stage::new();
-        stage.faux.push("hello");
-        stage.say("warm up").await;
-        stage.told();
-        let stored = stage.entries();
-        let thief = Arc::new(Thief {
-            session: stage.session.clone(),
+        let harness = SessionHarness::new();
+        harness.faux.push("hello");
+        harness.prompt("warm up").await;
+        harness.lines();
+        let stored = harness.entries();
+        let remover = Arc::new(FileRemover {
+            session: harness.session.clone(),
             countdown: Mutex::new(nth),
-            hidden: stage.folder.path().join("hidden"),
+            hidden: harness.directory.path().join("hidden"),
             error: Mutex::default(),
         });
-        let subscription = stage.session.subscribe(Arc::clone(&thief) as _);
-        stage
+        let subscription = harness.session.subscribe(Arc::clone(&remover) as _);
+        harness
             .faux
             .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
-        stage.faux.push("done");
-        stage.say("go").await;
-        let told = stage.told();
+        harness.faux.push("done");
+        harness.prompt("go").await;
+        let lines = harness.lines();
         assert_eq!(
-            told[told.len() - 4..],
+            lines[lines.len() - 4..],
             [
                 "message_end assistant error",
                 "turn_end",
                 "agent_end",
                 "agent_settled"
             ],
-            "{nth}: {told:?}"
+            "{nth}: {lines:?}"
         );
-        let error = thief.error.lock().unwrap().clone().unwrap();
+        let error = remover.error.lock().unwrap().clone().unwrap();
         assert!(
             error.contains("nothing was added to the session"),
             "{error}"
         );
         drop(subscription);
 
-        // Memory holds what the file holds: the messages before the one that failed.
+        // Memory matches the file: the messages before the one that failed.
         let kinds = ["user", "assistant", "toolResult"];
         let expected = stored
             .iter()
             .map(String::as_str)
             .chain(kinds.into_iter().take(nth));
-        assert_eq!(stage.entries(), expected.collect::<Vec<_>>());
+        assert_eq!(harness.entries(), expected.collect::<Vec<_>>());
         let file = Session::open(
-            &stage.folder.path().join("hidden"),
+            &harness.directory.path().join("hidden"),
             OpenSession {
                 access: AccessMode::Read,
                 ..OpenSession::default()
             },
         );
         let count = file.unwrap().projection().unwrap().messages().count();
-        assert_eq!(stage.session.messages().unwrap().len(), count, "{nth}");
+        assert_eq!(harness.session.messages().unwrap().len(), count, "{nth}");
     }
 }
 
 #[tokio::test]
-async fn a_session_whose_file_is_back_goes_on() {
-    let stage = Stage::new();
-    stage.faux.push("hello");
-    stage.say("warm up").await;
-    let path = stage.session.session_file().unwrap();
-    let hidden = stage.folder.path().join("hidden");
+async fn a_session_continues_when_its_file_is_back() {
+    let harness = SessionHarness::new();
+    harness.faux.push("hello");
+    harness.prompt("warm up").await;
+    let path = harness.session.session_file().unwrap();
+    let hidden = harness.directory.path().join("hidden");
     std::fs::rename(&path, &hidden).unwrap();
-    stage.say("lost").await;
+    harness.prompt("lost").await;
     std::fs::rename(&hidden, &path).unwrap();
-    stage.faux.push("found");
-    stage.say("again").await;
+    harness.faux.push("found");
+    harness.prompt("again").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user warm up",
             "assistant hello",
@@ -128,30 +130,30 @@ async fn a_session_whose_file_is_back_goes_on() {
 }
 
 #[tokio::test]
-async fn a_long_session_is_counted_without_being_read_and_continues() {
-    let first = Stage::new();
+async fn a_long_session_is_counted_without_loading_it_and_continues() {
+    let first = SessionHarness::new();
     for number in 0..20 {
         first.faux.push("answer");
-        first.say(&format!("question {number}")).await;
+        first.prompt(&format!("question {number}")).await;
     }
     let path = first.session.session_file().unwrap();
     let count = first.session.message_count();
     first.session.dispose().await;
-    let Stage {
-        folder, session, ..
+    let SessionHarness {
+        directory, session, ..
     } = first;
     drop(session);
     let opened = Session::open(&path, OpenSession::default()).unwrap();
     let entries = opened.len();
-    let second = Stage::set(Setting {
+    let second = SessionHarness::with_options(HarnessOptions {
         session: Some(opened),
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
     assert_eq!(second.session.message_count(), count);
     assert_eq!(second.session.messages().unwrap().len(), count);
     assert_eq!(second.entries().len(), entries);
     second.faux.push("more");
-    second.say("go on").await;
+    second.prompt("go on").await;
     assert_eq!(second.context().last().unwrap(), "assistant more");
-    drop(folder);
+    drop(directory);
 }

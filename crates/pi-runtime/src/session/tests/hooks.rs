@@ -1,9 +1,11 @@
-//! A host that takes part everywhere: what it is asked, in which order, and what it changes.
+//! All session hooks: their inputs, their order, and their effects.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, AssistantBlock, FauxResponse, InputBlock, Message};
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
@@ -11,18 +13,18 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{Setting, Stage, line};
+use super::harness::{HarnessOptions, SessionHarness, line};
 use crate::event::SessionEvent;
 use crate::hooks::{
-    AgentStart, AgentStartChanges, BoundaryDecision, CustomDraft, EntryDraft, HookProblem,
+    AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
     UserInput,
 };
 use crate::session::BashRequest;
 
-/// Writes down every call; what it decides is in its fields.
+/// Logs every call; its decisions are in its fields.
 #[derive(Default)]
-struct Host {
+struct LoggingHooks {
     log: Mutex<Vec<String>>,
     start: Mutex<AgentStartChanges>,
     rewrite: bool,
@@ -31,7 +33,7 @@ struct Host {
     bash: Option<ShellResult>,
 }
 
-impl Host {
+impl LoggingHooks {
     fn note(&self, line: impl Into<String>) {
         self.log.lock().unwrap().push(line.into());
     }
@@ -41,7 +43,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-impl SessionHooks for Host {
+impl SessionHooks for LoggingHooks {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         self.note(format!("input {}", input.text));
         ready(InputVerdict::Continue)
@@ -66,24 +68,24 @@ impl SessionHooks for Host {
 
     fn tool_call<'a>(
         &'a self,
-        mut call: PendingCall,
+        mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         self.note(format!("tool_call {}", call.call.name));
         call.arguments.insert("text".to_owned(), json!("changed"));
-        ready(Ok(CallVerdict::Run(call.arguments)))
+        ready(Ok(ToolCallVerdict::Run(call.arguments)))
     }
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         let text = pi_ai::join_text(&call.output.content);
         self.note(format!("tool_result {text}"));
-        ready(Ok(ResultUpdate {
+        ready(Ok(ToolResultUpdate {
             content: Some(vec![InputBlock::text(format!("{text}!"))]),
-            ..ResultUpdate::default()
+            ..ToolResultUpdate::default()
         }))
     }
 
@@ -92,10 +94,10 @@ impl SessionHooks for Host {
         message: &'a SharedMessage,
     ) -> BoxFuture<'a, Option<AgentMessage>> {
         let rewritten = match &**message {
-            AgentMessage::Assistant(answer) if self.rewrite => {
-                let mut answer = answer.clone();
-                Arc::make_mut(&mut answer).content = vec![AssistantBlock::text("rewritten")];
-                Some(AgentMessage::Assistant(answer))
+            AgentMessage::Assistant(response) if self.rewrite => {
+                let mut response = response.clone();
+                Arc::make_mut(&mut response).content = vec![AssistantBlock::text("rewritten")];
+                Some(AgentMessage::Assistant(response))
             }
             _ => None,
         };
@@ -128,30 +130,30 @@ impl SessionHooks for Host {
         ready(())
     }
 
-    fn report(&self, problem: HookProblem) {
-        self.note(format!("report {}", problem.event));
+    fn report(&self, failure: HookFailure) {
+        self.note(format!("report {}", failure.event));
     }
 }
 
-fn stage_with(host: Host) -> (Stage, Arc<Host>) {
-    let host = Arc::new(host);
-    let stage = Stage::set(Setting {
-        hooks: Arc::clone(&host) as _,
-        ..Setting::default()
+fn harness_with(hooks: LoggingHooks) -> (SessionHarness, Arc<LoggingHooks>) {
+    let hooks = Arc::new(hooks);
+    let harness = SessionHarness::with_options(HarnessOptions {
+        hooks: Arc::clone(&hooks) as _,
+        ..HarnessOptions::default()
     });
-    (stage, host)
+    (harness, hooks)
 }
 
 #[tokio::test]
-async fn hooks_are_asked_in_the_order_of_the_reference() {
-    let (stage, host) = stage_with(Host::default());
-    stage
+async fn hooks_are_called_in_the_reference_order() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    harness
         .faux
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
-    stage.faux.push("done");
-    stage.say("go").await;
+    harness.faux.push("done");
+    harness.prompt("go").await;
     assert_eq!(
-        *host.log.lock().unwrap(),
+        *hooks.log.lock().unwrap(),
         [
             "input go",
             "before_agent_start go [\"echo\"]",
@@ -184,33 +186,33 @@ async fn hooks_are_asked_in_the_order_of_the_reference() {
         ]
     );
     assert_eq!(
-        stage.context()[3..],
+        harness.context()[3..],
         ["toolResult changed!", "assistant done"]
     );
 }
 
 #[tokio::test]
-async fn a_run_can_start_with_other_words_tools_and_messages() {
-    let (stage, host) = stage_with(Host::default());
-    *host.start.lock().unwrap() = AgentStartChanges {
-        messages: vec![CustomDraft {
+async fn a_hook_can_change_prompt_tools_and_messages_of_a_run() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    *hooks.start.lock().unwrap() = AgentStartChanges {
+        messages: vec![CustomMessageDraft {
             custom_type: "note".to_owned(),
             content: "remember".into(),
-            ..CustomDraft::default()
+            ..CustomMessageDraft::default()
         }],
         forced_prompt: Some("Another prompt.".to_owned()),
         tools: Some(Vec::new()),
         sections: None,
     };
-    stage.faux.push("ok");
-    stage.say("go").await;
+    harness.faux.push("ok");
+    harness.prompt("go").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         ["user go", "custom remember", "assistant ok"]
     );
-    let request = stage.faux.last_request().unwrap();
+    let request = harness.faux.last_request().unwrap();
     let Some(Message::System(system)) = request.messages.first() else {
-        panic!("a system message leads")
+        panic!("expected a system message first")
     };
     assert_eq!(system.content.joined_text(), "Another prompt.");
     let others = request.messages.iter().skip(1);
@@ -219,51 +221,51 @@ async fn a_run_can_start_with_other_words_tools_and_messages() {
             .into_iter()
             .all(|one| !matches!(one, Message::System(_)))
     );
-    assert!(stage.session.system_prompt().contains("A test."));
+    assert!(harness.session.system_prompt().contains("A test."));
 }
 
 #[tokio::test]
-async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
-    let (stage, _) = stage_with(Host {
+async fn a_message_replaced_by_a_hook_is_stored_and_published() {
+    let (harness, _) = harness_with(LoggingHooks {
         rewrite: true,
-        ..Host::default()
+        ..LoggingHooks::default()
     });
-    stage.faux.push(FauxResponse::tool_call("echo", json!({})));
-    stage.say("go").await;
-    assert_eq!(stage.context().last().unwrap(), "assistant rewritten");
+    harness.faux.push(FauxResponse::tool_call("echo", json!({})));
+    harness.prompt("go").await;
+    assert_eq!(harness.context().last().unwrap(), "assistant rewritten");
     assert!(
-        !stage
-            .told()
+        !harness
+            .lines()
             .iter()
             .any(|line| line.starts_with("tool_execution"))
     );
-    let stored = stage
+    let stored = harness
         .session
         .with_session(|session| session.leaf().unwrap().unwrap());
-    let AgentMessage::Assistant(answer) = stored.body.as_message().unwrap() else {
-        panic!("the answer is the leaf")
+    let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
+        panic!("expected the response as the leaf")
     };
-    assert_eq!(answer.text(), "rewritten");
+    assert_eq!(response.text(), "rewritten");
 }
 
 #[tokio::test]
-async fn boundaries_add_entries_and_ask_for_more() {
-    let note = EntryDraft::CustomMessage(CustomDraft {
+async fn boundary_hooks_add_entries_and_continue_the_run() {
+    let note = EntryDraft::CustomMessage(CustomMessageDraft {
         custom_type: "note".to_owned(),
         content: "one more thing".into(),
-        ..CustomDraft::default()
+        ..CustomMessageDraft::default()
     });
-    let (stage, host) = stage_with(Host::default());
-    host.settles.lock().unwrap().push(BoundaryDecision {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    hooks.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![note],
         proceed: true,
     });
-    stage.faux.extend(["first".into(), "second".into()]);
-    stage.say("go").await;
-    let told = stage.told();
-    let from = told.iter().position(|line| line == "agent_end").unwrap();
+    harness.faux.extend(["first".into(), "second".into()]);
+    harness.prompt("go").await;
+    let lines = harness.lines();
+    let from = lines.iter().position(|line| line == "agent_end").unwrap();
     assert_eq!(
-        told[from..],
+        lines[from..],
         [
             "agent_end",
             "entry_appended custom_message",
@@ -277,7 +279,7 @@ async fn boundaries_add_entries_and_ask_for_more() {
         ]
     );
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user go",
             "assistant first",
@@ -288,9 +290,9 @@ async fn boundaries_add_entries_and_ask_for_more() {
 }
 
 #[tokio::test]
-async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run() {
-    let (stage, host) = stage_with(Host::default());
-    host.settles.lock().unwrap().push(BoundaryDecision {
+async fn invalid_drafts_are_discarded_and_the_run_ends_without_a_message() {
+    let (harness, hooks) = harness_with(LoggingHooks::default());
+    hooks.settles.lock().unwrap().push(BoundaryDecision {
         entries: vec![
             EntryDraft::Custom {
                 custom_type: "state".to_owned(),
@@ -306,16 +308,16 @@ async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run
         ],
         proceed: true,
     });
-    stage.faux.push("first");
-    stage.say("go").await;
-    assert!(!stage.entries().contains(&"custom".to_owned()));
-    let log = host.log.lock().unwrap();
+    harness.faux.push("first");
+    harness.prompt("go").await;
+    assert!(!harness.entries().contains(&"custom".to_owned()));
+    let log = hooks.log.lock().unwrap();
     let reports = log.iter().filter(|line| line.starts_with("report"));
     assert_eq!(reports.count(), 2, "{log:?}");
 }
 
 #[tokio::test]
-async fn a_hook_can_run_a_command_itself_or_stop_it() {
+async fn a_hook_can_run_or_block_a_bash_command() {
     let result = ShellResult {
         output: "from afar".to_owned(),
         exit_code: Some(0),
@@ -323,17 +325,17 @@ async fn a_hook_can_run_a_command_itself_or_stop_it() {
         truncated: false,
         full_output_path: None,
     };
-    let (stage, _) = stage_with(Host {
+    let (harness, _) = harness_with(LoggingHooks {
         bash: Some(result.clone()),
-        ..Host::default()
+        ..LoggingHooks::default()
     });
     let request = BashRequest {
         command: "ls".to_owned(),
         ..BashRequest::default()
     };
-    assert_eq!(stage.session.bash(request.clone()).await.unwrap(), result);
-    assert_eq!(stage.context(), ["bashExecution ls"]);
-    let (stage, _) = stage_with(Host::default());
-    assert!(stage.session.bash(request).await.is_err());
-    assert_eq!(stage.context(), Vec::<String>::new());
+    assert_eq!(harness.session.bash(request.clone()).await.unwrap(), result);
+    assert_eq!(harness.context(), ["bashExecution ls"]);
+    let (harness, _) = harness_with(LoggingHooks::default());
+    assert!(harness.session.bash(request).await.is_err());
+    assert_eq!(harness.context(), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! The order of events, as clients of the TypeScript pi expect it.
+//! The order of events, as expected by clients of the TypeScript pi.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,17 +9,17 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::stage::{Setting, Stage, one_turn, tool};
+use super::harness::{HarnessOptions, SessionHarness, one_turn, tool};
 use crate::event::SessionEvent;
-use crate::session::{AgentSession, Delivery, InputSource, Prompt, Run, SessionListener};
+use crate::session::{AgentSession, Delivery, InputSource, Prompt, PromptOutcome, SessionListener};
 
 #[tokio::test]
-async fn a_first_prompt_tells_of_the_system_message_and_later_ones_do_not() {
-    let stage = Stage::new();
-    stage.faux.extend(["one".into(), "two".into()]);
-    stage.say("first").await;
+async fn only_the_first_prompt_emits_the_system_message() {
+    let harness = SessionHarness::new();
+    harness.faux.extend(["one".into(), "two".into()]);
+    harness.prompt("first").await;
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         [
             "agent_start",
             "turn_start",
@@ -34,11 +34,11 @@ async fn a_first_prompt_tells_of_the_system_message_and_later_ones_do_not() {
             "agent_settled",
         ]
     );
-    stage.say("second").await;
+    harness.prompt("second").await;
     let expected = [one_turn("stop"), vec!["agent_settled".to_owned()]].concat();
-    assert_eq!(stage.told(), expected);
+    assert_eq!(harness.lines(), expected);
     assert_eq!(
-        stage.entries(),
+        harness.entries(),
         [
             "model_change",
             "thinking_level_change",
@@ -53,14 +53,14 @@ async fn a_first_prompt_tells_of_the_system_message_and_later_ones_do_not() {
 
 #[tokio::test]
 async fn tools_run_and_their_results_follow_before_the_turn_ends() {
-    let stage = Stage::new();
-    stage
+    let harness = SessionHarness::new();
+    harness
         .faux
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
-    stage.faux.push("done");
-    stage.say("go").await;
+    harness.faux.push("done");
+    harness.prompt("go").await;
     assert_eq!(
-        stage.told()[6..],
+        harness.lines()[6..],
         [
             "message_start assistant",
             "message_end assistant toolUse",
@@ -90,28 +90,28 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
             Ok(ToolOutput::text("waited"))
         }
     });
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         tools: vec![waiting],
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage.faux.push(FauxResponse::tool_call("wait", json!({})));
-    stage.faux.extend(["steered".into(), "followed".into()]);
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
-    stage.notes.heard("tool_execution_start").await;
-    let session = &stage.session;
+    harness.faux.push(FauxResponse::tool_call("wait", json!({})));
+    harness.faux.extend(["steered".into(), "followed".into()]);
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
+    harness.events.wait_for("tool_execution_start").await;
+    let session = &harness.session;
     let images = Vec::new;
     let steered = session.steer("left", images(), InputSource::Rpc).await;
-    assert_eq!(steered.unwrap(), Run::Queued);
+    assert_eq!(steered.unwrap(), PromptOutcome::Queued);
     let later = Prompt {
         streaming_behavior: Some(Delivery::FollowUp),
         ..Prompt::text("later")
     };
-    assert_eq!(session.prompt(later).await.unwrap(), Run::Queued);
+    assert_eq!(session.prompt(later).await.unwrap(), PromptOutcome::Queued);
     assert_eq!(session.pending_message_count(), 2);
     release.notify_one();
     session.wait_for_idle().await;
     assert_eq!(
-        stage.told()[8..],
+        harness.lines()[8..],
         [
             "tool_execution_start wait",
             "queue_update [\"left\"] []",
@@ -140,14 +140,14 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
     );
 }
 
-/// Checks at the end of every message that the session has it.
-struct Auditor {
+/// Checks at the end of every message that it is in the session.
+struct StorageChecker {
     session: AgentSession,
     missing: Mutex<Vec<String>>,
     seen: Mutex<usize>,
 }
 
-impl SessionListener for Auditor {
+impl SessionListener for StorageChecker {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event {
             let is_stored = self.session.with_session(|session| {
@@ -165,33 +165,33 @@ impl SessionListener for Auditor {
 }
 
 #[tokio::test]
-async fn a_message_is_in_the_file_before_anybody_hears_of_its_end() {
-    let stage = Stage::new();
-    let auditor = Arc::new(Auditor {
-        session: stage.session.clone(),
+async fn a_message_is_stored_before_its_end_is_published() {
+    let harness = SessionHarness::new();
+    let auditor = Arc::new(StorageChecker {
+        session: harness.session.clone(),
         missing: Mutex::default(),
         seen: Mutex::default(),
     });
-    let _subscription = stage.session.subscribe(Arc::clone(&auditor) as _);
-    stage
+    let _subscription = harness.session.subscribe(Arc::clone(&auditor) as _);
+    harness
         .faux
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
-    stage.faux.push("done");
-    stage.say("go").await;
+    harness.faux.push("done");
+    harness.prompt("go").await;
     assert_eq!(*auditor.missing.lock().unwrap(), Vec::<String>::new());
     assert_eq!(*auditor.seen.lock().unwrap(), 5);
 }
 
 /// Prompts once from within `agent_settled`.
-struct Eager(AgentSession, Mutex<Vec<Prompt>>);
+struct PromptOnSettle(AgentSession, Mutex<Vec<Prompt>>);
 
-impl SessionListener for Eager {
+impl SessionListener for PromptOnSettle {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if matches!(event, SessionEvent::AgentSettled) {
                 let prompts = std::mem::take(&mut *self.1.lock().unwrap());
                 for prompt in prompts {
-                    assert_eq!(self.0.prompt(prompt).await.unwrap(), Run::Queued);
+                    assert_eq!(self.0.prompt(prompt).await.unwrap(), PromptOutcome::Queued);
                 }
             }
         })
@@ -199,18 +199,18 @@ impl SessionListener for Eager {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_while_settling_happens_afterwards_and_idleness_waits_for_it() {
-    let stage = Stage::new();
+async fn prompts_sent_while_settling_run_afterwards_and_delay_idle() {
+    let harness = SessionHarness::new();
     let prompts = vec![Prompt::text("second"), Prompt::text("third")];
-    let eager = Arc::new(Eager(stage.session.clone(), Mutex::new(prompts)));
-    let _subscription = stage.session.subscribe(eager);
-    stage.faux.extend(["1".into(), "2".into(), "3".into()]);
-    stage.say("first").await;
-    let told = stage.told();
-    let settled = told.iter().filter(|line| *line == "agent_settled");
-    assert_eq!(settled.count(), 3, "{told:?}");
+    let eager = Arc::new(PromptOnSettle(harness.session.clone(), Mutex::new(prompts)));
+    let _subscription = harness.session.subscribe(eager);
+    harness.faux.extend(["1".into(), "2".into(), "3".into()]);
+    harness.prompt("first").await;
+    let lines = harness.lines();
+    let settled = lines.iter().filter(|line| *line == "agent_settled");
+    assert_eq!(settled.count(), 3, "{lines:?}");
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user first",
             "assistant 1",
@@ -224,21 +224,21 @@ async fn what_is_asked_for_while_settling_happens_afterwards_and_idleness_waits_
 
 #[tokio::test]
 async fn acceptance_is_announced_before_the_first_event() {
-    let stage = Stage::new();
+    let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::after(&gate).then_text("hi"));
-    let notes = Arc::clone(&stage.notes);
-    let announced = stage
+    harness.faux.push(FauxResponse::after(&gate).then_text("hi"));
+    let events = Arc::clone(&harness.events);
+    let announced = harness
         .session
         .prompt_announced(Prompt::text("go"), |run| async move {
-            assert_eq!(run, Run::Started);
+            assert_eq!(run, PromptOutcome::Started);
             tokio::task::yield_now().await;
-            assert_eq!(notes.take(), Vec::<String>::new());
+            assert_eq!(events.take(), Vec::<String>::new());
         })
         .await;
-    assert_eq!(announced.unwrap(), Run::Started);
-    assert!(stage.session.is_streaming());
+    assert_eq!(announced.unwrap(), PromptOutcome::Started);
+    assert!(harness.session.is_streaming());
     gate.open();
-    stage.session.wait_for_idle().await;
-    assert_eq!(stage.told().first().unwrap(), "agent_start");
+    harness.session.wait_for_idle().await;
+    assert_eq!(harness.lines().first().unwrap(), "agent_start");
 }

@@ -1,4 +1,4 @@
-//! What is refused, handled and queued before a run.
+//! Prompts that are rejected, handled or queued before a run.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,70 +7,67 @@ use futures_util::future::BoxFuture;
 use pi_ai::{FauxGate, FauxResponse, ImageContent, Message};
 use pretty_assertions::assert_eq;
 
-use super::stage::{Setting, Stage};
+use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::{InputVerdict, SessionHooks, UserInput};
-use crate::session::{InputSource, Prompt, PromptRefused, Run};
+use crate::session::{InputSource, Prompt, PromptError, PromptOutcome};
 
 #[tokio::test]
-async fn a_prompt_without_a_model_or_after_the_end_is_refused_and_leaves_nothing() {
-    let stage = Stage::new();
-    let before = stage.entries();
-    stage.session.live().model = None;
-    let refused = stage.session.prompt(Prompt::text("hi")).await;
-    assert!(matches!(refused, Err(PromptRefused::NoModel)));
-    assert!(stage.session.is_idle());
-    let mut stranger = stage.faux.model();
+async fn a_prompt_without_a_model_or_after_dispose_is_rejected() {
+    let harness = SessionHarness::new();
+    let before = harness.entries();
+    harness.session.state().model = None;
+    let refused = harness.session.prompt(Prompt::text("hi")).await;
+    assert!(matches!(refused, Err(PromptError::NoModel)));
+    assert!(harness.session.is_idle());
+    let mut stranger = harness.faux.model();
     stranger.provider = "stranger".to_owned();
-    stage.session.live().model = Some(Arc::new(stranger));
-    let refused = stage.session.prompt(Prompt::text("hi")).await;
-    assert!(matches!(
-        refused,
-        Err(PromptRefused::UnknownProvider { .. })
-    ));
-    stage.session.dispose().await;
-    stage.session.dispose().await;
-    let refused = stage.session.prompt(Prompt::text("hi")).await;
-    assert!(matches!(refused, Err(PromptRefused::Closed)));
-    assert_eq!(stage.entries(), before);
-    assert_eq!(stage.told(), Vec::<String>::new());
+    harness.session.state().model = Some(Arc::new(stranger));
+    let refused = harness.session.prompt(Prompt::text("hi")).await;
+    assert!(matches!(refused, Err(PromptError::UnknownProvider { .. })));
+    harness.session.dispose().await;
+    harness.session.dispose().await;
+    let refused = harness.session.prompt(Prompt::text("hi")).await;
+    assert!(matches!(refused, Err(PromptError::Closed)));
+    assert_eq!(harness.entries(), before);
+    assert_eq!(harness.lines(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_prompt_during_a_run_must_say_how_it_is_queued() {
-    let stage = Stage::new();
+async fn a_prompt_during_a_run_needs_a_delivery() {
+    let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::after(&gate).then_text("hi"));
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
-    let refused = stage.session.prompt(Prompt::text("now")).await;
-    assert!(matches!(refused, Err(PromptRefused::Busy)));
+    harness.faux.push(FauxResponse::after(&gate).then_text("hi"));
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
+    let refused = harness.session.prompt(Prompt::text("now")).await;
+    assert!(matches!(refused, Err(PromptError::Busy)));
     gate.open();
-    stage.session.wait_for_idle().await;
-    assert_eq!(stage.faux.call_count(), 1);
+    harness.session.wait_for_idle().await;
+    assert_eq!(harness.faux.call_count(), 1);
 }
 
 #[tokio::test]
 async fn steering_an_idle_session_waits_for_the_next_run() {
-    let stage = Stage::new();
-    let session = &stage.session;
+    let harness = SessionHarness::new();
+    let session = &harness.session;
     session
         .steer("left", Vec::new(), InputSource::Rpc)
         .await
         .unwrap();
     assert!(session.is_idle());
-    stage.faux.push("ok");
-    stage.say("go").await;
+    harness.faux.push("ok");
+    harness.prompt("go").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         ["user go", "user left", "assistant ok"]
     );
     assert_eq!(session.pending_message_count(), 0);
 }
 
-/// Knows one command, rewrites one text and handles another.
+/// Has one command, rewrites one text and handles another.
 #[derive(Default)]
-struct Host(Mutex<Vec<String>>);
+struct CommandHooks(Mutex<Vec<String>>);
 
-impl SessionHooks for Host {
+impl SessionHooks for CommandHooks {
     fn has_command(&self, name: &str) -> bool {
         name == "hello"
     }
@@ -96,29 +93,29 @@ impl SessionHooks for Host {
 
 #[tokio::test]
 async fn commands_and_hooks_come_before_the_model() {
-    let host = Arc::new(Host::default());
-    let stage = Stage::set(Setting {
-        hooks: Arc::clone(&host) as _,
-        ..Setting::default()
+    let hooks = Arc::new(CommandHooks::default());
+    let harness = SessionHarness::with_options(HarnessOptions {
+        hooks: Arc::clone(&hooks) as _,
+        ..HarnessOptions::default()
     });
-    let session = &stage.session;
+    let session = &harness.session;
     for text in ["/hello big world", "/hello", "swallow"] {
         assert_eq!(
             session.prompt(Prompt::text(text)).await.unwrap(),
-            Run::Handled
+            PromptOutcome::Handled
         );
     }
-    assert_eq!(*host.0.lock().unwrap(), ["hello(big world)", "hello()"]);
+    assert_eq!(*hooks.0.lock().unwrap(), ["hello(big world)", "hello()"]);
     let refused = session.steer("/hello", Vec::new(), InputSource::Rpc).await;
     assert!(matches!(
         refused,
-        Err(PromptRefused::CommandNotQueueable { .. })
+        Err(PromptError::CommandNotQueueable { .. })
     ));
-    stage.faux.extend(["a".into(), "b".into()]);
-    stage.say("shout").await;
-    stage.say("/unknown command").await;
+    harness.faux.extend(["a".into(), "b".into()]);
+    harness.prompt("shout").await;
+    harness.prompt("/unknown command").await;
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user SHOUT",
             "assistant a",
@@ -129,19 +126,19 @@ async fn commands_and_hooks_come_before_the_model() {
 }
 
 #[tokio::test]
-async fn images_that_cannot_be_shown_are_left_out_with_a_note() {
-    let stage = Stage::new();
-    stage.faux.push("seen");
+async fn invalid_images_are_dropped_with_a_note() {
+    let harness = SessionHarness::new();
+    harness.faux.push("seen");
     let data = base64::engine::general_purpose::STANDARD.encode("no image");
     let prompt = Prompt {
         images: vec![ImageContent::new(data, "image/png")],
         ..Prompt::text("look")
     };
-    stage.session.prompt(prompt).await.unwrap();
-    stage.session.wait_for_idle().await;
-    let request = stage.faux.last_request().unwrap();
+    harness.session.prompt(prompt).await.unwrap();
+    harness.session.wait_for_idle().await;
+    let request = harness.faux.last_request().unwrap();
     let Some(Message::User(user)) = request.messages.last() else {
-        panic!("the prompt comes last")
+        panic!("expected the prompt last")
     };
     let text = user.content.joined_text();
     assert!(

@@ -1,10 +1,10 @@
-//! Trying failed turns again.
+//! Retries of failed turns.
 
 use pi_ai::{FauxResponse, ProviderError};
 use pi_config::Settings;
 use pretty_assertions::assert_eq;
 
-use super::stage::{Setting, Stage, one_turn, overloaded};
+use super::harness::{HarnessOptions, SessionHarness, one_turn, overloaded};
 use crate::session::Prompt;
 
 fn retried(lines: &mut Vec<String>, more: &[&str]) {
@@ -12,15 +12,15 @@ fn retried(lines: &mut Vec<String>, more: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
-    let stage = Stage::new();
-    stage.faux.push("hello");
-    stage.say("warm up").await;
-    stage.told();
-    stage.faux.push(FauxResponse::error(overloaded()));
-    stage.faux.push(FauxResponse::error(overloaded()));
-    stage.faux.push("at last");
-    stage.say("go").await;
+async fn a_failed_turn_is_retried_and_omitted_from_the_context() {
+    let harness = SessionHarness::new();
+    harness.faux.push("hello");
+    harness.prompt("warm up").await;
+    harness.lines();
+    harness.faux.push(FauxResponse::error(overloaded()));
+    harness.faux.push(FauxResponse::error(overloaded()));
+    harness.faux.push("at last");
+    harness.prompt("go").await;
     let mut expected = one_turn("error");
     expected.pop();
     retried(
@@ -47,9 +47,9 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
             "agent_settled",
         ],
     );
-    assert_eq!(stage.told(), expected);
+    assert_eq!(harness.lines(), expected);
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user warm up",
             "assistant hello",
@@ -57,77 +57,77 @@ async fn a_failed_turn_is_tried_again_and_the_attempt_leaves_the_context() {
             "assistant at last"
         ]
     );
-    let answers = stage
+    let responses = harness
         .entries()
         .iter()
         .filter(|kind| *kind == "assistant")
         .count();
-    assert_eq!(answers, 4);
+    assert_eq!(responses, 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_end_with_the_budget() {
+async fn retries_end_after_the_maximum() {
     let mut settings = Settings::default();
     settings.retry.max_retries = Some(1);
     settings.retry.base_delay_ms = Some(10);
-    let stage = Stage::set(Setting {
+    let harness = SessionHarness::with_options(HarnessOptions {
         settings,
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    stage.faux.push(FauxResponse::error(overloaded()));
-    stage.faux.push(FauxResponse::error(overloaded()));
-    stage.say("go").await;
-    let told = stage.told();
+    harness.faux.push(FauxResponse::error(overloaded()));
+    harness.faux.push(FauxResponse::error(overloaded()));
+    harness.prompt("go").await;
+    let lines = harness.lines();
     assert_eq!(
-        told[told.len() - 3..],
+        lines[lines.len() - 3..],
         ["agent_end", "auto_retry_end 1 false", "agent_settled"]
     );
-    assert_eq!(stage.context().last().unwrap(), "assistant");
+    assert_eq!(harness.context().last().unwrap(), "assistant");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waiting_does_not_help_is_not_tried_again() {
+async fn permanent_errors_are_not_retried() {
     for (enabled, error) in [
         (false, overloaded()),
         (true, ProviderError::invalid("400 no such field")),
     ] {
-        let stage = Stage::new();
-        stage.session.set_auto_retry(enabled).unwrap();
-        assert_eq!(stage.session.auto_retry_enabled(), enabled);
-        stage.faux.push(FauxResponse::error(error));
-        stage.say("go").await;
-        let told = stage.told();
-        assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
+        let harness = SessionHarness::new();
+        harness.session.set_auto_retry(enabled).unwrap();
+        assert_eq!(harness.session.auto_retry_enabled(), enabled);
+        harness.faux.push(FauxResponse::error(error));
+        harness.prompt("go").await;
+        let lines = harness.lines();
+        assert_eq!(lines[lines.len() - 2..], ["agent_end", "agent_settled"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pause_can_be_cancelled_alone_or_with_everything() {
+async fn the_delay_can_be_canceled_by_abort_retry_and_by_abort() {
     for everything in [false, true] {
-        let stage = Stage::new();
-        stage.faux.push(FauxResponse::error(overloaded()));
-        stage.session.prompt(Prompt::text("go")).await.unwrap();
-        stage.notes.heard("entry_appended context_edit").await;
+        let harness = SessionHarness::new();
+        harness.faux.push(FauxResponse::error(overloaded()));
+        harness.session.prompt(Prompt::text("go")).await.unwrap();
+        harness.events.wait_for("entry_appended context_edit").await;
         tokio::task::yield_now().await;
-        assert!(stage.session.is_retrying());
+        assert!(harness.session.is_retrying());
         if everything {
-            stage.session.abort().await;
+            harness.session.abort().await;
         } else {
-            stage.session.abort_retry();
-            stage.session.wait_for_idle().await;
+            harness.session.abort_retry();
+            harness.session.wait_for_idle().await;
         }
-        let told = stage.told();
+        let lines = harness.lines();
         assert_eq!(
-            told[told.len() - 3..],
+            lines[lines.len() - 3..],
             [
                 "entry_appended context_edit",
                 "auto_retry_end 1 false",
                 "agent_settled"
             ]
         );
-        assert!(!stage.session.is_retrying());
-        stage.faux.push("fine");
-        stage.say("again").await;
-        assert_eq!(stage.context().last().unwrap(), "assistant fine");
+        assert!(!harness.session.is_retrying());
+        harness.faux.push("fine");
+        harness.prompt("again").await;
+        assert_eq!(harness.context().last().unwrap(), "assistant fine");
     }
 }

@@ -1,4 +1,4 @@
-//! A page as a real browser shows it, where the machine has one.
+//! Renders a page in a real browser, if one is installed.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Returns the document after its script ran, opened at an entry. `None` if there is no browser to
-/// ask.
+/// Returns the document after its script ran, opened at an entry. `None` if no browser is
+/// installed.
 pub(crate) fn rendered(page: &Path, entry: &EntryId) -> Option<String> {
     let Some(browser) = BROWSERS.iter().find_map(|name| which::which(name).ok()) else {
         let message = "skipped: no Chromium on this machine\n";

@@ -1,7 +1,7 @@
-//! The way from a screen to the extensions on it: their components, shortcuts and completions.
+//! Front-end access to extensions: their components, shortcuts and completions.
 //!
-//! A link keeps nothing alive. Once the extensions are gone, everything answers that there is
-//! nothing.
+//! A handle keeps nothing alive. Once the extensions are unloaded, every call returns an empty
+//! result.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,97 +10,97 @@ use pi_ext::EngineError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Shared;
+use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
 use super::screen::{
-    CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId, ExtensionShortcut,
+    CompletionItem, ComponentId, ExtensionCompletionRequest, ExtensionCompletions,
+    ExtensionShortcut,
 };
 
-/// How long a component may draw, or handle a key, before it is stopped.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Time a component may take to render or to handle a key before it is stopped.
+const RENDER_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Lines of a component.
+/// Rendered lines of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Drawn {
+pub struct RenderedComponent {
     pub lines: Vec<String>,
-    /// Whether it hears of released keys.
+    /// Whether it receives key releases.
     pub key_release: bool,
-    /// Whether it hears of the mouse.
+    /// Whether it receives mouse events.
     pub mouse: bool,
-    /// Whether it did something with the last turn of the wheel.
+    /// Whether it handled the last wheel event.
     pub wheel: bool,
 }
 
-/// Lines of a call of a tool; a part that the extension does not draw is absent.
+/// Rendered lines of a tool call; a part that the extension does not render is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DrawnCall {
+pub struct RenderedToolCall {
     pub call: Option<Vec<String>>,
     pub result: Option<Vec<String>>,
 }
 
-/// Which part of the transcript extensions draw.
+/// Which parts of a tool call an extension renders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRenderer {
     pub extension: String,
-    /// Whether it draws calls.
-    pub draws_call: bool,
-    /// Whether it draws results.
-    pub draws_result: bool,
-    /// Whether it draws the frame, too.
-    pub draws_frame: bool,
+    pub renders_call: bool,
+    pub renders_result: bool,
+    pub renders_frame: bool,
 }
 
-/// Why a component has no lines.
+/// Why a component was not rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DrawError {
-    /// It is not there any more, or its extension is not.
-    #[error("the component is gone")]
+pub enum ExtensionRenderError {
+    /// The component or its extension no longer exists.
+    #[error("component no longer exists")]
     Gone,
-    /// It took too long and was stopped.
-    #[error("it takes longer than {} ms to draw", PATIENCE.as_millis())]
+    #[error("rendering took longer than {} ms", RENDER_TIMEOUT.as_millis())]
     TooSlow,
     #[error("{0}")]
     Failed(String),
 }
 
-/// The extensions of a session, as a screen reaches them. Clones reach the same.
+/// A handle to the extensions of a session. Clones refer to the same extensions.
 #[derive(Clone)]
-pub struct ExtensionLink(Weak<Shared>);
+pub struct ExtensionHandle(Weak<ExtensionsInner>);
 
-impl std::fmt::Debug for ExtensionLink {
+impl std::fmt::Debug for ExtensionHandle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("ExtensionLink")
+        formatter.write_str("ExtensionHandle")
     }
 }
 
 #[derive(Deserialize)]
-struct DrawnCallData {
+struct RenderedToolCallData {
     call: Option<String>,
     result: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct DrawnRowData {
+struct RenderedRowData {
     lines: Option<String>,
 }
 
-impl ExtensionLink {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl ExtensionHandle {
+    pub(super) fn new(shared: &Arc<ExtensionsInner>) -> Self {
         Self(Arc::downgrade(shared))
     }
 
-    /// Returns the lines of a component.
-    pub async fn draw(&self, id: ComponentId, width: usize) -> Result<Drawn, DrawError> {
+    pub async fn render(
+        &self,
+        id: ComponentId,
+        width: usize,
+    ) -> Result<RenderedComponent, ExtensionRenderError> {
         let drawn = self
-            .ask("mount", "render", vec![json!(id), json!(width)])
+            .call("mount", "render", vec![json!(id), json!(width)])
             .await?;
         let Value::String(drawn) = drawn else {
-            return Err(DrawError::Gone);
+            return Err(ExtensionRenderError::Gone);
         };
         let mut lines = drawn.split('\n');
         let marks: u8 = lines.next().and_then(|it| it.parse().ok()).unwrap_or(0);
-        Ok(Drawn {
+        Ok(RenderedComponent {
             lines: lines.map(str::to_owned).collect(),
             key_release: marks & 1 != 0,
             mouse: marks & 2 != 0,
@@ -108,126 +108,128 @@ impl ExtensionLink {
         })
     }
 
-    /// Returns the lines of a call of a tool; `data` tells what is known of it.
-    pub async fn draw_call(
+    /// Renders a tool call; `data` describes it.
+    pub async fn render_tool_call(
         &self,
         id: ComponentId,
         width: usize,
         data: Value,
-    ) -> Result<DrawnCall, DrawError> {
+    ) -> Result<RenderedToolCall, ExtensionRenderError> {
         let drawn = self
-            .ask("rows", "renderTool", vec![json!(id), json!(width), data])
+            .call("rows", "renderTool", vec![json!(id), json!(width), data])
             .await?;
-        let drawn: Option<DrawnCallData> = read(drawn)?;
-        let drawn = drawn.ok_or(DrawError::Gone)?;
-        Ok(DrawnCall {
-            call: drawn.call.as_deref().map(all_lines),
-            result: drawn.result.as_deref().map(all_lines),
+        let drawn: Option<RenderedToolCallData> = read(drawn)?;
+        let drawn = drawn.ok_or(ExtensionRenderError::Gone)?;
+        Ok(RenderedToolCall {
+            call: drawn.call.as_deref().map(split_lines),
+            result: drawn.result.as_deref().map(split_lines),
         })
     }
 
-    /// Returns the lines of a message or an entry of an extension.
-    pub async fn draw_custom(
+    /// Renders a custom message or entry of an extension.
+    pub async fn render_custom(
         &self,
         id: ComponentId,
         width: usize,
         data: Value,
-    ) -> Result<Option<Vec<String>>, DrawError> {
+    ) -> Result<Option<Vec<String>>, ExtensionRenderError> {
         let drawn = self
-            .ask("rows", "renderCustom", vec![json!(id), json!(width), data])
+            .call("rows", "renderCustom", vec![json!(id), json!(width), data])
             .await?;
-        let drawn: Option<DrawnRowData> = read(drawn)?;
+        let drawn: Option<RenderedRowData> = read(drawn)?;
         Ok(drawn
             .and_then(|drawn| drawn.lines)
             .as_deref()
-            .map(all_lines))
+            .map(split_lines))
     }
 
-    /// Returns texts as extensions want them shown; `parts` and `shared` tell what they are.
+    /// Transforms Markdown through the extensions; `parts` and `shared` describe it.
     pub async fn transform_markdown(
         &self,
         parts: Value,
         shared: Value,
-    ) -> Result<Vec<String>, DrawError> {
+    ) -> Result<Vec<String>, ExtensionRenderError> {
         let texts = self
-            .ask("rows", "transformMarkdown", vec![parts, shared])
+            .call("rows", "transformMarkdown", vec![parts, shared])
             .await?;
         read(texts)
     }
 
-    /// Returns whether extensions have a say in how Markdown is shown.
+    /// Returns whether any extension transforms Markdown.
     pub fn transforms_markdown(&self) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| shared.bridge.registry().transforms_markdown)
     }
 
-    /// Forgets rows that are gone from the screen.
+    /// Drops the state of rows that left the screen.
     pub async fn forget_rows(&self, ids: &[ComponentId]) {
-        self.tell("rows", "forgetRows", vec![json!(ids)]).await;
+        self.notify("rows", "forgetRows", vec![json!(ids)]).await;
     }
 
-    /// Hands a component what was typed.
+    /// Sends typed input to a component.
     pub async fn input(&self, id: ComponentId, data: &str) {
-        self.tell("mount", "input", vec![json!(id), json!(data)])
+        self.notify("mount", "input", vec![json!(id), json!(data)])
             .await;
     }
 
-    /// Hands a component what the mouse did inside of it, as extensions know such events.
+    /// Sends a mouse event inside a component, in the format of the extension API.
     pub async fn mouse(&self, id: ComponentId, event: Value) {
-        self.tell("mount", "mouse", vec![json!(id), event]).await;
+        self.notify("mount", "mouse", vec![json!(id), event]).await;
     }
 
-    /// Tells a component that it has the keyboard, or has it no more.
+    /// Notifies a component that it gained or lost focus.
     pub async fn focus(&self, id: ComponentId, focused: bool) {
         let values = vec![json!(id), json!(focused)];
-        self.tell("mount", "focusChanged", values).await;
+        self.notify("mount", "focusChanged", values).await;
     }
 
-    /// Asks the extensions what shall become of something typed; nothing where it goes no further.
+    /// Passes raw input to the extensions; `None` if one of them consumed it.
     pub async fn raw_input(&self, data: &str) -> Option<String> {
-        match self.ask("screen", "rawInput", vec![json!(data)]).await {
+        match self.call("screen", "rawInput", vec![json!(data)]).await {
             Ok(Value::String(data)) => Some(data),
             Ok(_) => None,
             Err(_) => Some(data.to_owned()),
         }
     }
 
-    /// Tells that the screen has another size.
+    /// Notifies extensions of a new screen size.
     pub async fn resized(&self) {
-        self.tell("screen", "resized", Vec::new()).await;
+        self.notify("screen", "resized", Vec::new()).await;
     }
 
-    /// Tells that other colors are in use.
+    /// Notifies extensions of a theme change.
     pub async fn theme_changed(&self, scheme: &str) {
-        self.tell("screen", "themeChanged", vec![json!(scheme)])
+        self.notify("screen", "themeChanged", vec![json!(scheme)])
             .await;
     }
 
-    /// Tells that another branch is checked out.
+    /// Notifies extensions of a Git branch change.
     pub async fn branch_changed(&self) {
-        self.tell("screen", "branchChanged", Vec::new()).await;
+        self.notify("screen", "branchChanged", Vec::new()).await;
     }
 
-    /// Replaces the text of an extension's editor.
     pub async fn set_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "setText", vec![json!(text)])
+        self.notify("prompt_editor", "setText", vec![json!(text)])
             .await;
     }
 
-    /// Puts text at the cursor of an extension's editor.
+    /// Inserts text at the cursor of an extension's editor.
     pub async fn insert_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "insertText", vec![json!(text)])
+        self.notify("prompt_editor", "insertText", vec![json!(text)])
             .await;
     }
 
-    /// Gives an extension's editor a text for its history.
-    pub async fn remember_editor_text(&self, text: &str) {
-        self.tell("prompt_editor", "remember", vec![json!(text)])
+    /// Adds a text to the history of an extension's editor.
+    pub async fn add_editor_history(&self, text: &str) {
+        self.notify("prompt_editor", "remember", vec![json!(text)])
             .await;
     }
 
-    /// Returns what the extensions' completion offers.
-    pub async fn suggest(&self, question: &CompletionQuestion) -> Option<CompletionAnswer> {
+    /// Returns completions of the extensions' providers.
+    pub async fn suggest(
+        &self,
+        question: &ExtensionCompletionRequest,
+    ) -> Option<ExtensionCompletions> {
         let values = vec![
             json!(question.lines),
             json!(question.line),
@@ -235,7 +237,7 @@ impl ExtensionLink {
             json!(question.force),
         ];
         let shared = self.0.upgrade()?;
-        // Not within the time of a component: a provider may look things up.
+        // Without the render timeout: a provider may perform lookups.
         let found = shared.engine.call_ui("completion", "suggest", values, None);
         match found.await {
             Ok(found) => serde_json::from_value(found).ok().flatten(),
@@ -246,7 +248,7 @@ impl ExtensionLink {
         }
     }
 
-    /// Lists the shortcuts of the extensions, in the order in which they were registered.
+    /// Lists the shortcuts of the extensions, in registration order.
     pub fn shortcuts(&self) -> Vec<ExtensionShortcut> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| {
@@ -262,16 +264,16 @@ impl ExtensionLink {
         })
     }
 
-    /// Runs a shortcut; a failure is returned in words.
+    /// Runs a shortcut; returns the error message on failure.
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), String> {
         let Some(shared) = self.0.upgrade() else {
             return Ok(());
         };
         let run = shared.engine.run_shortcut(extension, key).await;
-        run.map_err(super::tool::words)
+        run.map_err(super::tool::error_message)
     }
 
-    /// Returns how extensions draw the calls of a tool, if one does.
+    /// Returns how extensions render calls of a tool, if one does.
     pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
         let shared = self.0.upgrade()?;
         let registry = shared.bridge.registry();
@@ -280,14 +282,13 @@ impl ExtensionLink {
         let draws = tool.renders_call || tool.renders_result || frame;
         draws.then(|| ToolRenderer {
             extension: extension.clone(),
-            draws_call: tool.renders_call,
-            draws_result: tool.renders_result,
-            draws_frame: frame,
+            renders_call: tool.renders_call,
+            renders_result: tool.renders_result,
+            renders_frame: frame,
         })
     }
 
-    /// Returns whether an extension draws messages of a type.
-    pub fn draws_message(&self, custom_type: &str) -> bool {
+    pub fn renders_message(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
@@ -295,8 +296,7 @@ impl ExtensionLink {
         })
     }
 
-    /// Returns whether an extension draws entries of a type.
-    pub fn draws_entry(&self, custom_type: &str) -> bool {
+    pub fn renders_entry(&self, custom_type: &str) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
@@ -314,7 +314,7 @@ impl ExtensionLink {
         })
     }
 
-    /// Returns what may follow a command.
+    /// Returns completions for the arguments of a command.
     pub async fn complete_command(&self, command: &str, prefix: &str) -> Vec<CompletionItem> {
         let Some(shared) = self.0.upgrade() else {
             return Vec::new();
@@ -341,10 +341,10 @@ impl ExtensionLink {
         }
     }
 
-    /// Tells the user of something that went wrong with what an extension shows.
-    pub fn fail(&self, extension: Option<String>, event: &str, error: String) {
+    /// Reports a failure of an extension's UI to the user.
+    pub fn report_failure(&self, extension: Option<String>, event: &str, error: String) {
         if let Some(shared) = self.0.upgrade() {
-            shared.bridge.fail(ExtensionFailure {
+            shared.bridge.report_failure(ExtensionFailure {
                 extension,
                 event: event.to_owned(),
                 error,
@@ -353,49 +353,49 @@ impl ExtensionLink {
         }
     }
 
-    async fn tell(&self, part: &str, function: &str, values: Vec<Value>) {
+    async fn notify(&self, part: &str, function: &str, values: Vec<Value>) {
         if let Some(shared) = self.0.upgrade() {
-            let told = shared
+            let call = shared
                 .engine
-                .call_ui(part, function, values, Some(PATIENCE));
-            if let Err(error) = told.await {
+                .call_ui(part, function, values, Some(RENDER_TIMEOUT));
+            if let Err(error) = call.await {
                 self.report(function, &error);
             }
         }
     }
 
-    async fn ask(
+    async fn call(
         &self,
         part: &str,
         function: &str,
         values: Vec<Value>,
-    ) -> Result<Value, DrawError> {
-        let shared = self.0.upgrade().ok_or(DrawError::Gone)?;
-        let asked = shared
+    ) -> Result<Value, ExtensionRenderError> {
+        let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
+        let call = shared
             .engine
-            .call_ui(part, function, values, Some(PATIENCE));
-        asked.await.map_err(|error| match error {
+            .call_ui(part, function, values, Some(RENDER_TIMEOUT));
+        call.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
-                DrawError::TooSlow
+                ExtensionRenderError::TooSlow
             }
-            EngineError::Stopped => DrawError::Gone,
-            other => DrawError::Failed(super::tool::words(other)),
+            EngineError::Stopped => ExtensionRenderError::Gone,
+            other => ExtensionRenderError::Failed(super::tool::error_message(other)),
         })
     }
 
     fn report(&self, event: &str, error: &EngineError) {
         if !matches!(error, EngineError::Stopped) {
-            self.fail(None, event, error.to_string());
+            self.report_failure(None, event, error.to_string());
         }
     }
 }
 
-fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, DrawError> {
-    serde_json::from_value(value).map_err(|error| DrawError::Failed(error.to_string()))
+fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, ExtensionRenderError> {
+    serde_json::from_value(value).map_err(|error| ExtensionRenderError::Failed(error.to_string()))
 }
 
-/// Splits what was joined; no text is no line.
-fn all_lines(text: &str) -> Vec<String> {
+/// Splits joined lines; empty text has no lines.
+fn split_lines(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }

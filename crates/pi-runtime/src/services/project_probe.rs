@@ -1,7 +1,7 @@
-//! The user's settings and what is known about a project without asking anybody.
+//! The user's settings and the known trust decision about a project, without prompting.
 //!
-//! Where sessions are kept depends on both, and so does everything that is loaded once a session is open:
-//! they are read once for both.
+//! Both determine the session directory and everything loaded once a session is open, so they are
+//! read once.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use pi_config::{
     decide_trust,
 };
 
-use super::{ServiceOptions, problem};
+use super::{ServiceOptions, diagnostic};
 
-/// What was read of the user's files about a directory, before anything of the directory counts.
-pub(crate) struct Survey {
+/// State read from the user's files about a directory, before anything in the directory is used.
+pub(crate) struct ProjectProbe {
     pub(super) cwd: PathBuf,
     pub(super) settings: SettingsStore,
-    /// An error counts as refusal.
+    /// An error means the project is not trusted.
     pub(super) decision: Result<TrustDecision, ConfigDiagnostic>,
 }
 
-impl Survey {
-    /// Reads the user's settings and what was decided about the project.
-    pub(crate) fn of(options: &ServiceOptions, cwd: &Path) -> Self {
+impl ProjectProbe {
+    /// Reads the user's settings and the stored trust decision about the project.
+    pub(crate) fn read(options: &ServiceOptions, cwd: &Path) -> Self {
         let (settings, decision) = match &options.settings {
             Some(settings) => {
                 let access = settings.project_access();
@@ -43,7 +43,7 @@ impl Survey {
         }
     }
 
-    /// Returns the settings as they count as long as nobody is asked.
+    /// Returns the settings that apply without prompting the user.
     pub(crate) fn settings(&self) -> &SettingsStore {
         let access = match &self.decision {
             Ok(decision) => decision.without_asking(),
@@ -54,7 +54,7 @@ impl Survey {
     }
 }
 
-/// Decides about a project as far as that is possible without asking.
+/// Decides about a project's trust as far as possible without prompting.
 fn known_decision(
     options: &ServiceOptions,
     cwd: &Path,
@@ -73,6 +73,6 @@ fn known_decision(
     })
     .map_err(|error| {
         let file = options.agent_dir.trust_file();
-        problem(DiagnosticLevel::Warning, &error, Some(file))
+        diagnostic(DiagnosticLevel::Warning, &error, Some(file))
     })
 }

@@ -1,38 +1,40 @@
-//! Two parties in one session: first the extensions, then the program that embeds it.
+//! Chains two sets of hooks: first the extensions, then the embedding program.
 //!
-//! What the first makes of a step is what the second sees, and the second has the last word. Where
-//! only one can act (a command, a cancellation), the first that does ends it.
+//! The second hook sees the result of the first and has the final say. Where only one can act
+//! (running a command, canceling), the first that acts ends the chain.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_agent::{
+    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+};
 use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
 use pi_session::{EntryId, ForkPosition};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
-    CompactionProposal, CompactionVerdict, HookProblem, InputVerdict, ModelSelected, SessionHooks,
+    AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
+    CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, SessionHooks,
     SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved, TreeProposal,
     TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 use crate::event::SessionEvent;
 
-/// The hooks of two parties.
-pub(crate) struct JoinedHooks {
+/// Calls two sets of hooks in order.
+pub(crate) struct HookChain {
     first: Arc<dyn SessionHooks>,
     second: Arc<dyn SessionHooks>,
 }
 
-impl JoinedHooks {
+impl HookChain {
     pub(crate) fn new(first: Arc<dyn SessionHooks>, second: Arc<dyn SessionHooks>) -> Self {
         Self { first, second }
     }
 }
 
-fn both(first: BoundaryDecision, second: BoundaryDecision) -> BoundaryDecision {
+fn merge_decisions(first: BoundaryDecision, second: BoundaryDecision) -> BoundaryDecision {
     let mut entries = first.entries;
     entries.extend(second.entries);
     BoundaryDecision {
@@ -41,7 +43,7 @@ fn both(first: BoundaryDecision, second: BoundaryDecision) -> BoundaryDecision {
     }
 }
 
-impl SessionHooks for JoinedHooks {
+impl SessionHooks for HookChain {
     fn has_command(&self, name: &str) -> bool {
         self.first.has_command(name) || self.second.has_command(name)
     }
@@ -106,38 +108,38 @@ impl SessionHooks for JoinedHooks {
 
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
         match (self.first.request_hooks(), self.second.request_hooks()) {
-            (Some(first), Some(second)) => Some(Arc::new(JoinedRequestHooks(first, second))),
+            (Some(first), Some(second)) => Some(Arc::new(RequestHookChain(first, second))),
             (first, second) => first.or(second),
         }
     }
 
     fn tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move {
             match self.first.tool_call(call.clone(), cancel).await? {
-                CallVerdict::Run(arguments) => {
-                    let call = PendingCall { arguments, ..call };
+                ToolCallVerdict::Run(arguments) => {
+                    let call = PendingToolCall { arguments, ..call };
                     self.second.tool_call(call, cancel).await
                 }
-                blocked @ CallVerdict::Block { .. } => Ok(blocked),
+                blocked @ ToolCallVerdict::Block { .. } => Ok(blocked),
             }
         })
     }
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         Box::pin(async move {
             let first = self.first.tool_result(call, cancel).await?;
             let mut seen = call.clone();
             seen.apply(first.clone());
             let second = self.second.tool_result(&seen, cancel).await?;
-            Ok(ResultUpdate {
+            Ok(ToolResultUpdate {
                 content: second.content.or(first.content),
                 details: second.details.or(first.details),
                 is_error: second.is_error.or(first.is_error),
@@ -166,14 +168,14 @@ impl SessionHooks for JoinedHooks {
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         Box::pin(async move {
             let first = self.first.turn_end(turn.clone()).await;
-            both(first, self.second.turn_end(turn).await)
+            merge_decisions(first, self.second.turn_end(turn).await)
         })
     }
 
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         Box::pin(async move {
             let first = self.first.before_settle(settle.clone()).await;
-            both(first, self.second.before_settle(settle).await)
+            merge_decisions(first, self.second.before_settle(settle).await)
         })
     }
 
@@ -189,7 +191,7 @@ impl SessionHooks for JoinedHooks {
         })
     }
 
-    fn compacted<'a>(&'a self, compacted: Compacted<'a>) -> BoxFuture<'a, ()> {
+    fn compacted<'a>(&'a self, compacted: CompactionCompleted<'a>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.first.compacted(compacted.clone()).await;
             self.second.compacted(compacted).await;
@@ -293,15 +295,15 @@ impl SessionHooks for JoinedHooks {
         })
     }
 
-    fn report(&self, problem: HookProblem) {
-        self.first.report(problem);
+    fn report(&self, failure: HookFailure) {
+        self.first.report(failure);
     }
 }
 
-/// Two who look at requests, one after the other.
-struct JoinedRequestHooks(Arc<dyn RequestHooks>, Arc<dyn RequestHooks>);
+/// Calls two sets of request hooks in order.
+struct RequestHookChain(Arc<dyn RequestHooks>, Arc<dyn RequestHooks>);
 
-impl RequestHooks for JoinedRequestHooks {
+impl RequestHooks for RequestHookChain {
     fn on_payload<'a>(&'a self, payload: Value, model: &'a Model) -> BoxFuture<'a, Value> {
         Box::pin(async move {
             let payload = self.0.on_payload(payload, model).await;
@@ -337,10 +339,10 @@ mod tests {
     use super::*;
     use crate::session::InputSource;
 
-    /// Adds a letter to what is typed, and refuses to switch.
-    struct Letter(&'static str, bool);
+    /// Appends a letter to the input and allows or vetoes switches.
+    struct AppendLetter(&'static str, bool);
 
-    impl SessionHooks for Letter {
+    impl SessionHooks for AppendLetter {
         fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
             let text = format!("{}{}", input.text, self.0);
             Box::pin(std::future::ready(InputVerdict::Replace {
@@ -355,15 +357,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_second_sees_what_the_first_made_and_either_may_refuse() {
-        let joined = JoinedHooks::new(Arc::new(Letter("a", true)), Arc::new(Letter("b", false)));
+    async fn the_second_hook_sees_the_result_of_the_first_and_either_may_veto() {
+        let chain = HookChain::new(
+            Arc::new(AppendLetter("a", true)),
+            Arc::new(AppendLetter("b", false)),
+        );
         let typed = UserInput {
             text: "x".to_owned(),
             images: Vec::new(),
             source: InputSource::default(),
             delivery: None,
         };
-        let verdict = joined.input(typed).await;
+        let verdict = chain.input(typed).await;
         let expected = InputVerdict::Replace {
             text: "xab".to_owned(),
             images: None,
@@ -373,6 +378,6 @@ mod tests {
             reason: crate::hooks::StartReason::New,
             target_session_file: None,
         };
-        assert!(!joined.before_switch(switch).await);
+        assert!(!chain.before_switch(switch).await);
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions, tools and messages as extensions see them: JSON, made when it is asked for.
+//! Sessions, tools and messages as JSON for extensions, built on demand.
 
 use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::transcript::{current_system_message, system_text};
@@ -7,16 +7,16 @@ use pi_ext::HostError;
 use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
 use serde_json::{Value, json};
 
-use super::bridge::{field, spell, spell_outcome, told, unknown};
+use super::bridge::{field, host_error, result_to_json, to_json, unknown};
 use crate::session::AgentSession;
 use crate::toolset::ToolOrigin;
 
-/// Answers what is asked about messages alone.
+/// Handles calls that only concern messages.
 pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> {
     match method {
         "messages.toModel" => {
             let messages: Vec<AgentMessage> = field(arguments, "messages")?;
-            spell(to_model_messages(&messages))
+            to_json(to_model_messages(&messages))
         }
         "messages.serialize" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -38,7 +38,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
         }
         "messages.system" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
-            spell(current_system_message(&messages).map(Message::from))
+            to_json(current_system_message(&messages).map(Message::from))
         }
         "messages.systemText" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -49,7 +49,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
     }
 }
 
-/// Answers what is asked about the live session.
+/// Handles calls on the current session.
 pub(super) fn session(
     session: &AgentSession,
     method: &str,
@@ -57,7 +57,7 @@ pub(super) fn session(
 ) -> Result<Value, HostError> {
     match method {
         "session.context" => {
-            let messages = session.messages().map_err(told)?;
+            let messages = session.messages().map_err(host_error)?;
             Ok(json!({
                 "messages": messages,
                 "thinkingLevel": session.thinking_level().as_str(),
@@ -70,7 +70,7 @@ pub(super) fn session(
     }
 }
 
-/// Answers what is asked about a session.
+/// Handles calls on any session.
 pub(super) fn stored_session(
     session: &Session,
     method: &str,
@@ -84,26 +84,28 @@ pub(super) fn stored_session(
             "directory": session.directory(),
             "leafId": session.leaf_id().map(ToString::to_string),
         })),
-        "session.header" => spell(session.header()),
+        "session.header" => to_json(session.header()),
         "session.entry" => match id("id")? {
-            Some(id) if session.contains(&id) => spell_outcome(session.entry(&id)),
+            Some(id) if session.contains(&id) => result_to_json(session.entry(&id)),
             _ => Ok(Value::Null),
         },
-        "session.entries" => spell_outcome(session.entries().collect::<Result<Vec<_>, _>>()),
+        "session.entries" => result_to_json(session.entries().collect::<Result<Vec<_>, _>>()),
         "session.branch" => {
             let from = id("fromId")?.map(EntryId::from);
-            spell_outcome(branch(session, from.as_ref()))
+            result_to_json(branch(session, from.as_ref()))
         }
         "session.label" => {
             let id = EntryId::from(id("id")?.unwrap_or_default());
             Ok(session.label(&id).map(str::to_owned).into())
         }
-        "session.projection" => Ok(projected_entries(&session.projection().map_err(told)?)),
+        "session.projection" => Ok(projected_entries(
+            &session.projection().map_err(host_error)?,
+        )),
         _ => Err(unknown(method)),
     }
 }
 
-/// Spells what the model sees, entry by entry.
+/// Serializes the model's context, entry by entry.
 pub(super) fn projected_entries(projection: &Projection) -> Value {
     let entries = projection.entries().iter().map(
         |projected| json!({ "sourceEntry": projected.entry(), "messages": projected.messages() }),
@@ -121,7 +123,6 @@ fn branch(
     }
 }
 
-/// Lists the tools.
 pub(super) fn tools(session: &AgentSession) -> Value {
     let tools = session.all_tools().into_iter().map(|tool| {
         let source = match tool.origin {
@@ -140,7 +141,6 @@ pub(super) fn tools(session: &AgentSession) -> Value {
     Value::Array(tools.collect())
 }
 
-/// Lists the models to cycle through.
 pub(super) fn scoped_models(session: &AgentSession) -> Value {
     let models = session.scoped_models().into_iter().map(|scoped| {
         json!({

@@ -1,4 +1,4 @@
-//! A user with a home, a project and a scripted model.
+//! Test environment: a home directory, a project and a scripted model.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use pi_config::AgentDir;
 use pi_runtime::{AgentSession, Prompt, RuntimeOptions};
 use pi_test_support::TempHome;
 
-pub(crate) struct World {
+pub(crate) struct RuntimeTestEnv {
     pub(crate) home: TempHome,
     pub(crate) faux: Arc<FauxProvider>,
 }
 
-impl World {
+impl RuntimeTestEnv {
     pub(crate) fn new() -> Self {
         let home = TempHome::new();
         std::fs::create_dir_all(home.path().join("project")).unwrap();
@@ -36,7 +36,7 @@ impl World {
         Env::fixed([("HOME", self.home.path().to_str().unwrap())])
     }
 
-    /// Options that read the user's files and ask the scripted model.
+    /// Options that read the user's files and use the scripted model.
     pub(crate) fn options(&self) -> RuntimeOptions {
         let models = Models::new(ModelsOptions {
             env: self.env(),
@@ -52,14 +52,14 @@ impl World {
         }
     }
 
-    /// Options that leave everything to the user's files.
+    /// Options that only use the user's files.
     pub(crate) fn plain_options(&self) -> RuntimeOptions {
         let agent_dir = AgentDir::at(self.path("agent"));
         RuntimeOptions::new(agent_dir, self.path("project"), self.env())
     }
 }
 
-pub(crate) async fn say(session: &AgentSession, text: &str) {
+pub(crate) async fn prompt(session: &AgentSession, text: &str) {
     session.prompt(Prompt::text(text)).await.unwrap();
     session.wait_for_idle().await;
 }

@@ -1,4 +1,4 @@
-//! A session in a temporary folder with a scripted model, and a notebook of what it tells.
+//! A session in a temporary directory with a scripted model, and a recorder for its events.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{SessionEvent, UpdateForm};
+use crate::event::{SessionEvent, UpdateFormat};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
@@ -26,8 +26,7 @@ use crate::session::{
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
 
-/// What a stage is set with.
-pub(super) struct Setting {
+pub(super) struct HarnessOptions {
     pub models: Vec<FauxModel>,
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
@@ -36,7 +35,7 @@ pub(super) struct Setting {
     pub session: Option<Session>,
 }
 
-impl Default for Setting {
+impl Default for HarnessOptions {
     fn default() -> Self {
         Self {
             models: vec![FauxModel::new("one")],
@@ -49,29 +48,28 @@ impl Default for Setting {
     }
 }
 
-/// A session and what belongs to it.
-pub(super) struct Stage {
+pub(super) struct SessionHarness {
     pub faux: FauxProvider,
     pub session: AgentSession,
-    pub notes: Arc<Notebook>,
-    pub folder: TempDir,
+    pub events: Arc<EventRecorder>,
+    pub directory: TempDir,
     _subscription: SessionSubscription,
 }
 
-/// A clock on which no two moments are the same: what comes later must not look simultaneous, however
-/// fast a scripted model answers.
+/// A clock that never returns the same time twice, so that events never appear simultaneous,
+/// however fast the scripted model is.
 fn ticking_clock() -> impl Fn() -> i64 {
     let now = AtomicI64::new(Env::process().now_ms());
     move || now.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Stage {
+impl SessionHarness {
     pub(super) fn new() -> Self {
-        Self::set(Setting::default())
+        Self::with_options(HarnessOptions::default())
     }
 
-    pub(super) fn set(setting: Setting) -> Self {
-        let folder = TempDir::new().unwrap();
+    pub(super) fn with_options(setting: HarnessOptions) -> Self {
+        let directory = TempDir::new().unwrap();
         let faux = FauxProvider::new().with_models(setting.models);
         let env = Env::process().with_clock(ticking_clock());
         let models = Models::new(ModelsOptions {
@@ -96,15 +94,15 @@ impl Stage {
                 .cloned()
                 .map(RegisteredTool::new)
                 .collect(),
-            ..ToolsetOptions::new(folder.path())
+            ..ToolsetOptions::new(directory.path())
         });
         let session = setting.session.unwrap_or_else(|| {
-            let path = folder.path().join("session.jsonl");
+            let path = directory.path().join("session.jsonl");
             let new = NewSession {
                 env: env.clone(),
                 ..NewSession::default()
             };
-            Session::create_at(&path, folder.path(), new).unwrap()
+            Session::create_at(&path, directory.path(), new).unwrap()
         });
         let session = AgentSession::new(SessionParts {
             session,
@@ -119,34 +117,33 @@ impl Stage {
                 ..SystemPromptParts::default()
             },
             resources: Arc::new(NoExpansion),
-            cwd: folder.path().to_owned(),
+            cwd: directory.path().to_owned(),
             env,
             hooks: setting.hooks,
         })
         .unwrap();
-        let notes = Arc::new(Notebook::default());
-        let subscription = session.subscribe(Arc::clone(&notes) as _);
+        let events = Arc::new(EventRecorder::default());
+        let subscription = session.subscribe(Arc::clone(&events) as _);
         Self {
             faux,
             session,
-            notes,
-            folder,
+            events,
+            directory,
             _subscription: subscription,
         }
     }
 
-    /// Prompts and waits until the session is idle.
-    pub(super) async fn say(&self, text: &str) {
+    pub(super) async fn prompt(&self, text: &str) {
         self.session.prompt(Prompt::text(text)).await.unwrap();
         self.session.wait_for_idle().await;
     }
 
-    /// Returns what was told since the last look, without updates of growing messages.
-    pub(super) fn told(&self) -> Vec<String> {
-        self.notes.take()
+    /// Returns the events since the last call, without updates of growing messages.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.events.take()
     }
 
-    /// Returns the types of all entries in the file's order, messages by their role.
+    /// Returns the types of all entries in file order; messages by their role.
     pub(super) fn entries(&self) -> Vec<String> {
         self.session.with_session(|session| {
             session
@@ -162,7 +159,7 @@ impl Stage {
         })
     }
 
-    /// Returns the messages the model sees, as role and text.
+    /// Returns the model's context, as role and text.
     pub(super) fn context(&self) -> Vec<String> {
         let messages = self.session.messages().unwrap();
         let values = messages
@@ -191,20 +188,20 @@ fn described(message: &Value) -> String {
     format!("{role} {text}").trim_end().to_owned()
 }
 
-/// Writes down a line for each event.
+/// Records one line per event.
 #[derive(Default)]
-pub(super) struct Notebook {
+pub(super) struct EventRecorder {
     lines: Mutex<Vec<String>>,
     changed: Notify,
 }
 
-impl Notebook {
+impl EventRecorder {
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap())
     }
 
-    /// Waits until a line was written.
-    pub(super) async fn heard(&self, line: &str) {
+    /// Waits until a line was recorded.
+    pub(super) async fn wait_for(&self, line: &str) {
         loop {
             let changed = self.changed.notified();
             if self
@@ -221,7 +218,7 @@ impl Notebook {
     }
 }
 
-impl SessionListener for Notebook {
+impl SessionListener for EventRecorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(line) = line(event) {
@@ -232,9 +229,9 @@ impl SessionListener for Notebook {
     }
 }
 
-/// Describes an event in a few words; none for updates of growing messages.
+/// Describes an event; `None` for updates of growing messages.
 pub(super) fn line(event: &SessionEvent) -> Option<String> {
-    let json = event.to_json(UpdateForm::Delta).unwrap();
+    let json = event.to_json(UpdateFormat::Delta).unwrap();
     let event: Value = serde_json::from_str(&json).unwrap();
     let name = event["type"].as_str().unwrap();
     let detail = match name {
@@ -252,13 +249,13 @@ pub(super) fn line(event: &SessionEvent) -> Option<String> {
         "entry_appended" => event["entry"]["type"].as_str().unwrap().to_owned(),
         "compaction_start" => event["reason"].as_str().unwrap().to_owned(),
         "compaction_end" => {
-            let ending = match (&event["result"], &event["aborted"], &event["willRetry"]) {
+            let outcome = match (&event["result"], &event["aborted"], &event["willRetry"]) {
                 (Value::Null, Value::Bool(true), _) => "aborted",
                 (Value::Null, _, _) => "failed",
                 (_, _, Value::Bool(true)) => "will retry",
                 _ => "done",
             };
-            format!("{} {ending}", event["reason"].as_str().unwrap())
+            format!("{} {outcome}", event["reason"].as_str().unwrap())
         }
         "auto_retry_start" => format!(
             "{}/{} {}",
@@ -274,9 +271,9 @@ pub(super) fn line(event: &SessionEvent) -> Option<String> {
     Some(format!("{name} {detail}").trim_end().to_owned())
 }
 
-/// The lines of a prompt that is answered in one turn, from the user's message on.
-pub(super) fn one_turn(ending: &str) -> Vec<String> {
-    let end = format!("message_end assistant {ending}");
+/// The lines of a prompt that gets a response in one turn, starting with the user message.
+pub(super) fn one_turn(outcome: &str) -> Vec<String> {
+    let end = format!("message_end assistant {outcome}");
     let lines = [
         "agent_start",
         "turn_start",
@@ -302,7 +299,7 @@ pub(super) fn too_long() -> ProviderError {
     .with_status(400)
 }
 
-type Body = dyn Fn(
+type ToolBody = dyn Fn(
         JsonObject,
         UpdateSink,
         CancellationToken,
@@ -310,10 +307,10 @@ type Body = dyn Fn(
     + Send
     + Sync;
 
-/// A tool made of a closure.
+/// A tool implemented by a closure.
 struct TestTool {
     declaration: ToolDeclaration,
-    body: Box<Body>,
+    body: Box<ToolBody>,
 }
 
 pub(super) fn tool<Running>(
@@ -337,7 +334,6 @@ where
     })
 }
 
-/// A tool that returns its argument.
 pub(super) fn echo() -> Arc<dyn Tool> {
     tool("echo", |arguments, _, _| async move {
         let text = arguments.get("text").and_then(Value::as_str);
@@ -345,7 +341,7 @@ pub(super) fn echo() -> Arc<dyn Tool> {
     })
 }
 
-/// A tool that runs until it is cancelled.
+/// A tool that runs until it is canceled.
 pub(super) fn endless() -> Arc<dyn Tool> {
     tool("endless", |_, _, cancel| async move {
         cancel.cancelled().await;
@@ -369,7 +365,7 @@ impl Tool for TestTool {
     }
 }
 
-/// A model with a window that a long answer fills.
+/// A model with a context window that a long response fills.
 pub(super) fn small_model() -> FauxModel {
     FauxModel {
         context_window: 2000,
@@ -386,7 +382,7 @@ pub(super) fn tight() -> Settings {
     settings
 }
 
-/// A text of about so many tokens.
+/// A text of about this many tokens.
 pub(super) fn long(tokens: usize) -> String {
     "word".repeat(tokens)
 }

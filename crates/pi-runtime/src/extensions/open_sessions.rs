@@ -1,7 +1,7 @@
-//! Sessions that extensions open by themselves, beside the live one.
+//! Session files that extensions open on their own.
 //!
-//! `SessionManager` of JavaScript holds a number; the session is kept here until nobody holds that
-//! any more. What is asked is small and answered at once, on the JavaScript thread.
+//! `SessionManager` in JavaScript holds a number; the session is kept here until JavaScript
+//! releases it. Calls are short and handled synchronously on the JavaScript thread.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{Bridge, field, lock, read, spell_outcome, told, unknown};
-use super::wire;
+use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
+use super::session_json;
 
-/// The sessions that are open, by their numbers.
+/// The open sessions, by number.
 #[derive(Default)]
-pub(super) struct Shelf {
+pub(super) struct OpenSessions {
     sessions: HashMap<u64, Session>,
     last: u64,
 }
 
-impl Shelf {
-    fn put(&mut self, session: Session) -> u64 {
+impl OpenSessions {
+    fn insert(&mut self, session: Session) -> u64 {
         self.last += 1;
         self.sessions.insert(self.last, session);
         self.last
@@ -39,14 +39,14 @@ impl Shelf {
     }
 }
 
-/// Which session is wanted.
+/// Which session to open.
 #[derive(Deserialize)]
 #[serde(
     tag = "kind",
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-enum Wanted {
+enum SessionSpec {
     Create {
         cwd: PathBuf,
         session_dir: Option<PathBuf>,
@@ -76,7 +76,7 @@ enum Wanted {
     },
 }
 
-impl Bridge {
+impl ExtensionBridge {
     fn directory(&self, cwd: &Path, chosen: Option<&Path>) -> SessionDirectory {
         let agent = self.agent_dir.path();
         match chosen {
@@ -85,14 +85,14 @@ impl Bridge {
         }
     }
 
-    fn open_wanted(&self, wanted: Wanted) -> Result<Session, HostError> {
+    fn open_spec(&self, spec: SessionSpec) -> Result<Session, HostError> {
         let new = |id: Option<String>, parent_session: Option<PathBuf>| NewSession {
             id,
             parent_session,
             env: self.env.clone(),
         };
-        let session = match wanted {
-            Wanted::Create {
+        let session = match spec {
+            SessionSpec::Create {
                 cwd,
                 session_dir,
                 id,
@@ -101,7 +101,7 @@ impl Bridge {
                 let directory = self.directory(&cwd, session_dir.as_deref());
                 Session::create(&directory, new(id, parent_session))
             }
-            Wanted::Open {
+            SessionSpec::Open {
                 path,
                 session_dir,
                 cwd,
@@ -114,11 +114,11 @@ impl Bridge {
                     env: self.env.clone(),
                 },
             ),
-            Wanted::Recent { cwd, session_dir } => {
+            SessionSpec::Recent { cwd, session_dir } => {
                 let directory = self.directory(&cwd, session_dir.as_deref());
                 Session::continue_recent(&directory, &self.env)
             }
-            Wanted::Memory { cwd, id, entries } => {
+            SessionSpec::Memory { cwd, id, entries } => {
                 let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
                 let entries = entries
                     .into_iter()
@@ -127,7 +127,7 @@ impl Bridge {
                 let entries: Vec<_> = entries.collect::<Result<_, _>>()?;
                 Session::in_memory_from(&cwd, new(id, None), &entries)
             }
-            Wanted::Fork {
+            SessionSpec::Fork {
                 path,
                 cwd,
                 session_dir,
@@ -137,17 +137,21 @@ impl Bridge {
                 Session::fork_file(&path, &directory, new(id, None))
             }
         };
-        session.map_err(told)
+        session.map_err(host_error)
     }
 
-    pub(super) fn call_shelf(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_open_sessions(
+        &self,
+        method: &str,
+        arguments: Value,
+    ) -> Result<Value, HostError> {
         match method {
             "shelf.open" => {
-                let session = self.open_wanted(read(arguments)?)?;
-                Ok(lock(&self.shelf).put(session).into())
+                let session = self.open_spec(read(arguments)?)?;
+                Ok(lock(&self.open_sessions).insert(session).into())
             }
             "shelf.close" => {
-                lock(&self.shelf).close(field(&arguments, "session")?);
+                lock(&self.open_sessions).close(field(&arguments, "session")?);
                 Ok(Value::Null)
             }
             "shelf.find" => {
@@ -160,7 +164,7 @@ impl Bridge {
             "shelf.project" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
             _ => {
                 let number: u64 = field(&arguments, "session")?;
-                let mut open = lock(&self.shelf);
+                let mut open = lock(&self.open_sessions);
                 let session = open.sessions.get_mut(&number);
                 let session = session.ok_or_else(|| HostError::new("this session was closed"))?;
                 let method = method.strip_prefix("shelf.").unwrap_or(method);
@@ -169,13 +173,13 @@ impl Bridge {
         }
     }
 
-    /// Lists sessions, of a directory or of all.
+    /// Lists the sessions of a directory, or all of them.
     pub(super) fn list_sessions(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let cwd: Option<PathBuf> = field(arguments, "cwd")?;
         let chosen: Option<PathBuf> = field(arguments, "sessionDir")?;
         let agent_dir: AgentDir = self.agent_dir.clone();
         let directory = cwd.map(|cwd| self.directory(&cwd, chosen.as_deref()));
-        Ok(self.on_program(async move {
+        Ok(self.spawn_on_runtime(async move {
             let listing = tokio::task::spawn_blocking(move || {
                 let text = listing::MessageText::Collect;
                 let token = CancellationToken::new();
@@ -188,7 +192,7 @@ impl Bridge {
                     }
                 }
             });
-            let found = listing.await.map_err(told)?.map_err(told)?;
+            let found = listing.await.map_err(host_error)?.map_err(host_error)?;
             let infos = found.into_iter().map(|info| {
                 json!({
                     "path": info.path,
@@ -208,7 +212,7 @@ impl Bridge {
     }
 }
 
-/// What the model would see of entries kept elsewhere.
+/// Returns the model's context for entries held by the extension.
 fn context_of(entries: &[Value]) -> Result<Value, HostError> {
     let entries = entries.iter().cloned().map(read::<pi_session::Entry>);
     let entries: Result<Vec<_>, _> = entries
@@ -231,22 +235,22 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
     match method {
         "append" => {
             let body: EntryBody = read_body(arguments)?;
-            let entry = session.append(body).map_err(told)?;
+            let entry = session.append(body).map_err(host_error)?;
             Ok(json!(entry))
         }
         "appendMessage" => {
             let message: AgentMessage = field(arguments, "message")?;
-            let entry = session.append_message(message).map_err(told)?;
+            let entry = session.append_message(message).map_err(host_error)?;
             Ok(json!(entry))
         }
-        "setName" => spell_outcome(session.set_name(&field::<String>(arguments, "name")?)),
+        "setName" => result_to_json(session.set_name(&field::<String>(arguments, "name")?)),
         "setLabel" => {
             let label: Option<String> = field(arguments, "label")?;
             let set = session.set_label(&id("targetId")?, label.as_deref());
-            spell_outcome(set)
+            result_to_json(set)
         }
         "branchAt" => {
-            session.branch(&id("id")?).map_err(told)?;
+            session.branch(&id("id")?).map_err(host_error)?;
             Ok(Value::Null)
         }
         "resetLeaf" => {
@@ -262,19 +266,19 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
                 from_hook: field(arguments, "fromHook")?,
             };
             let from = from.map(EntryId::from);
-            spell_outcome(session.branch_with_summary(from.as_ref(), summary))
+            result_to_json(session.branch_with_summary(from.as_ref(), summary))
         }
         "branched" => {
-            *session = session.extract_branch(&id("leafId")?).map_err(told)?;
+            *session = session.extract_branch(&id("leafId")?).map_err(host_error)?;
             Ok(json!(session.path()))
         }
         "context" => {
-            let projection = session.projection().map_err(told)?;
-            let settings = session.path_settings().map_err(told)?;
+            let projection = session.projection().map_err(host_error)?;
+            let settings = session.path_settings().map_err(host_error)?;
             let messages: Vec<&AgentMessage> = projection.messages().collect();
             Ok(json!({
                 "messages": messages,
-                "entries": wire::projected_entries(&projection),
+                "entries": session_json::projected_entries(&projection),
                 "thinkingLevel": settings.thinking_level,
                 "model": settings.model.map(|model| json!({
                     "provider": model.provider, "modelId": model.model_id,
@@ -283,15 +287,15 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
         }
         "cwd" => Ok(json!(session.cwd())),
         "name" => Ok(json!(session.name())),
-        _ => wire::stored_session(session, &format!("session.{method}"), arguments),
+        _ => session_json::stored_session(session, &format!("session.{method}"), arguments),
     }
 }
 
-/// Reads an entry without what its place in the session decides.
+/// Parses an entry, filling in the members that the session assigns.
 fn read_body(arguments: &Value) -> Result<EntryBody, HostError> {
     let body = arguments.get("entry").cloned().unwrap_or_default();
     let Value::Object(mut fields) = body else {
-        return Err(unknown("an entry that is no object"));
+        return Err(unknown("a non-object entry"));
     };
     fields.insert("id".to_owned(), "draft".into());
     fields.insert("parentId".to_owned(), Value::Null);

@@ -1,4 +1,4 @@
-//! The points where extensions add entries, write summaries or run the user's commands.
+//! Hooks that let extensions append entries, write summaries, or run shell commands of the user.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 use super::{ExtensionHooks, is_cancelled};
 use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
-use crate::extensions::sending::DraftData;
+use crate::extensions::send_message::DraftData;
 use crate::hooks::{
     ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
     SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
 };
 use crate::session::BoundaryView;
 
-/// An entry as an extension drafts it.
+/// An entry drafted by an extension.
 #[derive(Deserialize)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
-enum Draft {
+enum EntryDraftData {
     Custom {
         custom_type: String,
         data: Option<Value>,
@@ -44,19 +44,19 @@ enum Draft {
     },
 }
 
-impl From<Draft> for EntryDraft {
-    fn from(draft: Draft) -> Self {
+impl From<EntryDraftData> for EntryDraft {
+    fn from(draft: EntryDraftData) -> Self {
         match draft {
-            Draft::Custom { custom_type, data } => Self::Custom { custom_type, data },
-            Draft::CustomMessage(draft) => Self::CustomMessage(draft.into()),
-            Draft::ContextEdit {
+            EntryDraftData::Custom { custom_type, data } => Self::Custom { custom_type, data },
+            EntryDraftData::CustomMessage(draft) => Self::CustomMessage(draft.into()),
+            EntryDraftData::ContextEdit {
                 target_id,
                 replacement,
             } => Self::ContextEdit {
                 target_id: EntryId::from(target_id),
                 replacement,
             },
-            Draft::Compaction {
+            EntryDraftData::Compaction {
                 summary,
                 first_kept_entry_id,
                 details,
@@ -112,7 +112,7 @@ struct ShellData {
 }
 
 impl ExtensionHooks {
-    pub(super) async fn at_turn_end(&self, turn: TurnBoundary<'_>) -> BoundaryDecision {
+    pub(super) async fn handle_turn_end(&self, turn: TurnBoundary<'_>) -> BoundaryDecision {
         let index = self.turn.load(Ordering::Relaxed);
         let result = self.emit("turn_end", || {
             json!({
@@ -131,7 +131,7 @@ impl ExtensionHooks {
         self.decision("turn_end", result).await
     }
 
-    pub(super) async fn at_settling(&self, settle: SettleBoundary<'_>) -> BoundaryDecision {
+    pub(super) async fn handle_settling(&self, settle: SettleBoundary<'_>) -> BoundaryDecision {
         let result = self.emit("agent_before_settle", || {
             json!({
                 "outcome": outcome_name(settle.outcome),
@@ -149,7 +149,7 @@ impl ExtensionHooks {
             return BoundaryDecision::default();
         };
         let drafts = result.get("entries").cloned().unwrap_or(json!([]));
-        match serde_json::from_value::<Vec<Draft>>(drafts) {
+        match serde_json::from_value::<Vec<EntryDraftData>>(drafts) {
             Ok(drafts) => BoundaryDecision {
                 entries: drafts.into_iter().map(Into::into).collect(),
                 proceed: result.get("continue") == Some(&Value::Bool(true)),
@@ -158,16 +158,16 @@ impl ExtensionHooks {
                 let failure = ExtensionFailure {
                     extension: None,
                     event: event.to_owned(),
-                    error: format!("the entries have no sense: {error}"),
+                    error: format!("invalid entries: {error}"),
                     stack: None,
                 };
-                self.shared.bridge.ui.fail(failure).await;
+                self.shared.bridge.ui.report_failure(failure).await;
                 BoundaryDecision::default()
             }
         }
     }
 
-    pub(super) async fn at_compaction(
+    pub(super) async fn handle_compaction(
         &self,
         proposal: CompactionProposal<'_>,
     ) -> CompactionVerdict {
@@ -222,7 +222,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_tree(&self, proposal: TreeProposal<'_>) -> TreeVerdict {
+    pub(super) async fn handle_tree(&self, proposal: TreeProposal<'_>) -> TreeVerdict {
         let event = || {
             json!({
                 "preparation": {
@@ -256,7 +256,7 @@ impl ExtensionHooks {
         }
     }
 
-    pub(super) async fn at_user_bash(
+    pub(super) async fn handle_user_bash(
         &self,
         command: UserCommand,
     ) -> Result<UserBashVerdict, HookError> {
@@ -274,19 +274,19 @@ impl ExtensionHooks {
             return Err(HookError::new(failure));
         }
         if let Some(number) = result.get("operations").and_then(Value::as_u64) {
-            let backer = self.shared.bridge.backer(None, number);
-            let backer = backer.map_err(|error| HookError::new(error.message))?;
+            let callback = self.shared.bridge.callback(None, number);
+            let callback = callback.map_err(|error| HookError::new(error.message))?;
             return Ok(UserBashVerdict::RunWith(Arc::new(JavaScriptShell::new(
-                backer,
+                callback,
             ))));
         }
         let Some(shell) = result.get("result") else {
             return Err(HookError::new(
-                "an extension answered a command with neither operations nor a result",
+                "an extension returned neither operations nor a result for a command",
             ));
         };
         let shell = serde_json::from_value::<ShellData>(shell.clone()).map_err(|error| {
-            HookError::new(format!("an extension's result has no sense: {error}"))
+            HookError::new(format!("an extension returned an invalid result: {error}"))
         })?;
         Ok(UserBashVerdict::Result(ShellResult {
             output: shell.output,
@@ -306,7 +306,7 @@ fn outcome_name(outcome: ActivityOutcome) -> &'static str {
     }
 }
 
-/// Shows what the model would see next.
+/// Returns the context the model would see next.
 fn context(view: &BoundaryView<'_>) -> Value {
     match view.context(&[]) {
         Ok(context) => json!({
@@ -317,7 +317,7 @@ fn context(view: &BoundaryView<'_>) -> Value {
             "canContinue": context.can_continue,
         }),
         Err(error) => {
-            tracing::warn!(%error, "extensions cannot be shown the context");
+            tracing::warn!(%error, "cannot compute the context for extensions");
             Value::Null
         }
     }

@@ -1,41 +1,41 @@
-//! The session's ear and hand in the agent loop.
+//! Connects a session to the agent loop: persists messages, compacts between turns, forwards
+//! events.
 //!
-//! As the loop's hooks it stores every message before its end is told, makes room between turns and
-//! asks the session's own hooks; as its listener it passes on what happens. It knows the session
-//! weakly, since the session owns the agent.
+//! As the loop's hooks, it stores every message before its `message_end`, compacts between turns
+//! and calls the session's hooks; as a listener, it forwards events. It holds the session weakly,
+//! since the session owns the agent.
 
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{
-    AgentEvent, AgentHooks, CallVerdict, FinishedCall, FinishedTurn, HookError, Listener,
-    LoopContext, LoopUpdate, PendingCall, ResultUpdate, SharedMessage, TurnDecision,
+    AgentEvent, AgentHooks, AgentListener, FinishedToolCall, FinishedTurn, HookError, LoopContext,
+    LoopUpdate, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
 use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
 use pi_session::{RecoveryState, to_model_messages};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentSession, Core, images};
+use super::{AgentSession, SessionCore, images};
 use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::ActivityOutcome;
 
-/// The session as the agent sees it.
-pub(super) struct AgentLink(Weak<Core>);
+pub(super) struct LoopHooks(Weak<SessionCore>);
 
-impl AgentLink {
-    pub(super) fn new(core: Weak<Core>) -> Self {
+impl LoopHooks {
+    pub(super) fn new(core: Weak<SessionCore>) -> Self {
         Self(core)
     }
 
     fn session(&self) -> Result<AgentSession, HookError> {
         let core = self.0.upgrade();
         core.map(AgentSession)
-            .ok_or_else(|| HookError::new("the session is gone"))
+            .ok_or_else(|| HookError::new("the session was closed"))
     }
 }
 
-impl Listener for AgentLink {
+impl AgentListener for LoopHooks {
     fn on_event<'a>(
         &'a self,
         event: &'a AgentEvent,
@@ -44,17 +44,17 @@ impl Listener for AgentLink {
         Box::pin(async move {
             let Ok(session) = self.session() else { return };
             if matches!(event, AgentEvent::MessageUpdate { .. }) {
-                // By far the most frequent step, and nothing else is done at it.
+                // By far the most frequent event, and it needs no other handling.
                 let step = SessionEvent::Agent(event.clone());
                 session.publish_with_hooks(step).await;
             } else {
-                Box::pin(session.pass_on(event)).await;
+                Box::pin(session.forward_event(event)).await;
             }
         })
     }
 }
 
-impl AgentHooks for AgentLink {
+impl AgentHooks for LoopHooks {
     fn prepare_next_turn<'a>(
         &'a self,
         _turn: &'a FinishedTurn,
@@ -63,7 +63,7 @@ impl AgentHooks for AgentLink {
     ) -> BoxFuture<'a, Result<LoopUpdate, HookError>> {
         Box::pin(async move {
             let session = self.session()?;
-            session.make_room().await;
+            session.compact_between_turns().await;
             let update = session
                 .system_update()
                 .map_err(|error| hook_error(&error))?;
@@ -102,24 +102,25 @@ impl AgentHooks for AgentLink {
 
     fn before_tool_call<'a>(
         &'a self,
-        call: PendingCall,
+        call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move { self.session()?.0.hooks.tool_call(call, cancel).await })
     }
 
     fn after_tool_call<'a>(
         &'a self,
-        call: &'a FinishedCall,
+        call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         Box::pin(async move {
             let session = self.session()?;
             let mut update = session.0.hooks.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
                 let limits = session.image_limits();
-                update.content = Some(images::fit_result(content.clone(), limits, cancel).await);
+                update.content =
+                    Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
             }
             Ok(update)
         })
@@ -147,46 +148,46 @@ fn hook_error(error: &pi_session::SessionError) -> HookError {
 }
 
 impl AgentSession {
-    /// Lets the hooks have the last word on a message and stores it.
+    /// Lets the hooks replace a message, then stores it.
     async fn record(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
         let message = match self.0.hooks.message_end(&message).await {
             Some(other) if has_same_role(&other, &message) => Arc::new(other),
             Some(_) | None => message,
         };
-        if self.live().run.storage_failed || !is_stored_as_message(&message) {
+        if self.state().run.storage_failed || !is_stored_as_message(&message) {
             return Ok(message);
         }
         let recorded = {
             let mut transcript = self.transcript();
             transcript
                 .append_message((*message).clone())
-                .inspect(|entry| transcript.remember(&message, entry))
+                .inspect(|entry| transcript.record_entry(&message, entry))
         };
-        let mut live = self.live();
+        let mut state = self.state();
         match recorded {
             Ok(entry) => {
-                if let AgentMessage::Assistant(answer) = &*message {
-                    live.run.outcome = outcome_of(answer);
-                    if !matches!(answer.stop_reason, StopReason::Error | StopReason::Length) {
-                        live.run.recovery = RecoveryState::NotAttempted;
+                if let AgentMessage::Assistant(response) = &*message {
+                    state.run.outcome = outcome_of(response);
+                    if !matches!(response.stop_reason, StopReason::Error | StopReason::Length) {
+                        state.run.recovery = RecoveryState::NotAttempted;
                     }
-                    live.run.last_answer = Some((Arc::clone(&message), entry.id.clone()));
+                    state.run.last_response = Some((Arc::clone(&message), entry.id.clone()));
                 }
                 Ok(message)
             }
             Err(error) => {
-                live.run.storage_failed = true;
+                state.run.storage_failed = true;
                 Err(hook_error(&error))
             }
         }
     }
 
-    /// Passes a step of the agent on, and does what the session does at that step.
-    async fn pass_on(&self, event: &AgentEvent) {
+    /// Forwards an agent event and performs the session's work for it.
+    async fn forward_event(&self, event: &AgentEvent) {
         if let AgentEvent::MessageStart { message } = event
             && let AgentMessage::User(user) = &**message
         {
-            self.live().run.recovery = RecoveryState::NotAttempted;
+            self.state().run.recovery = RecoveryState::NotAttempted;
             self.unqueue(&user.content).await;
         }
         self.publish_with_hooks(match event {
@@ -199,10 +200,10 @@ impl AgentSession {
         .await;
         match event {
             AgentEvent::MessageEnd { message } => {
-                if let AgentMessage::Assistant(answer) = &**message
-                    && answer.stop_reason != StopReason::Error
+                if let AgentMessage::Assistant(response) = &**message
+                    && response.stop_reason != StopReason::Error
                 {
-                    self.end_retry_in_success().await;
+                    self.finish_retry_success().await;
                 }
             }
             AgentEvent::TurnEnd { tool_results, .. } => {
@@ -212,7 +213,7 @@ impl AgentSession {
                     ids.filter_map(|result| transcript.entry_of(result))
                         .collect()
                 };
-                self.live().run.last_results = results;
+                self.state().run.last_results = results;
                 self.flush_custom_messages().await;
             }
             _ => {}
@@ -220,15 +221,15 @@ impl AgentSession {
     }
 }
 
-fn outcome_of(answer: &AssistantMessage) -> ActivityOutcome {
-    match answer.stop_reason {
+fn outcome_of(response: &AssistantMessage) -> ActivityOutcome {
+    match response.stop_reason {
         StopReason::Aborted => ActivityOutcome::Aborted,
         StopReason::Error => ActivityOutcome::Error,
         _ => ActivityOutcome::Completed,
     }
 }
 
-/// Returns whether the role is one that runs add; the others are stored by whoever makes them.
+/// Returns whether the role is one that runs add; other roles are stored where they are created.
 fn is_stored_as_message(message: &AgentMessage) -> bool {
     matches!(
         message,

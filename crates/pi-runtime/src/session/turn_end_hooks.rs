@@ -1,4 +1,4 @@
-//! The points where a hook may add entries and ask for more: the end of a turn, and settling.
+//! Points where hooks may append entries and continue the run: the end of a turn, and settling.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use pi_session::{
 use super::AgentSession;
 use crate::event::SessionEvent;
 use crate::hooks::{
-    BoundaryContext, BoundaryDecision, EntryDraft, HookProblem, SettleBoundary, TurnBoundary,
+    BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
 
-/// Shows what the model would see next; nothing is made until somebody looks.
+/// Computes the context the model would see next, on demand.
 #[derive(Clone, Copy)]
 pub struct BoundaryView<'a> {
     session: &'a AgentSession,
-    point: Point,
+    point: BoundaryPoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Point {
+enum BoundaryPoint {
     TurnEnd,
     Settle,
 }
 
-impl Point {
+impl BoundaryPoint {
     fn event(self) -> &'static str {
         match self {
             Self::TurnEnd => "turn_end",
@@ -38,14 +38,14 @@ impl Point {
 }
 
 impl BoundaryView<'_> {
-    /// Shows what the model would see if these entries were appended; an error says which does not fit.
+    /// Returns the context with these entries appended, or an error for the first invalid entry.
     pub fn context(&self, drafts: &[EntryDraft]) -> Result<BoundaryContext, SessionError> {
         self.session.boundary_context(self.point, drafts)
     }
 }
 
 impl AgentSession {
-    /// Lets the hooks have their say at the end of a turn.
+    /// Runs the hooks at the end of a turn.
     pub(super) async fn finish_turn(&self, turn: &FinishedTurn) -> TurnDecision {
         let (message_entry_id, tool_result_entry_ids) = {
             let transcript = self.transcript();
@@ -54,35 +54,35 @@ impl AgentSession {
             (transcript.entry_of(&turn.message), ids.collect())
         };
         let Some(message_entry_id) = message_entry_id else {
-            return TurnDecision::Usual;
+            return TurnDecision::Default;
         };
-        let outcome = self.live().run.outcome;
+        let outcome = self.state().run.outcome;
         let decision = self.0.hooks.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
             message_entry_id,
             tool_result_entry_ids,
             outcome,
-            view: self.view(Point::TurnEnd),
+            view: self.view(BoundaryPoint::TurnEnd),
         });
         let decision = decision.await;
-        if self.follow_decision(Point::TurnEnd, decision).await {
+        if self.follow_decision(BoundaryPoint::TurnEnd, decision).await {
             TurnDecision::Continue
         } else {
-            TurnDecision::Usual
+            TurnDecision::Default
         }
     }
 
-    /// Lets the hooks have their say before settling; true asks for another loop.
+    /// Runs the hooks before settling; returns whether the loop runs again.
     pub(super) async fn before_settle(&self) -> bool {
         if self.is_abort_requested() {
             return false;
         }
-        let outcome = self.live().run.outcome;
-        let view = self.view(Point::Settle);
+        let outcome = self.state().run.outcome;
+        let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
         let decision = self.0.hooks.before_settle(boundary).await;
-        let proceed = self.follow_decision(Point::Settle, decision).await;
+        let proceed = self.follow_decision(BoundaryPoint::Settle, decision).await;
         self.flush_custom_messages().await;
         if self.is_abort_requested() {
             return false;
@@ -90,17 +90,17 @@ impl AgentSession {
         proceed || self.0.agent.has_queued_messages()
     }
 
-    fn view(&self, point: Point) -> BoundaryView<'_> {
+    fn view(&self, point: BoundaryPoint) -> BoundaryView<'_> {
         BoundaryView {
             session: self,
             point,
         }
     }
 
-    /// Appends what a hook wants, and tells whether the model is to be asked once more.
-    async fn follow_decision(&self, point: Point, decision: BoundaryDecision) -> bool {
+    /// Appends the entries of a decision and returns whether to call the model once more.
+    async fn follow_decision(&self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
         if !decision.entries.is_empty() {
-            // Looked at first: a draft that does not fit discards them all.
+            // Validate first: one invalid draft discards them all.
             let applied = self
                 .boundary_context(point, &decision.entries)
                 .map(|_| ())
@@ -122,10 +122,11 @@ impl AgentSession {
             .boundary_context(point, &[])
             .is_ok_and(|context| context.can_continue);
         if !can_continue {
-            self.0.hooks.report(HookProblem {
+            self.0.hooks.report(HookFailure {
                 event: point.event(),
                 origin: None,
-                message: "a hook asked to go on, and the model has nothing to answer to".to_owned(),
+                message: "a hook requested another turn, but there is no message to respond to"
+                    .to_owned(),
             });
         }
         can_continue
@@ -144,24 +145,24 @@ impl AgentSession {
 
     fn boundary_context(
         &self,
-        point: Point,
+        point: BoundaryPoint,
         drafts: &[EntryDraft],
     ) -> Result<BoundaryContext, SessionError> {
         let projection = self.preview(drafts)?;
         let messages: Vec<AgentMessage> = projection.messages().cloned().collect();
         let model_messages = to_model_messages(&messages);
         let has_queued = self.0.agent.has_queued_messages();
-        let pending_custom = self.live().pending_custom.clone();
-        let is_answered = matches!(model_messages.last(), Some(Message::Assistant(_)));
+        let pending_custom = self.state().pending_custom.clone();
+        let is_response_last = matches!(model_messages.last(), Some(Message::Assistant(_)));
         let has_conversation = model_messages
             .iter()
             .any(|message| !matches!(message, Message::System(_)));
         let queue_counts = match point {
-            Point::TurnEnd => has_queued,
-            Point::Settle => is_answered && has_queued,
+            BoundaryPoint::TurnEnd => has_queued,
+            BoundaryPoint::Settle => is_response_last && has_queued,
         };
         let can_continue =
-            (has_conversation && !is_answered) || !pending_custom.is_empty() || queue_counts;
+            (has_conversation && !is_response_last) || !pending_custom.is_empty() || queue_counts;
         let mut pending = self.0.agent.peek_queued_messages();
         pending.extend(pending_custom);
         let entries = projection.entries().iter();
@@ -174,7 +175,7 @@ impl AgentSession {
         })
     }
 
-    /// Projects the session as it would be with some entries more.
+    /// Projects the session with the drafts appended.
     fn preview(&self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
         let mut transcript = self.transcript();
         if drafts.is_empty() {

@@ -1,7 +1,7 @@
-//! What the model is given beside the conversation: tools and system prompt.
+//! Tools and system prompt of the model.
 //!
-//! The transcript remembers both as changes; here is what they should add up to. The agent announces
-//! tools by itself, the session announces the prompt.
+//! The transcript records both as changes; this file computes their current values. The agent
+//! announces tool changes, the session announces prompt changes.
 
 use std::sync::Arc;
 
@@ -11,47 +11,44 @@ use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
-use super::state::ToolInfo;
+use super::status::ToolInfo;
 use super::{AgentSession, lock};
 
 impl AgentSession {
-    /// Returns the names of the tools the model may call.
     pub fn active_tool_names(&self) -> Vec<String> {
-        self.live().active_tools.clone()
+        self.state().active_tools.clone()
     }
 
-    /// Returns all tools there are.
     pub fn all_tools(&self) -> Vec<ToolInfo> {
-        let live = self.live();
-        live.tools.tools().iter().map(ToolInfo::of).collect()
+        let state = self.state();
+        state.tools.tools().iter().map(ToolInfo::of).collect()
     }
 
-    /// Lets the model call these tools and no others, from the next turn on; names of no tool are
-    /// passed over.
+    /// Restricts the model to these tools from the next turn on; unknown names are ignored.
     pub fn set_active_tools(&self, names: &[String]) {
         let tools = {
-            let mut live = self.live();
-            live.active_tools = live.tools.known(names);
-            live.tools.select(&live.active_tools)
+            let mut state = self.state();
+            state.active_tools = state.tools.filter_known(names);
+            state.tools.select(&state.active_tools)
         };
         self.0.agent.set_tools(tools);
     }
 
-    /// Adds a tool, or replaces the one of its name, and lets the model call it.
+    /// Adds a tool or replaces the one with the same name, and activates it.
     pub fn register_tool(&self, tool: crate::toolset::RegisteredTool) {
         let names = {
-            let mut live = self.live();
+            let mut state = self.state();
             let name = tool.name().to_owned();
-            live.tools.register(tool);
-            let active = live.active_tools.iter().cloned();
+            state.tools.register(tool);
+            let active = state.active_tools.iter().cloned();
             active.chain([name]).collect::<Vec<_>>()
         };
         self.set_active_tools(&names);
     }
 
-    /// Returns the system prompt in force, with changes the model has not been told of.
+    /// Returns the current system prompt, including changes not announced to the model yet.
     pub fn system_prompt(&self) -> String {
-        if let Some(forced) = &self.live().run.forced_prompt {
+        if let Some(forced) = &self.state().run.forced_prompt {
             return forced.clone();
         }
         system_text(&SystemMessage {
@@ -60,22 +57,24 @@ impl AgentSession {
         })
     }
 
-    /// Returns the prompt without what a hook wants for the run.
+    /// Returns the prompt without a hook's changes for the run.
     pub(super) fn base_sections(&self) -> PromptSections {
-        let live = self.live();
-        let material = lock(&self.0.material);
-        material.prompt.sections(&live.tools, &live.active_tools)
+        let state = self.state();
+        let prompt_inputs = lock(&self.0.prompt_inputs);
+        prompt_inputs
+            .prompt
+            .sections(&state.tools, &state.active_tools)
     }
 
     fn sections(&self) -> PromptSections {
-        let wanted = self.live().run.sections.clone();
-        wanted.unwrap_or_else(|| self.base_sections())
+        let overridden = self.state().run.sections.clone();
+        overridden.unwrap_or_else(|| self.base_sections())
     }
 
-    /// Makes the message that tells the model of changes in the prompt; none where it knows.
+    /// Returns the message that announces prompt changes to the model; `None` if there are none.
     pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
-        let told = self.transcript().projection()?.declared_sections();
-        let changes = section_changes(&told, &self.sections().rendered());
+        let announced = self.transcript().projection()?.declared_sections();
+        let changes = section_changes(&announced, &self.sections().rendered());
         Ok(changes.map(|sections| SystemMessage {
             content: MessageContent::Text(String::new()),
             sections: Some(sections),
@@ -84,7 +83,7 @@ impl AgentSession {
         }))
     }
 
-    /// Puts what the model has to know of the prompt before a message that starts a run.
+    /// Prepends pending prompt changes to a message that starts a run.
     pub(super) fn with_system_update(&self, message: AgentMessage) -> Vec<AgentMessage> {
         let update = self.system_update().unwrap_or_else(|error| {
             self.report("run", None, &error);
@@ -94,9 +93,9 @@ impl AgentSession {
         update.into_iter().chain([message]).collect()
     }
 
-    /// Puts the text a hook wants for the run in the place of all system messages.
+    /// Replaces all system messages with the text a hook set for the run.
     pub(super) fn with_forced_prompt(&self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
-        let Some(forced) = self.live().run.forced_prompt.clone() else {
+        let Some(forced) = self.state().run.forced_prompt.clone() else {
             return messages;
         };
         let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
@@ -120,7 +119,7 @@ impl AgentSession {
             .collect()
     }
 
-    /// Goes back to the tools that the transcript declares, after a move in the tree.
+    /// Restores the tools the transcript declares, after a move in the tree.
     pub(super) fn restore_tools(&self) -> Result<(), SessionError> {
         let names = self.transcript().projection()?.tool_names();
         if let Some(names) = names {
@@ -129,26 +128,26 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Tells the tools which session and model they work for.
-    pub(super) fn tell_tools(&self) {
+    /// Updates the session and model information of the tools.
+    pub(super) fn update_tool_context(&self) {
         let (session_id, session_file) = self.with_session(|session| {
             let path = session.path().map(ToOwned::to_owned);
             (session.id().to_owned(), path)
         });
-        let live = self.live();
-        live.tools.show_images_to(live.model.as_deref());
-        let reasoning_level = live.thinking_level.as_str().to_owned();
-        live.tools.session_variables().set(Some(SessionVariables {
+        let state = self.state();
+        state.tools.set_image_policy_for(state.model.as_deref());
+        let reasoning_level = state.thinking_level.as_str().to_owned();
+        state.tools.session_variables().set(Some(SessionVariables {
             session_id,
             session_file,
-            provider: live.model.as_ref().map(|model| model.provider.clone()),
-            model: live.model.as_ref().map(|model| model.id.clone()),
+            provider: state.model.as_ref().map(|model| model.provider.clone()),
+            model: state.model.as_ref().map(|model| model.id.clone()),
             reasoning_level: Some(reasoning_level),
         }));
     }
 
-    /// Returns the largest image the model takes.
+    /// Returns the image limits of the model.
     pub(super) fn image_limits(&self) -> Option<ImageResizeLimits> {
-        self.live().tools.image_policy().limits
+        self.state().tools.image_policy().limits
     }
 }

@@ -1,13 +1,12 @@
-//! Messages that extensions put in, and how they are delivered, as JavaScript gives them.
+//! Messages sent by extensions and their delivery options, as received from JavaScript.
 
 use pi_ai::MessageContent;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::hooks::CustomDraft;
-use crate::session::{CustomDelivery, CustomSending, Delivery};
+use crate::hooks::CustomMessageDraft;
+use crate::session::{CustomDelivery, CustomMessageOptions, Delivery};
 
-/// A message of an extension's own kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DraftData {
@@ -19,7 +18,7 @@ pub(super) struct DraftData {
     details: Option<Value>,
 }
 
-impl From<DraftData> for CustomDraft {
+impl From<DraftData> for CustomMessageDraft {
     fn from(draft: DraftData) -> Self {
         Self {
             custom_type: draft.custom_type,
@@ -54,30 +53,30 @@ pub(super) struct SendUserMessage {
 }
 
 impl SendMessage {
-    pub(super) fn into_parts(self) -> (CustomDraft, CustomSending) {
+    pub(super) fn into_parts(self) -> (CustomMessageDraft, CustomMessageOptions) {
         let deliver_as = match self.options.deliver_as.as_deref() {
             Some("steer") => Some(CustomDelivery::Steer),
             Some("followUp") => Some(CustomDelivery::FollowUp),
             Some("nextTurn") => Some(CustomDelivery::NextTurn),
             _ => None,
         };
-        let sending = CustomSending {
+        let send_message = CustomMessageOptions {
             trigger_turn: self.options.trigger_turn,
             deliver_as,
         };
-        (self.message.into(), sending)
+        (self.message.into(), send_message)
     }
 }
 
 impl SendUserMessage {
     pub(super) fn into_parts(self) -> (MessageContent, Option<Delivery>, bool) {
-        let delivery = delivery_named(self.options.deliver_as.as_deref());
+        let delivery = parse_delivery(self.options.deliver_as.as_deref());
         (self.content, delivery, self.options.expand_prompt_templates)
     }
 }
 
-/// Reads how a message reaches a run that is under way.
-pub(super) fn delivery_named(name: Option<&str>) -> Option<Delivery> {
+/// Parses how a message is delivered to the current run.
+pub(super) fn parse_delivery(name: Option<&str>) -> Option<Delivery> {
     match name {
         Some("steer") => Some(Delivery::Steer),
         Some("followUp") => Some(Delivery::FollowUp),

@@ -1,35 +1,36 @@
-//! The front end of extensions in RPC mode: what they show and ask goes to the client as lines.
+//! Extension UI in RPC mode: notices and dialogs of extensions are sent to the client as lines.
 //!
-//! It exists before there is a client, since extensions load before the serving begins: lines wait until then.
+//! It is created before a client is attached, since extensions load before the server starts; lines
+//! are buffered until then.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{
-    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode,
     ExtensionNotice, ExtensionUi,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::extension_ui::{
-    DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
+    DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialogs,
 };
 use crate::line_sink::LineSink;
 
-/// Carries what extensions show and ask; cheap to clone.
+/// Sends notices and dialogs of extensions to the client; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct ExtensionLines(Arc<Shared>);
+pub struct RpcExtensionUi(Arc<ExtensionUiInner>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ExtensionUiInner {
     sink: OnceLock<LineSink>,
-    early: Mutex<Vec<String>>,
-    dialogs: Dialogs,
+    buffered: Mutex<Vec<String>>,
+    dialogs: PendingDialogs,
     shutdown: CancellationToken,
 }
 
-/// A failure in an extension, as clients know it.
+/// An extension failure in the wire format.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "extension_error", rename_all = "camelCase")]
 struct ExtensionErrorLine {
@@ -38,29 +39,33 @@ struct ExtensionErrorLine {
     error: String,
 }
 
-impl ExtensionLines {
-    /// Sends the lines that waited, and all others, to a client.
+impl RpcExtensionUi {
+    /// Attaches the client: sends it the buffered lines and all following ones.
     pub(crate) async fn attach(&self, sink: LineSink) {
-        let early = {
-            let mut early = self.0.early.lock().unwrap_or_else(PoisonError::into_inner);
-            // Attached once; a second client would have a runtime of its own.
+        let buffered = {
+            let mut buffered = self
+                .0
+                .buffered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            // Attached once; a second client would have its own runtime.
             self.0.sink.set(sink.clone()).ok();
-            std::mem::take(&mut *early)
+            std::mem::take(&mut *buffered)
         };
-        for line in early {
+        for line in buffered {
             if sink.send(line).await.is_err() {
                 return;
             }
         }
     }
 
-    /// Hands a client's reply to the dialog that waits for it.
+    /// Passes a client's reply to the waiting dialog.
     pub(crate) fn reply(&self, response: ExtensionUiResponse) {
         self.0.dialogs.reply(response);
     }
 
-    /// Waits until an extension wants the program to end.
-    pub(crate) async fn shutdown_wanted(&self) {
+    /// Waits until an extension requests shutdown.
+    pub(crate) async fn shutdown_requested(&self) {
         self.0.shutdown.cancelled().await;
     }
 
@@ -70,19 +75,22 @@ impl ExtensionLines {
             let line = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    tracing::error!(%error, "a line of an extension cannot be spelled");
+                    tracing::error!(%error, "cannot serialize extension line");
                     return;
                 }
             };
             let sink = {
-                let mut early = shared.early.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut buffered = shared
+                    .buffered
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 match shared.sink.get() {
                     Some(sink) => sink.clone(),
-                    None => return early.push(line),
+                    None => return buffered.push(line),
                 }
             };
             if let Err(error) = sink.send(line).await {
-                tracing::debug!(%error, "a line of an extension has no reader");
+                tracing::debug!(%error, "extension line dropped: output is closed");
             }
         })
     }
@@ -96,27 +104,27 @@ fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-impl ExtensionUi for ExtensionLines {
+impl ExtensionUi for RpcExtensionUi {
     fn mode(&self) -> ExtensionMode {
         ExtensionMode::Rpc
     }
 
-    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
-        match method_of(notice) {
+    fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+        match notice_method(notice) {
             Some(method) => self.request(new_id(), method),
             None => Box::pin(std::future::ready(())),
         }
     }
 
-    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+    fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         let id = new_id();
         let timeout = dialog.timeout;
         let milliseconds =
             timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let asking = self.request(id.clone(), question_method(dialog.question, milliseconds));
+        let sending = self.request(id.clone(), dialog_method(dialog.prompt, milliseconds));
         let waiting = self.0.dialogs.open(id);
         Box::pin(async move {
-            asking.await;
+            sending.await;
             let reply = match timeout {
                 Some(timeout) => tokio::time::timeout(timeout, waiting.reply())
                     .await
@@ -124,14 +132,14 @@ impl ExtensionUi for ExtensionLines {
                 None => waiting.reply().await,
             };
             match reply {
-                DialogReply::Value(text) => DialogAnswer::Text(text),
-                DialogReply::Confirmed(confirmed) => DialogAnswer::Confirmed(confirmed),
-                DialogReply::Cancelled => DialogAnswer::Cancelled,
+                DialogReply::Value(text) => DialogResponse::Text(text),
+                DialogReply::Confirmed(confirmed) => DialogResponse::Confirmed(confirmed),
+                DialogReply::Cancelled => DialogResponse::Cancelled,
             }
         })
     }
 
-    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+    fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
         self.send(pi_ai::json::to_string(&ExtensionErrorLine {
             extension_path: failure.extension.unwrap_or_default(),
             event: failure.event,
@@ -139,13 +147,13 @@ impl ExtensionUi for ExtensionLines {
         }))
     }
 
-    fn shut_down(&self) {
+    fn request_shutdown(&self) {
         self.0.shutdown.cancel();
     }
 }
 
-/// Returns how a notice is told; some have no meaning without a terminal.
-fn method_of(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
+/// Returns the request for a notice; `None` if the notice only makes sense in a terminal.
+fn notice_method(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
     Some(match notice {
         ExtensionNotice::Notify {
             message,
@@ -175,23 +183,23 @@ fn method_of(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
     })
 }
 
-fn question_method(question: DialogQuestion, timeout: Option<u64>) -> ExtensionUiMethod {
-    match question {
-        DialogQuestion::Select { title, options } => ExtensionUiMethod::Select {
+fn dialog_method(prompt: DialogPrompt, timeout: Option<u64>) -> ExtensionUiMethod {
+    match prompt {
+        DialogPrompt::Select { title, options } => ExtensionUiMethod::Select {
             title,
             options,
             timeout,
         },
-        DialogQuestion::Confirm { title, message } => ExtensionUiMethod::Confirm {
+        DialogPrompt::Confirm { title, message } => ExtensionUiMethod::Confirm {
             title,
             message,
             timeout,
         },
-        DialogQuestion::Input { title, placeholder } => ExtensionUiMethod::Input {
+        DialogPrompt::Input { title, placeholder } => ExtensionUiMethod::Input {
             title,
             placeholder,
             timeout,
         },
-        DialogQuestion::Editor { title, prefill } => ExtensionUiMethod::Editor { title, prefill },
+        DialogPrompt::Editor { title, prefill } => ExtensionUiMethod::Editor { title, prefill },
     }
 }

@@ -1,4 +1,4 @@
-//! What a disposed session leaves to the one that takes its place.
+//! Hands the state of a disposed session over to its replacement.
 
 use pi_session::{NewSession, Session, SessionError, check_session_id};
 
@@ -7,8 +7,8 @@ use super::transcript::Transcript;
 use crate::toolset::Toolset;
 
 impl AgentSession {
-    /// Takes the stored conversation out of a disposed session, and with it the claim on its file.
-    /// What stays behind has the same id and no entries.
+    /// Takes the stored conversation out of a disposed session, including the lock on its file.
+    /// What remains has the same ID and no entries.
     pub(crate) fn take_session(&self) -> Result<Session, SessionError> {
         let mut transcript = self.transcript();
         let id = transcript.session().id();
@@ -22,8 +22,7 @@ impl AgentSession {
         Ok(taken.into_session())
     }
 
-    /// Returns the tools there are.
     pub(crate) fn toolset(&self) -> Toolset {
-        self.live().tools.clone()
+        self.state().tools.clone()
     }
 }

@@ -1,18 +1,18 @@
-//! The other verbs: models and levels, commands of the user, the tree, names, numbers.
+//! Other operations: models and thinking levels, bash commands, the tree, names, statistics.
 
 use std::sync::Arc;
 
 use pi_agent::QueueMode;
-use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
+use pi_ai::{FauxResponse, FauxGate, FauxModel, ThinkingLevel};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::stage::{Setting, Stage};
-use crate::hooks::CustomDraft;
+use super::harness::{HarnessOptions, SessionHarness};
+use crate::hooks::CustomMessageDraft;
 use crate::session::{
-    BashRequest, CustomDelivery, CustomSending, CycleDirection, NavigateError, NavigateOptions,
-    Persist, Prompt, Run,
+    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError,
+    NavigateOptions, Persist, Prompt, PromptOutcome,
 };
 
 fn thinking(id: &str) -> FauxModel {
@@ -23,14 +23,14 @@ fn thinking(id: &str) -> FauxModel {
 }
 
 #[tokio::test]
-async fn models_and_levels_are_entries_and_defaults_only_on_demand() {
-    let stage = Stage::set(Setting {
+async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
+    let harness = SessionHarness::with_options(HarnessOptions {
         models: vec![thinking("one"), FauxModel::new("two")],
         thinking_level: ThinkingLevel::Medium,
-        ..Setting::default()
+        ..HarnessOptions::default()
     });
-    let session = &stage.session;
-    let mut two = stage.faux.model();
+    let session = &harness.session;
+    let mut two = harness.faux.model();
     two.id = "two".to_owned();
     two.reasoning = false;
     session
@@ -65,7 +65,7 @@ async fn models_and_levels_are_entries_and_defaults_only_on_demand() {
         .await
         .unwrap();
     assert_eq!(
-        stage.entries(),
+        harness.entries(),
         [
             "model_change",
             "thinking_level_change",
@@ -76,35 +76,35 @@ async fn models_and_levels_are_entries_and_defaults_only_on_demand() {
         ]
     );
     assert_eq!(
-        stage.told(),
+        harness.lines(),
         ["thinking_level_changed off", "thinking_level_changed high"]
     );
 }
 
 #[tokio::test]
-async fn queue_modes_are_remembered() {
-    let stage = Stage::new();
-    let session = &stage.session;
+async fn queue_modes_are_saved() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
     session.set_steering_mode(QueueMode::All).unwrap();
     session.set_auto_compaction(false).unwrap();
-    let shown = serde_json::to_value(session.state()).unwrap();
-    assert_eq!(shown["steeringMode"], "all");
-    assert_eq!(shown["followUpMode"], "one-at-a-time");
-    assert_eq!(shown["autoCompactionEnabled"], false);
-    assert_eq!(shown["messageCount"], 0);
-    assert_eq!(shown["sessionName"], json!(null));
+    let status_json = serde_json::to_value(session.status()).unwrap();
+    assert_eq!(status_json["steeringMode"], "all");
+    assert_eq!(status_json["followUpMode"], "one-at-a-time");
+    assert_eq!(status_json["autoCompactionEnabled"], false);
+    assert_eq!(status_json["messageCount"], 0);
+    assert_eq!(status_json["sessionName"], json!(null));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
-    let stage = Stage::new();
+async fn bash_output_is_published_and_stored_for_the_model() {
+    let harness = SessionHarness::new();
     let request = |command: &str, exclude_from_context| BashRequest {
         id: Some(json!("r1")),
         command: command.to_owned(),
         exclude_from_context,
     };
-    let session = &stage.session;
+    let session = &harness.session;
     let result = session
         .bash(request("printf 'a\\nb\\n'", false))
         .await
@@ -115,14 +115,16 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
     );
     let failed = session.bash(request("exit 3", true)).await.unwrap();
     assert_eq!(failed.exit_code, Some(3));
-    let told = stage.told().concat();
+    let lines = harness.lines().concat();
     assert_eq!(
-        told.replace("bash_execution_update ", "").replace('\n', ""),
+        lines
+            .replace("bash_execution_update ", "")
+            .replace('\n', ""),
         "ab"
     );
-    stage.faux.push("seen");
-    stage.say("what happened").await;
-    let sent = stage.faux.last_request().unwrap();
+    harness.faux.push("seen");
+    harness.prompt("what happened").await;
+    let sent = harness.faux.last_request().unwrap();
     let users = sent
         .messages
         .iter()
@@ -132,25 +134,25 @@ async fn a_command_is_shown_as_it_prints_and_kept_for_the_model() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_during_a_run_is_kept_after_it() {
-    let stage = Stage::new();
+async fn a_command_during_a_run_is_stored_after_it() {
+    let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    stage
+    harness
         .faux
         .push(FauxResponse::text("answer").wait_for(&gate));
-    stage.session.prompt(Prompt::text("go")).await.unwrap();
+    harness.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let request = BashRequest {
         command: "echo meanwhile".to_owned(),
         ..BashRequest::default()
     };
-    stage.session.bash(request).await.unwrap();
-    assert!(stage.session.has_pending_bash_messages());
+    harness.session.bash(request).await.unwrap();
+    assert!(harness.session.has_pending_bash_messages());
     gate.open();
-    stage.session.wait_for_idle().await;
-    assert!(!stage.session.has_pending_bash_messages());
+    harness.session.wait_for_idle().await;
+    assert!(!harness.session.has_pending_bash_messages());
     assert_eq!(
-        stage.context()[1..],
+        harness.context()[1..],
         [
             "user go",
             "assistant answer",
@@ -159,8 +161,8 @@ async fn a_command_during_a_run_is_kept_after_it() {
     );
 }
 
-fn note(text: &str) -> CustomDraft {
-    CustomDraft {
+fn note(text: &str) -> CustomMessageDraft {
+    CustomMessageDraft {
         custom_type: "note".to_owned(),
         content: text.into(),
         display: true,
@@ -169,19 +171,22 @@ fn note(text: &str) -> CustomDraft {
 }
 
 #[tokio::test]
-async fn messages_of_extensions_are_appended_queued_or_answered() {
-    let stage = Stage::new();
-    let session = &stage.session;
-    let plain = CustomSending::default();
+async fn extension_messages_are_appended_queued_or_start_a_run() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
+    let plain = CustomMessageOptions::default();
     assert_eq!(
         session
             .send_custom_message(note("one"), plain)
             .await
             .unwrap(),
-        Run::Handled
+        PromptOutcome::Handled
     );
-    assert_eq!(stage.told(), ["message_start custom", "message_end custom"]);
-    let next = CustomSending {
+    assert_eq!(
+        harness.lines(),
+        ["message_start custom", "message_end custom"]
+    );
+    let next = CustomMessageOptions {
         deliver_as: Some(CustomDelivery::NextTurn),
         ..plain
     };
@@ -190,13 +195,13 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
             .send_custom_message(note("two"), next)
             .await
             .unwrap(),
-        Run::Queued
+        PromptOutcome::Queued
     );
     let gate = FauxGate::new();
-    stage.faux.push(FauxResponse::text("a").wait_for(&gate));
+    harness.faux.push(FauxResponse::text("a").wait_for(&gate));
     session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
-    let silent = CustomSending {
+    let silent = CustomMessageOptions {
         trigger_turn: Some(false),
         ..plain
     };
@@ -205,20 +210,20 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
             .send_custom_message(note("three"), silent)
             .await
             .unwrap(),
-        Run::Queued
+        PromptOutcome::Queued
     );
-    stage.faux.push("b");
+    harness.faux.push("b");
     assert_eq!(
         session
             .send_custom_message(note("four"), plain)
             .await
             .unwrap(),
-        Run::Queued
+        PromptOutcome::Queued
     );
     gate.open();
     session.wait_for_idle().await;
-    stage.faux.push("c");
-    let asking = CustomSending {
+    harness.faux.push("c");
+    let asking = CustomMessageOptions {
         trigger_turn: Some(true),
         ..plain
     };
@@ -227,11 +232,11 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
             .send_custom_message(note("five"), asking)
             .await
             .unwrap(),
-        Run::Started
+        PromptOutcome::Started
     );
     session.wait_for_idle().await;
     assert_eq!(
-        stage.context(),
+        harness.context(),
         [
             "custom one",
             "system",
@@ -248,63 +253,67 @@ async fn messages_of_extensions_are_appended_queued_or_answered() {
 }
 
 #[tokio::test]
-async fn moving_in_the_tree_brings_the_text_back_and_can_sum_up_what_was_left() {
-    let stage = Stage::new();
-    stage.faux.extend(["one".into(), "two".into()]);
-    stage.say("first").await;
-    stage.say("second").await;
-    let forks = stage.session.messages_for_forking().unwrap();
+async fn navigating_restores_the_text_and_can_summarize_the_branch() {
+    let harness = SessionHarness::new();
+    harness.faux.extend(["one".into(), "two".into()]);
+    harness.prompt("first").await;
+    harness.prompt("second").await;
+    let forks = harness.session.messages_for_forking().unwrap();
     let texts: Vec<_> = forks.iter().map(|fork| fork.text.as_str()).collect();
     assert_eq!(texts, ["first", "second"]);
     let target = forks[1].entry_id.clone();
-    stage.faux.push("what happened there");
+    harness.faux.push("what happened there");
     let options = NavigateOptions {
         summarize: true,
         label: Some("mark".to_owned()),
         ..NavigateOptions::default()
     };
-    let moved = stage.session.navigate_tree(&target, options).await.unwrap();
+    let moved = harness
+        .session
+        .navigate_tree(&target, options)
+        .await
+        .unwrap();
     assert_eq!(moved.editor_text.as_deref(), Some("second"));
     let summary = moved.summary.unwrap();
-    let label = stage
+    let label = harness
         .session
         .with_session(|one| one.label(&summary.id).map(str::to_owned));
     assert_eq!(label.as_deref(), Some("mark"));
-    let context = stage.context();
+    let context = harness.context();
     assert_eq!(context[1..3], ["user first", "assistant one"]);
     assert!(context[3].contains("what happened there"), "{context:?}");
 
     let unknown = EntryId::from("nowhere");
-    let refused = stage
+    let refused = harness
         .session
         .navigate_tree(&unknown, NavigateOptions::default())
         .await;
     assert!(matches!(refused, Err(NavigateError::Session(_))));
-    assert!(stage.session.is_idle());
-    let back = stage
+    assert!(harness.session.is_idle());
+    let back = harness
         .session
         .navigate_tree(&target, NavigateOptions::default())
         .await
         .unwrap();
     assert_eq!(back.summary, None);
-    assert_eq!(stage.context()[1..], ["user first", "assistant one"]);
+    assert_eq!(harness.context()[1..], ["user first", "assistant one"]);
 }
 
 #[tokio::test]
-async fn names_numbers_and_entries_can_be_asked_for() {
-    let stage = Stage::new();
-    let session = &stage.session;
+async fn name_statistics_and_entries_are_available() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
     session.set_session_name(" a\nname ").await.unwrap();
     assert_eq!(session.session_name().as_deref(), Some("a name"));
-    assert_eq!(stage.told(), ["session_info_changed \"a name\""]);
+    assert_eq!(harness.lines(), ["session_info_changed \"a name\""]);
     assert_eq!(session.last_assistant_text().unwrap(), None);
-    stage
+    harness
         .faux
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
-    stage.faux.push(" said ");
+    harness.faux.push(" said ");
     let first = session.stats().unwrap();
     assert_eq!((first.total_messages, first.tokens.total), (0, 0));
-    stage.say("go").await;
+    harness.prompt("go").await;
     let stats = session.stats().unwrap();
     assert_eq!(
         (
@@ -334,16 +343,16 @@ async fn names_numbers_and_entries_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn tools_can_be_switched_and_the_model_is_told() {
-    let stage = Stage::new();
-    let session = &stage.session;
+async fn tool_changes_are_announced_to_the_model() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
     assert_eq!(session.active_tool_names(), ["echo"]);
-    stage.faux.extend(["a".into(), "b".into()]);
-    stage.say("first").await;
+    harness.faux.extend(["a".into(), "b".into()]);
+    harness.prompt("first").await;
     session.set_active_tools(&["nothing".to_owned()]);
     assert_eq!(session.active_tool_names(), Vec::<String>::new());
-    stage.say("second").await;
-    assert_eq!(stage.entries()[5..], ["system", "user", "assistant"]);
+    harness.prompt("second").await;
+    assert_eq!(harness.entries()[5..], ["system", "user", "assistant"]);
     assert_eq!(session.all_tools().len(), 1);
     let forks = session.messages_for_forking().unwrap();
     let target = forks[1].entry_id.clone();
