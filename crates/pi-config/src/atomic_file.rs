@@ -8,7 +8,7 @@ mod leftovers;
 
 /// Who may read a file that does not exist yet. An existing file keeps its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewFile {
+pub enum NewFileMode {
     /// The user alone, from the first byte on.
     Private,
     /// Whoever the user's defaults allow.
@@ -19,7 +19,7 @@ pub enum NewFile {
 ///
 /// The content is written to a file beside it, synced and renamed. A symbolic link stays one: the
 /// file it leads to is replaced. What writers that were killed left beside the file is cleared away.
-pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
+pub fn write(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<()> {
     write_with(path, new_file, |file| file.write_all(content))
 }
 
@@ -29,7 +29,7 @@ pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
 /// written to directly.
 pub fn write_with<E: From<io::Error>>(
     path: &Path,
-    new_file: NewFile,
+    new_file: NewFileMode,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let existing = match fs::metadata(path) {
@@ -77,7 +77,7 @@ fn fill_stream<E: From<io::Error>>(
 }
 
 /// Creates a file with this content unless it exists; returns whether it was created.
-pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool> {
+pub fn create(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<bool> {
     match creation(new_file).open(path) {
         Ok(mut file) => {
             file.write_all(content)?;
@@ -89,7 +89,7 @@ pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool
     }
 }
 
-/// Moves a file or folder to a place that must be free.
+/// Moves a file or directory to a place that must be free.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags};
@@ -102,7 +102,7 @@ pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Moves a file or folder to a place that must be free.
+/// Moves a file or directory to a place that must be free.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     rename_if_free(from, to)
@@ -148,7 +148,7 @@ impl Drop for Temporary {
 fn create_temporary(
     target: &Path,
     directory: &Path,
-    new_file: NewFile,
+    new_file: NewFileMode,
 ) -> io::Result<(File, Temporary)> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     leftovers::clear(name, directory);
@@ -165,11 +165,11 @@ fn create_temporary(
     }
 }
 
-fn creation(new_file: NewFile) -> OpenOptions {
+fn creation(new_file: NewFileMode) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    if new_file == NewFile::Private {
+    if new_file == NewFileMode::Private {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     #[cfg(not(unix))]
@@ -263,7 +263,7 @@ mod tests {
     fn a_new_file_is_private_and_nothing_is_left_beside_it() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert_eq!(mode(&path), 0o600);
         assert_eq!(fs::read(&path).unwrap(), b"{}");
         assert_eq!(names(home.path()), ["auth.json"]);
@@ -273,14 +273,14 @@ mod tests {
     fn an_existing_file_keeps_its_mode_and_is_replaced_as_a_whole() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        assert!(create(&path, b"long old content", NewFile::Private).unwrap());
+        assert!(create(&path, b"long old content", NewFileMode::Private).unwrap());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let before = fs::metadata(&path).unwrap().ino();
-        write(&path, b"new", NewFile::Private).unwrap();
+        write(&path, b"new", NewFileMode::Private).unwrap();
         assert_eq!(mode(&path), 0o640);
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_ne!(fs::metadata(&path).unwrap().ino(), before);
-        assert!(!create(&path, b"other", NewFile::Private).unwrap());
+        assert!(!create(&path, b"other", NewFileMode::Private).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
@@ -291,8 +291,8 @@ mod tests {
         fs::create_dir(&real).unwrap();
         let link = home.path().join("auth.json");
         symlink("dotfiles/real.json", &link).unwrap();
-        write(&link, b"1", NewFile::Private).unwrap();
-        write(&link, b"2", NewFile::Private).unwrap();
+        write(&link, b"1", NewFileMode::Private).unwrap();
+        write(&link, b"2", NewFileMode::Private).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(real.join("real.json")).unwrap(), b"2");
         assert_eq!(mode(&real.join("real.json")), 0o600);
@@ -303,8 +303,8 @@ mod tests {
         let home = TempDir::new().unwrap();
         let target = home.path().join("is-a-directory");
         fs::create_dir(&target).unwrap();
-        create(&target.join("child"), b"x", NewFile::Default).unwrap();
-        assert!(write(&target, b"new", NewFile::Private).is_err());
+        create(&target.join("child"), b"x", NewFileMode::Default).unwrap();
+        assert!(write(&target, b"new", NewFileMode::Private).is_err());
         assert_eq!(names(home.path()), ["is-a-directory"]);
     }
 
@@ -312,8 +312,8 @@ mod tests {
     fn content_that_cannot_be_finished_leaves_the_old() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("page.html");
-        write(&path, b"old", NewFile::Default).unwrap();
-        let filled = write_with(&path, NewFile::Default, |file| {
+        write(&path, b"old", NewFileMode::Default).unwrap();
+        let filled = write_with(&path, NewFileMode::Default, |file| {
             file.write_all(b"half of it")?;
             Err(io::Error::other("the source is gone"))
         });
@@ -339,7 +339,7 @@ mod tests {
         drop(put(".auth.json.0000000000000001.tmp", 0));
         let held = put(".auth.json.0000000000000002.tmp", 60);
         held.lock().unwrap();
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert_eq!(
             names(home.path()),
             [
@@ -351,13 +351,13 @@ mod tests {
             ]
         );
         drop(held);
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert!(!names(home.path()).contains(&".auth.json.0000000000000002.tmp".to_owned()));
     }
 
     #[test]
     fn a_stream_is_written_to_and_not_replaced() {
-        write(Path::new("/dev/null"), b"gone", NewFile::Default).unwrap();
+        write(Path::new("/dev/null"), b"gone", NewFileMode::Default).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 

@@ -34,7 +34,7 @@ impl ConfigDiagnostic {
     }
 
     /// Returns the message, after the file it is about unless it names that. Both may hold foreign text.
-    pub fn spelled(&self) -> String {
+    pub fn message_with_path(&self) -> String {
         match &self.path {
             Some(path) if !self.message.contains(&*path.to_string_lossy()) => {
                 format!("{}: {}", path.display(), self.message)
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn a_file_is_named_once() {
         let without = ConfigDiagnostic::warning("it is empty", "a.json");
-        assert_eq!(without.spelled(), "a.json: it is empty");
+        assert_eq!(without.message_with_path(), "a.json: it is empty");
         let with = ConfigDiagnostic::warning("a.json is empty", "a.json");
-        assert_eq!(with.spelled(), "a.json is empty");
+        assert_eq!(with.message_with_path(), "a.json is empty");
     }
 }

@@ -16,7 +16,7 @@ use crate::{ConfigDiagnostic, DiagnosticLevel, object_file};
 
 /// Two or more actions that the user gave the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyConflict {
+pub struct KeybindingConflict {
     pub key: String,
     /// The actions, in the order of the file.
     pub actions: Vec<String>,
@@ -24,33 +24,33 @@ pub struct KeyConflict {
 
 /// What `keybindings.json` says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keybindings {
+pub struct UserKeybindings {
     /// Each action the user set, with its keys; they replace its defaults. No keys disable it.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Keys that more than one of these actions claims.
-    pub conflicts: Vec<KeyConflict>,
+    pub conflicts: Vec<KeybindingConflict>,
     /// What is wrong with the file.
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
 /// Reads the user's keys. Earlier names of actions are understood; a file that cannot be read
 /// counts as empty.
-pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> Keybindings {
+pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> UserKeybindings {
     let mut object = match object_file::read(file) {
         Ok(Some(object)) => object,
-        Ok(None) => return Keybindings::default(),
+        Ok(None) => return UserKeybindings::default(),
         Err(problem) => {
-            return Keybindings {
+            return UserKeybindings {
                 diagnostics: vec![ConfigDiagnostic::warning(
                     format!("keybindings file {} is ignored: {problem}", file.display()),
                     file,
                 )],
-                ..Keybindings::default()
+                ..UserKeybindings::default()
             };
         }
     };
     rename_legacy(&mut object);
-    let mut read = Keybindings::default();
+    let mut read = UserKeybindings::default();
     let mut claims: Vec<(String, String)> = Vec::new();
     for (action, value) in object {
         if action == "$schema" {
@@ -88,7 +88,7 @@ pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> Keybindings {
     read
 }
 
-impl Keybindings {
+impl UserKeybindings {
     fn report(&mut self, file: &Path, level: DiagnosticLevel, problem: &str) {
         self.diagnostics.push(ConfigDiagnostic {
             level,
@@ -114,12 +114,12 @@ fn keys_of(value: &Value) -> Option<Vec<String>> {
     Some(keys)
 }
 
-fn conflicts_of(claims: Vec<(String, String)>) -> Vec<KeyConflict> {
-    let mut by_key: Vec<KeyConflict> = Vec::new();
+fn conflicts_of(claims: Vec<(String, String)>) -> Vec<KeybindingConflict> {
+    let mut by_key: Vec<KeybindingConflict> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for (key, action) in claims {
         let place = *places.entry(key.to_ascii_lowercase()).or_insert_with(|| {
-            by_key.push(KeyConflict {
+            by_key.push(KeybindingConflict {
                 key,
                 actions: Vec::new(),
             });

@@ -179,12 +179,12 @@ fn take_over(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
     }
 }
 
-/// Locks the folder of the lock for the moment of a take-over. The kernel's lock leaves nothing
+/// Locks the directory of the lock for the moment of a take-over. The kernel's lock leaves nothing
 /// behind in a crash. Where a file system has none, the take-over goes on without it.
 fn turn_to_take_over(path: &Path) -> io::Result<Option<fs::File>> {
-    let folder = open_directory(path.parent().unwrap_or(path))?;
-    match folder.try_lock() {
-        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(folder)),
+    let dir = open_directory(path.parent().unwrap_or(path))?;
+    match dir.try_lock() {
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(dir)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),
     }
 }

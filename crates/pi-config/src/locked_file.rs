@@ -11,7 +11,7 @@ use pi_ai::AuthError;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::json_text;
 use crate::lock_dir::{LockDir, LockError, LockTiming};
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
@@ -60,9 +60,9 @@ impl LockedFile {
                 // Through a dangling link the file is created where the link leads.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     if path.is_symlink() {
-                        atomic_file::write(&path, b"{}", NewFile::Private)
+                        atomic_file::write(&path, b"{}", NewFileMode::Private)
                     } else {
-                        atomic_file::create(&path, b"{}", NewFile::Private).map(drop)
+                        atomic_file::create(&path, b"{}", NewFileMode::Private).map(drop)
                     }
                 }
                 Err(error) => Err(error),
@@ -135,7 +135,7 @@ impl LockedFile {
             .map_err(|error| AuthError::file("write", &*self.path, io::Error::other(error)))?;
         let path = Arc::clone(&self.path);
         self.blocking("write", move || {
-            atomic_file::write(&path, &text, NewFile::Private)
+            atomic_file::write(&path, &text, NewFileMode::Private)
         })
         .await
     }

@@ -39,13 +39,13 @@ pub enum ModelsFileError {
     Invalid {
         file: PathBuf,
         /// Every place that is wrong, in the order of the file.
-        problems: Vec<Problem>,
+        problems: Vec<ModelsFileProblem>,
     },
 }
 
 /// One place of a file that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ModelsFileProblem {
     pub position: FilePosition,
     /// The path of the value, such as `providers.local.models[0].id`; empty for the file itself.
     pub path: String,
@@ -53,13 +53,13 @@ pub struct Problem {
     pub message: String,
 }
 
-fn listed(problems: &[Problem]) -> String {
+fn listed(problems: &[ModelsFileProblem]) -> String {
     problems.iter().fold(String::new(), |list, problem| {
         format!("{list}\n  {problem}")
     })
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ModelsFileProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FilePosition { line, column } = self.position;
         write!(formatter, "{line}:{column}: ")?;
@@ -122,7 +122,7 @@ pub fn parse_models_file<P: DeserializeOwned>(
     if faults.is_empty() {
         return Ok(providers);
     }
-    let mut problems: Vec<Problem> = faults
+    let mut problems: Vec<ModelsFileProblem> = faults
         .into_iter()
         .map(|fault| locate(text, fault))
         .collect();
@@ -143,7 +143,7 @@ fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {
     }
 }
 
-fn parse(text: &str) -> Result<Node<'_>, Problem> {
+fn parse(text: &str) -> Result<Node<'_>, ModelsFileProblem> {
     let collect = CollectOptions {
         comments: CommentCollectionStrategy::Separate,
         tokens: false,
@@ -160,7 +160,7 @@ fn parse(text: &str) -> Result<Node<'_>, Problem> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| Problem {
+    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| ModelsFileProblem {
         position: position(text, error.range().start),
         path: String::new(),
         message: format!("not JSON: {}", error.kind()),
@@ -175,21 +175,21 @@ fn parse(text: &str) -> Result<Node<'_>, Problem> {
         .map(Ranged::start)
         .min();
     if let Some(start) = block {
-        return Err(Problem {
+        return Err(ModelsFileProblem {
             position: position(text, start),
             path: String::new(),
             message: "only // comments are allowed".to_owned(),
         });
     }
-    parsed.value.ok_or_else(|| Problem {
+    parsed.value.ok_or_else(|| ModelsFileProblem {
         position: FilePosition { line: 1, column: 1 },
         path: String::new(),
         message: "the file is empty; write {\"providers\": {}}".to_owned(),
     })
 }
 
-fn locate(text: &str, fault: Fault) -> Problem {
-    Problem {
+fn locate(text: &str, fault: Fault) -> ModelsFileProblem {
+    ModelsFileProblem {
         position: position(text, fault.offset),
         path: fault.path,
         message: fault.problem,

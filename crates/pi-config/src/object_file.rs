@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::json_text::{self, NotAnObject};
 use crate::lock_dir::{BriefLock, LockError, LockTiming};
-use crate::regular_file::{self, UnreadableFile};
+use crate::regular_file::{self, ReadFileError};
 
-impl From<NotAnObject> for UnreadableFile {
+impl From<NotAnObject> for ReadFileError {
     fn from(error: NotAnObject) -> Self {
         Self::Malformed(error.to_string())
     }
@@ -23,9 +23,9 @@ impl From<NotAnObject> for UnreadableFile {
 ///
 /// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read again
 /// under the lock before it is called malformed.
-pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadFileError> {
     match read_unlocked(path) {
-        Err(malformed @ (UnreadableFile::Malformed(_) | UnreadableFile::NotText)) => {
+        Err(malformed @ (ReadFileError::Malformed(_) | ReadFileError::NotText)) => {
             // A directory that may not be written to has no lock; then the first look counts.
             match BriefLock::acquire(path, LockTiming::SETTINGS) {
                 Ok(_lock) => read_unlocked(path),
@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, Unreadable
 }
 
 /// Reads an object as it is at this moment, be it half written; `None` when there is no file.
-pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, ReadFileError> {
     let Some(text) = regular_file::read_text(path)? else {
         return Ok(None);
     };
@@ -48,7 +48,7 @@ pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, U
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
     #[error(transparent)]
-    Unreadable(UnreadableFile),
+    Unreadable(ReadFileError),
     #[error("locked by another program")]
     Locked,
     #[error(transparent)]
@@ -65,13 +65,13 @@ pub(crate) struct LockedObject {
 }
 
 impl LockedObject {
-    /// Locks a file and reads it; no file is an empty object. The folder is created, for the user
+    /// Locks a file and reads it; no file is an empty object. The directory is created, for the user
     /// alone if the file is private.
-    pub(crate) fn open(path: &Path, folder: NewFile) -> Result<Self, ChangeError> {
+    pub(crate) fn open(path: &Path, dir: NewFileMode) -> Result<Self, ChangeError> {
         if let Some(parent) = path.parent() {
-            match folder {
-                NewFile::Private => atomic_file::create_private_directory(parent)?,
-                NewFile::Default => fs::create_dir_all(parent)?,
+            match dir {
+                NewFileMode::Private => atomic_file::create_private_directory(parent)?,
+                NewFileMode::Default => fs::create_dir_all(parent)?,
             }
         }
         let lock = BriefLock::acquire(path, LockTiming::SETTINGS).map_err(|error| match error {
@@ -103,7 +103,7 @@ impl LockedObject {
         if fs::metadata(&self.path).is_ok_and(|file| file.permissions().readonly()) {
             return Err(ChangeError::Io(io::ErrorKind::PermissionDenied.into()));
         }
-        Ok(atomic_file::write(&self.path, &text, NewFile::Default)?)
+        Ok(atomic_file::write(&self.path, &text, NewFileMode::Default)?)
     }
 }
 

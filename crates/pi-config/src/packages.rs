@@ -1,4 +1,4 @@
-//! Packages: bundles of resources from npm, git or a local folder.
+//! Packages: bundles of resources from npm, git or a local directory.
 //!
 //! Here is what a source means and where an installed package lies. Installing and updating is
 //! left to others; what a package holds is gathered by the resources.
@@ -43,7 +43,7 @@ pub struct PackageLocations<'a> {
 }
 
 impl PackageLocations<'_> {
-    /// Returns the folder that relative local sources of a scope start at.
+    /// Returns the directory that relative local sources of a scope start at.
     pub fn base(&self, scope: SourceScope) -> PathBuf {
         match scope {
             SourceScope::User => self.agent_dir.path().to_owned(),
@@ -52,7 +52,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder whose `node_modules` holds the npm packages of a scope.
+    /// Returns the directory whose `node_modules` holds the npm packages of a scope.
     pub fn npm_root(&self, scope: SourceScope) -> PathBuf {
         match scope {
             SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
@@ -60,7 +60,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder of the git packages of a scope. Those of one run have none in common.
+    /// Returns the directory of the git packages of a scope. Those of one run have none in common.
     pub fn git_root(&self, scope: SourceScope) -> Option<PathBuf> {
         match scope {
             SourceScope::User | SourceScope::Project => Some(self.base(scope).join("git")),
@@ -91,7 +91,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder of a package wanted for one run, the one the TypeScript pi uses.
+    /// Returns the directory of a package wanted for one run, the one the TypeScript pi uses.
     fn temporary(&self, prefix: &str, suffix: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{prefix}-{suffix}"));
         let mut hash = String::new();

@@ -59,22 +59,22 @@ impl AgentDir {
         self.0.join("models-store.json")
     }
 
-    /// Returns the folder of all sessions.
+    /// Returns the directory of all sessions.
     pub fn sessions(&self) -> PathBuf {
         self.0.join("sessions")
     }
 
-    /// Returns the folder of programs pi manages.
+    /// Returns the directory of programs pi manages.
     pub fn bin(&self) -> PathBuf {
         self.0.join("bin")
     }
 
-    /// Returns the folder that tells what projects brought when they were last used.
+    /// Returns the directory that tells what projects brought when they were last used.
     pub fn seen_projects(&self) -> PathBuf {
         self.0.join("seen-projects")
     }
 
-    /// Returns the folder of packages that are used for one run.
+    /// Returns the directory of packages that are used for one run.
     pub fn tmp(&self) -> PathBuf {
         self.0.join("tmp")
     }

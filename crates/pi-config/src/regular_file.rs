@@ -14,8 +14,8 @@ pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum UnreadableFile {
-    /// A folder, a pipe, a device.
+pub enum ReadFileError {
+    /// A directory, a pipe, a device.
     #[error("it is not a regular file")]
     NotRegular,
     /// More than anybody writes by hand.
@@ -44,19 +44,19 @@ fn size(bytes: u64) -> String {
 }
 
 /// Reads a text; `None` when there is no file.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, UnreadableFile> {
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadFileError> {
     let Some(bytes) = read_bytes(path, MAX_BYTES)? else {
         return Ok(None);
     };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_invalid) => Err(UnreadableFile::NotText),
+        Err(_invalid) => Err(ReadFileError::NotText),
     }
 }
 
 /// Reads a text a person wrote for a model; `None` when there is no file. A byte order mark is
 /// dropped, and what is not UTF-8 is replaced, as the TypeScript pi does.
-pub(crate) fn read_prose(path: &Path, limit: u64) -> Result<Option<String>, UnreadableFile> {
+pub(crate) fn read_prose(path: &Path, limit: u64) -> Result<Option<String>, ReadFileError> {
     Ok(read_bytes(path, limit)?.map(prose))
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn prose(bytes: Vec<u8>) -> String {
     text
 }
 
-impl From<UnreadableFile> for io::Error {
-    fn from(error: UnreadableFile) -> Self {
+impl From<ReadFileError> for io::Error {
+    fn from(error: ReadFileError) -> Self {
         match error {
-            UnreadableFile::Io(error) => error,
+            ReadFileError::Io(error) => error,
             other => Self::other(other),
         }
     }
@@ -86,18 +86,18 @@ pub(crate) fn read_up_to(
     reader: impl Read,
     limit: u64,
     mut bytes: Vec<u8>,
-) -> Result<Vec<u8>, UnreadableFile> {
+) -> Result<Vec<u8>, ReadFileError> {
     reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
-        return Err(UnreadableFile::TooLarge { limit });
+        return Err(ReadFileError::TooLarge { limit });
     }
     Ok(bytes)
 }
 
 /// Reads a file; `None` when there is none.
-pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, UnreadableFile> {
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadFileError> {
     let Some(file) = open(path)? else {
         return Ok(None);
     };
@@ -110,7 +110,7 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Unr
 }
 
 /// Opens a regular file; `None` when there is none.
-pub(crate) fn open(path: &Path) -> Result<Option<File>, UnreadableFile> {
+pub(crate) fn open(path: &Path) -> Result<Option<File>, ReadFileError> {
     let file = match open_without_waiting(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
@@ -119,11 +119,11 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, UnreadableFile> {
     if file.metadata()?.is_file() {
         Ok(Some(file))
     } else {
-        Err(UnreadableFile::NotRegular)
+        Err(ReadFileError::NotRegular)
     }
 }
 
-/// Returns whether there is no such file; a file in a folder's place counts.
+/// Returns whether there is no such file; a file in a directory's place counts.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -165,16 +165,16 @@ mod tests {
         assert_eq!(read_prose(&path, 5).unwrap().as_deref(), Some("12345"));
         assert!(matches!(
             read_prose(&path, 4),
-            Err(UnreadableFile::TooLarge { limit: 4 })
+            Err(ReadFileError::TooLarge { limit: 4 })
         ));
     }
 
     #[test]
-    fn a_folder_is_no_text_and_a_missing_file_is_none() {
+    fn a_dir_is_no_text_and_a_missing_file_is_none() {
         let home = TempHome::new();
         assert!(matches!(
             read_prose(home.path(), 10),
-            Err(UnreadableFile::NotRegular)
+            Err(ReadFileError::NotRegular)
         ));
         assert!(matches!(read_prose(&home.path().join("x"), 10), Ok(None)));
     }

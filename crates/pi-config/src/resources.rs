@@ -1,6 +1,6 @@
 //! Resources: skills, prompt templates, themes, extensions, context files and system prompts.
 //!
-//! They come from the user's folders, the project's (when it is trusted), paths in the settings,
+//! They come from the user's directories, the project's (when it is trusted), paths in the settings,
 //! installed packages and the command line. [`load_resources`] finds them in order of precedence
 //! and tells what is wrong with them; it runs nothing and installs nothing.
 
@@ -15,10 +15,10 @@ mod prompt_templates;
 mod selection;
 mod skills;
 mod source_info;
-mod switchboard;
 mod system_prompts;
 mod template_arguments;
 mod themes;
+mod toggles;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -32,22 +32,22 @@ pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
-pub use selection::Kind as ResourceKind;
+pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
-pub use switchboard::{ListedResource, ProjectOverride, Switchboard};
 pub use themes::ThemeFile;
+pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
 use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
-use selection::{Candidate, Kind, Selected, Selector};
+use selection::{Candidate, Selected, Selector};
 use skills::SkillSet;
 use source_info::Provenance;
 use walk::{EntryKind, LooseSkills, Walk, kind_of};
 
 use crate::packages::{MissingPackage, PackageAddress};
-use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope, Settings, SettingsStore};
+use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess, Settings, SettingsStore};
 
 /// What to load resources for.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub struct ResourceRequest {
 
 impl ResourceRequest {
     /// Returns the same request, independent of the directory this process is in.
-    fn with_absolute_folders(&self) -> Self {
+    fn with_absolute_dirs(&self) -> Self {
         Self {
             agent_dir: AgentDir::at(absolute(self.agent_dir.path())),
             cwd: absolute(&self.cwd),
@@ -79,13 +79,13 @@ impl ResourceRequest {
 /// of its kind is switched off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceFlags {
-    /// `--extension`: files, folders or package sources.
+    /// `--extension`: files, directories or package sources.
     pub extensions: Vec<String>,
-    /// `--skill`: files or folders.
+    /// `--skill`: files or directories.
     pub skills: Vec<String>,
-    /// `--prompt-template`: files or folders.
+    /// `--prompt-template`: files or directories.
     pub prompt_templates: Vec<String>,
-    /// `--theme`: files or folders.
+    /// `--theme`: files or directories.
     pub themes: Vec<String>,
     /// `--no-extensions`.
     pub no_extensions: bool,
@@ -106,7 +106,7 @@ pub struct ResourceFlags {
 /// An extension to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionFile {
-    /// Its script, or a folder whose index is the script.
+    /// Its script, or a directory whose index is the script.
     pub path: PathBuf,
     /// Where it came from.
     pub source_info: SourceInfo,
@@ -143,7 +143,7 @@ pub struct Resources {
 
 /// Finds and loads the resources.
 pub fn load_resources(request: &ResourceRequest) -> Resources {
-    let request = &request.with_absolute_folders();
+    let request = &request.with_absolute_dirs();
     let settings = ScopedSettings::of(&request.settings);
     let mut selector = Selector::new(request, &settings);
     let configured = selector.select_configured();
@@ -179,8 +179,8 @@ struct ScopedSettings {
 impl ScopedSettings {
     fn of(settings: &SettingsStore) -> Self {
         Self {
-            user: settings.scope(Scope::User),
-            project: settings.scope(Scope::Project),
+            user: settings.scope(ConfigScope::User),
+            project: settings.scope(ConfigScope::Project),
         }
     }
 }
@@ -210,7 +210,7 @@ impl Provenances {
         Self(known)
     }
 
-    /// Finds what is known of a file or a folder around it.
+    /// Finds what is known of a file or a directory around it.
     fn find(&self, path: &Path) -> Option<SourceInfo> {
         if self.0.is_empty() {
             return None;
@@ -237,7 +237,7 @@ impl Loader<'_> {
     ) {
         let configured = wanted(&configured.extensions, self.request.flags.no_extensions);
         for path in self.merge(&command_line.extensions, configured, &[]) {
-            let source_info = self.source_info(&path, Kind::Extensions, &path);
+            let source_info = self.source_info(&path, ResourceKind::Extensions, &path);
             resources
                 .extensions
                 .push(ExtensionFile { path, source_info });
@@ -280,7 +280,7 @@ impl Loader<'_> {
                 let real_file = self.walk.real_path(&file);
                 set.load(&file, real_file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Skills, base)
+                    self.source_info(file, ResourceKind::Skills, base)
                 });
             }
         }
@@ -314,7 +314,7 @@ impl Loader<'_> {
             for file in files {
                 set.load(&file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Prompts, base)
+                    self.source_info(file, ResourceKind::Prompts, base)
                 });
             }
         }
@@ -348,7 +348,7 @@ impl Loader<'_> {
             for file in files {
                 set.load(&file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Themes, base)
+                    self.source_info(file, ResourceKind::Themes, base)
                 });
             }
         }
@@ -380,8 +380,8 @@ impl Loader<'_> {
         resolve(path, &self.request.cwd, &self.request.env)
     }
 
-    fn files_with_ending(&mut self, folder: &Path, ending: &str) -> Vec<PathBuf> {
-        let entries = self.walk.list(folder).into_iter();
+    fn files_with_ending(&mut self, dir: &Path, ending: &str) -> Vec<PathBuf> {
+        let entries = self.walk.list(dir).into_iter();
         entries
             .filter(|entry| entry.kind == EntryKind::File && has_ending(&entry.path, ending))
             .map(|entry| entry.path)
@@ -389,12 +389,12 @@ impl Loader<'_> {
     }
 
     /// Says where a file came from; `base` serves when nothing but the command line named it.
-    fn source_info(&self, path: &Path, kind: Kind, base: &Path) -> SourceInfo {
+    fn source_info(&self, path: &Path, kind: ResourceKind, base: &Path) -> SourceInfo {
         if let Some(known) = self.known.find(path) {
             return known;
         }
-        let user = self.request.agent_dir.path().join(kind.folder());
-        let project = self.request.cwd.join(".pi").join(kind.folder());
+        let user = self.request.agent_dir.path().join(kind.dir());
+        let project = self.request.cwd.join(".pi").join(kind.dir());
         let (scope, root) = if path.starts_with(&user) {
             (SourceScope::User, user)
         } else if path.starts_with(&project) {
@@ -403,8 +403,8 @@ impl Loader<'_> {
             (SourceScope::Temporary, base.to_owned())
         };
         let base_dir = match kind {
-            Kind::Skills => base.to_owned(),
-            Kind::Extensions | Kind::Prompts | Kind::Themes => root,
+            ResourceKind::Skills => base.to_owned(),
+            ResourceKind::Extensions | ResourceKind::Prompts | ResourceKind::Themes => root,
         };
         SourceInfo {
             path: path.to_owned(),
@@ -429,7 +429,7 @@ fn load_context_files(request: &ResourceRequest, resources: &mut Resources) {
     if request.flags.no_context_files {
         return;
     }
-    let project = if request.project.is_refused() {
+    let project = if request.project.is_denied() {
         ProjectContext::LeaveOut
     } else {
         ProjectContext::Read

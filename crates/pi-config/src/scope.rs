@@ -2,10 +2,10 @@
 
 /// Whose settings or resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
+pub enum ConfigScope {
     /// The user's, under the agent directory.
     User,
-    /// The project's, under `.pi` in its folder.
+    /// The project's, under `.pi` in its directory.
     Project,
 }
 
@@ -17,9 +17,9 @@ pub enum ProjectAccess {
     Trusted,
     /// Nobody has decided yet. Nothing of the project takes effect, but its context files are
     /// still read as text for the model.
-    Unasked,
+    Undecided,
     /// The user does not trust the project: even its context files stay out.
-    Refused,
+    Denied,
 }
 
 impl ProjectAccess {
@@ -29,7 +29,7 @@ impl ProjectAccess {
     }
 
     /// Returns whether the user has decided against the project.
-    pub fn is_refused(self) -> bool {
-        self == Self::Refused
+    pub fn is_denied(self) -> bool {
+        self == Self::Denied
     }
 }

@@ -6,7 +6,7 @@ use pi_ai::Env;
 
 use crate::{Settings, env_vars, expand_home};
 
-/// Returns the folder of sessions: the flag's, the environment's, or the setting's. `None` leaves
+/// Returns the directory of sessions: the flag's, the environment's, or the setting's. `None` leaves
 /// them in the agent directory.
 ///
 /// The settings are those that count at the time. Before a project is trusted they hold nothing of

@@ -17,13 +17,13 @@ mod values;
 pub use accessors::CompactionTokens;
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
-pub use reference::{SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic};
-pub use store::{RunSettings, SettingsError, SettingsStore};
+pub use reference::{SETTING_REFERENCE, SettingReference, SettingScope, SettingTopic};
+pub use store::{SettingsError, SettingsOverrides, SettingsStore};
 pub use values::{
-    AutoDetect, CacheWarming, CodeMode, CommandLine, DeliveryMode, DoubleEscapeAction,
-    FullscreenExitOutput, FullscreenScrollbar, ImageProtocol, ImageProtocolName, MermaidMode,
-    ProjectTrustDefault, QuietStartup, QuietStartupWord, ShareDestination, Switch, TreeFilterMode,
-    TuiMode, WheelScrollLines,
+    AutoDetect, BoolOrAuto, CacheWarming, CodeMode, CommandSetting, DeliveryMode,
+    DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, ImageProtocolName,
+    ImageProtocolSetting, MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart,
+    ShareDestination, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 
 use std::collections::BTreeMap;
@@ -147,19 +147,19 @@ pub struct Settings {
     /// `allowInstallScripts`: npm packages whose install scripts may run. The user's alone.
     pub allow_install_scripts: Option<Vec<String>>,
     /// `selfUpdateCommand`: the command that updates pi. The user's alone.
-    pub self_update_command: Option<CommandLine>,
+    pub self_update_command: Option<CommandSetting>,
 
     /// `packages`: where packages of resources come from. Read per scope.
     pub packages: Option<Vec<PackageSource>>,
-    /// `extensions`: extension files, folders and patterns. Read per scope.
+    /// `extensions`: extension files, directories and patterns. Read per scope.
     pub extensions: Option<Vec<String>>,
     /// `extensionHost`: which program runs extensions. The user's alone.
     pub extension_host: Option<ExtensionHosts>,
-    /// `skills`: skill files, folders and patterns. Read per scope.
+    /// `skills`: skill files, directories and patterns. Read per scope.
     pub skills: Option<Vec<String>>,
-    /// `prompts`: prompt template files, folders and patterns. Read per scope.
+    /// `prompts`: prompt template files, directories and patterns. Read per scope.
     pub prompts: Option<Vec<String>>,
-    /// `themes`: theme files, folders and patterns. Read per scope.
+    /// `themes`: theme files, directories and patterns. Read per scope.
     pub themes: Option<Vec<String>>,
     /// `enableSkillCommands`: whether skills are commands.
     pub enable_skill_commands: Option<bool>,
@@ -250,11 +250,11 @@ pub struct TerminalSettings {
     /// Whether the terminal's tab shows progress.
     pub show_terminal_progress: Option<bool>,
     /// Whether links can be clicked.
-    pub hyperlinks: Option<Switch>,
+    pub hyperlinks: Option<BoolOrAuto>,
     /// How images are transferred.
-    pub images: Option<ImageProtocol>,
+    pub images: Option<ImageProtocolSetting>,
     /// Whether there are 16 million colors.
-    pub true_color: Option<Switch>,
+    pub true_color: Option<BoolOrAuto>,
 }
 
 /// `images`: which images reach a model.

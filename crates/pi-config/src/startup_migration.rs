@@ -2,7 +2,7 @@
 //!
 //! Several processes may start at once, and any of them may die half-way. Every step therefore
 //! writes the new before it gives up the old, moves only to places that are free, and does nothing
-//! the second time. One look at the folder decides whether there is anything to do.
+//! the second time. One look at the directory decides whether there is anything to do.
 
 mod credentials;
 mod sessions;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::keybindings_file::rename_legacy;
 use crate::object_file::{Ending, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, DiagnosticLevel, object_file};
@@ -41,26 +41,26 @@ pub fn run_startup_migrations(agent_dir: &AgentDir) -> Vec<ConfigDiagnostic> {
 /// Brings a project's files to today's places. The project must be trusted.
 pub fn run_project_migrations(cwd: &Path) -> Vec<ConfigDiagnostic> {
     let mut report = Vec::new();
-    let folder = cwd.join(".pi");
-    if let Some(names) = names_in(&folder) {
-        resources(&folder, &names, &mut report);
+    let dir = cwd.join(".pi");
+    if let Some(names) = names_in(&dir) {
+        resources(&dir, &names, &mut report);
     }
     report
 }
 
-/// Returns the names in a folder; `None` when there is no such folder.
-fn names_in(folder: &Path) -> Option<BTreeSet<String>> {
-    let entries = fs::read_dir(folder).ok()?;
+/// Returns the names in a directory; `None` when there is no such directory.
+fn names_in(dir: &Path) -> Option<BTreeSet<String>> {
+    let entries = fs::read_dir(dir).ok()?;
     // Nothing that is migrated has a name that is not UTF-8.
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Some(names.collect())
 }
 
 /// Prompt templates were called commands; hooks and custom tools became extensions.
-fn resources(folder: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDiagnostic>) {
+fn resources(dir: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDiagnostic>) {
     if names.contains("commands") && !names.contains("prompts") {
-        let from = folder.join("commands");
-        let to = folder.join("prompts");
+        let from = dir.join("commands");
+        let to = dir.join("prompts");
         match atomic_file::rename_without_replacing(&from, &to) {
             Ok(()) => report.push(info(
                 format!("{} is now {}", from.display(), to.display()),
@@ -74,7 +74,7 @@ fn resources(folder: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDia
         }
     }
     if names.contains("hooks") {
-        let hooks = folder.join("hooks");
+        let hooks = dir.join("hooks");
         report.push(ConfigDiagnostic::warning(
             format!(
                 "{} is not read: move your hooks to extensions",
@@ -83,7 +83,7 @@ fn resources(folder: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDia
             hooks,
         ));
     }
-    let tools = folder.join("tools");
+    let tools = dir.join("tools");
     if names.contains("tools") && has_custom_tools(&tools) {
         report.push(ConfigDiagnostic::warning(
             format!(
@@ -135,7 +135,7 @@ fn rename_keybindings(file: &Path, report: &mut Vec<ConfigDiagnostic>) {
     if !rename_legacy(&mut object) {
         return;
     }
-    let rewritten = LockedObject::open(file, NewFile::Private).and_then(|mut locked| {
+    let rewritten = LockedObject::open(file, NewFileMode::Private).and_then(|mut locked| {
         if rename_legacy(&mut locked.object) {
             locked.write(Ending::Newline)
         } else {

@@ -3,17 +3,17 @@
 //! Nothing of a project is read for effect before the decision. Asking the user is a front end's
 //! matter; here are the choices it offers and what each of them saves.
 
-mod seen;
+mod project_changes;
 mod store;
 
-pub use seen::{ProjectChanges, changed_since_last_use};
+pub use project_changes::{ProjectChanges, find_project_changes};
 pub use store::{SavedTrust, TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};
 
 use crate::{AgentDir, ProjectAccess, ProjectTrustDefault};
 
-/// Files and folders under `.pi` that take effect once a project is trusted.
+/// Files and directories under `.pi` that take effect once a project is trusted.
 const GUARDED: [&str; 7] = [
     "settings.json",
     "extensions",
@@ -43,18 +43,17 @@ pub struct TrustInputs<'a> {
 pub enum TrustDecision {
     Known(ProjectAccess),
     /// The user is to be asked.
-    Ask {
-        /// What the user can choose.
-        options: Vec<TrustChoice>,
+    Prompt {
+        choices: Vec<TrustChoice>,
     },
 }
 
 impl TrustDecision {
     /// Returns what holds where nobody can be asked.
-    pub fn without_asking(&self) -> ProjectAccess {
+    pub fn access_without_prompt(&self) -> ProjectAccess {
         match self {
             Self::Known(access) => *access,
-            Self::Ask { .. } => ProjectAccess::Unasked,
+            Self::Prompt { .. } => ProjectAccess::Undecided,
         }
     }
 }
@@ -73,8 +72,8 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
     let saved = TrustStore::new(inputs.agent_dir)
         .nearest(inputs.cwd)?
         .map(|saved| saved.access);
-    if saved == Some(ProjectAccess::Refused) {
-        return Ok(Known(ProjectAccess::Refused));
+    if saved == Some(ProjectAccess::Denied) {
+        return Ok(Known(ProjectAccess::Denied));
     }
     if !requires_trust(inputs.cwd, inputs.home) {
         return Ok(Known(ProjectAccess::Trusted));
@@ -85,9 +84,9 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
     Ok(match inputs.default {
         ProjectTrustDefault::Always => Known(ProjectAccess::Trusted),
         // The user has a rule, but has not judged this project: it keeps its context files.
-        ProjectTrustDefault::Never => Known(ProjectAccess::Unasked),
-        ProjectTrustDefault::Ask => TrustDecision::Ask {
-            options: trust_choices(inputs.cwd, SessionChoices::Offered),
+        ProjectTrustDefault::Never => Known(ProjectAccess::Undecided),
+        ProjectTrustDefault::Ask => TrustDecision::Prompt {
+            choices: trust_choices(inputs.cwd, SessionChoices::Offered),
         },
     })
 }
@@ -101,7 +100,7 @@ pub fn requires_trust(cwd: &Path, home: Option<&Path>) -> bool {
     }
     let users_own = home.map(|home| canonical(home).join(".agents").join("skills"));
     cwd.ancestors()
-        .map(|folder| folder.join(".agents").join("skills"))
+        .map(|dir| dir.join(".agents").join("skills"))
         .any(|skills| Some(&skills) != users_own.as_ref() && is_there(&skills))
 }
 
@@ -114,23 +113,23 @@ fn is_there(path: &Path) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustChoice {
     Trust {
-        folder: PathBuf,
+        dir: PathBuf,
     },
-    /// Trust everything in the folder the project is in.
+    /// Trust everything in the directory the project is in.
     TrustParent {
-        /// The folder that is trusted.
+        /// The directory that is trusted.
         parent: PathBuf,
         /// The project's own, about which nothing is saved any more.
-        folder: PathBuf,
+        dir: PathBuf,
     },
     /// Trust the project until the program ends.
     TrustOnce,
     /// Do not trust the project.
-    Refuse {
-        folder: PathBuf,
+    Deny {
+        dir: PathBuf,
     },
     /// Do not trust the project until the program ends.
-    RefuseOnce,
+    DenyOnce,
 }
 
 impl TrustChoice {
@@ -143,8 +142,8 @@ impl TrustChoice {
                 format!("Trust everything in {}", parent.display())
             }
             Self::TrustOnce => "Trust for this session".to_owned(),
-            Self::Refuse { .. } => "Do not trust this folder".to_owned(),
-            Self::RefuseOnce => "Do not trust for this session".to_owned(),
+            Self::Deny { .. } => "Do not trust this folder".to_owned(),
+            Self::DenyOnce => "Do not trust for this session".to_owned(),
         }
     }
 
@@ -154,19 +153,19 @@ impl TrustChoice {
             Self::Trust { .. } | Self::TrustParent { .. } | Self::TrustOnce => {
                 ProjectAccess::Trusted
             }
-            Self::Refuse { .. } | Self::RefuseOnce => ProjectAccess::Refused,
+            Self::Deny { .. } | Self::DenyOnce => ProjectAccess::Denied,
         }
     }
 
     /// Returns what is saved once it is chosen, for [`TrustStore::save`].
     pub fn updates(&self) -> Vec<TrustUpdate> {
         match self {
-            Self::Trust { folder } => vec![TrustUpdate::trust(folder)],
-            Self::TrustParent { parent, folder } => {
-                vec![TrustUpdate::trust(parent), TrustUpdate::forget(folder)]
+            Self::Trust { dir } => vec![TrustUpdate::trust(dir)],
+            Self::TrustParent { parent, dir } => {
+                vec![TrustUpdate::trust(parent), TrustUpdate::forget(dir)]
             }
-            Self::Refuse { folder } => vec![TrustUpdate::refuse(folder)],
-            Self::TrustOnce | Self::RefuseOnce => Vec::new(),
+            Self::Deny { dir } => vec![TrustUpdate::deny(dir)],
+            Self::TrustOnce | Self::DenyOnce => Vec::new(),
         }
     }
 }
@@ -182,20 +181,18 @@ pub enum SessionChoices {
 
 /// Returns what the user can choose about a project.
 pub fn trust_choices(cwd: &Path, session: SessionChoices) -> Vec<TrustChoice> {
-    let folder = canonical(cwd);
-    let mut choices = vec![TrustChoice::Trust {
-        folder: folder.clone(),
-    }];
-    if let Some(parent) = folder.parent() {
+    let dir = canonical(cwd);
+    let mut choices = vec![TrustChoice::Trust { dir: dir.clone() }];
+    if let Some(parent) = dir.parent() {
         choices.push(TrustChoice::TrustParent {
             parent: parent.to_owned(),
-            folder: folder.clone(),
+            dir: dir.clone(),
         });
     }
     let once = session == SessionChoices::Offered;
     choices.extend(once.then_some(TrustChoice::TrustOnce));
-    choices.push(TrustChoice::Refuse { folder });
-    choices.extend(once.then_some(TrustChoice::RefuseOnce));
+    choices.push(TrustChoice::Deny { dir });
+    choices.extend(once.then_some(TrustChoice::DenyOnce));
     choices
 }
 
@@ -203,18 +200,18 @@ fn access_of(trusted: bool) -> ProjectAccess {
     if trusted {
         ProjectAccess::Trusted
     } else {
-        ProjectAccess::Refused
+        ProjectAccess::Denied
     }
 }
 
-/// Returns the real path of a folder, or the absolute one when there is no such folder.
-fn canonical(folder: &Path) -> PathBuf {
-    let found = folder
+/// Returns the real path of a directory, or the absolute one when there is no such directory.
+fn canonical(dir: &Path) -> PathBuf {
+    let found = dir
         .canonicalize()
-        .or_else(|_missing| std::path::absolute(folder));
+        .or_else(|_missing| std::path::absolute(dir));
     match found {
         Ok(path) => without_verbatim_prefix(path),
-        Err(_) => folder.to_owned(),
+        Err(_) => dir.to_owned(),
     }
 }
 

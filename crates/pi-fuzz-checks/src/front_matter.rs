@@ -9,7 +9,7 @@ use pi_config::{
 };
 use pretty_assertions::assert_eq;
 
-use crate::scratch;
+use crate::temp_files;
 
 /// Checks that each file is loaded or complained about, that text without a block is kept whole, and that
 /// line ends of other systems mean the same.
@@ -43,15 +43,15 @@ pub fn front_matter(data: &[u8]) {
 }
 
 fn load(bytes: &[u8]) -> Resources {
-    let template = scratch::write("templates/template.md", bytes);
-    let skill = scratch::write("skills/a-skill/SKILL.md", bytes);
+    let template = temp_files::write("templates/template.md", bytes);
+    let skill = temp_files::write("skills/a-skill/SKILL.md", bytes);
     let named = |path: &Path| vec![path.to_string_lossy().into_owned()];
     load_resources(&ResourceRequest {
-        agent_dir: AgentDir::at(scratch::folder().join("no-agent")),
-        cwd: scratch::folder().join("templates"),
+        agent_dir: AgentDir::at(temp_files::dir().join("no-agent")),
+        cwd: temp_files::dir().join("templates"),
         env: Env::fixed::<&str, &str>([]),
         settings: SettingsStore::in_memory(Settings::default()),
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
             skills: named(&skill),
             prompt_templates: named(&template),

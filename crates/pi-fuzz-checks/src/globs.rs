@@ -10,7 +10,7 @@ use pi_config::{
 };
 use pretty_assertions::assert_eq;
 
-use crate::scratch;
+use crate::temp_files;
 
 /// Long enough for a busy machine, short enough to notice what grows without bound.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,12 +69,12 @@ fn model(id: &str) -> Arc<Model> {
 
 fn file_pattern(pattern: &str) {
     for file in FILES {
-        let path = scratch::folder().join("globs").join(file);
+        let path = temp_files::dir().join("globs").join(file);
         if !path.exists() {
-            scratch::write(&format!("globs/{file}"), b"text");
+            temp_files::write(&format!("globs/{file}"), b"text");
         }
     }
-    let base = scratch::folder().join("globs");
+    let base = temp_files::dir().join("globs");
     let loaded = load_resources(&ResourceRequest {
         agent_dir: AgentDir::at(&base),
         cwd: base.join("prompts"),
@@ -83,7 +83,7 @@ fn file_pattern(pattern: &str) {
             prompts: Some(vec![format!("!{pattern}")]),
             ..Settings::default()
         }),
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
             no_context_files: true,
             ..ResourceFlags::default()

@@ -24,10 +24,10 @@ mod models_file;
 mod partial_json;
 mod pieces;
 mod rpc_lines;
-mod scratch;
 mod session_file;
 mod settings_file;
 mod sse;
+mod temp_files;
 mod text;
 
 pub use event_stream::event_stream;

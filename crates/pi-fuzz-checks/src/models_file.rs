@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pi_config::{ModelsFileError, Problem, parse_models_file};
+use pi_config::{ModelsFileError, ModelsFileProblem, parse_models_file};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub fn models_file(data: &[u8]) {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<(String, Value)>, Vec<Problem>> {
+fn parse(text: &str) -> Result<Vec<(String, Value)>, Vec<ModelsFileProblem>> {
     match parse_models_file(Path::new("models.json"), text) {
         Ok(providers) => Ok(providers),
         Err(ModelsFileError::Invalid { problems, .. }) => Err(problems),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use crate::pieces::{cuts, split_input};
-use crate::scratch;
+use crate::temp_files;
 
 /// A line that is longer is skipped by the splitter that is looked at alone.
 const SHORT_LINES: usize = 64;
@@ -110,13 +110,13 @@ async fn start() -> SessionRuntime {
     });
     let provider = Registration::Provider(Arc::new(FauxProvider::echo()));
     models.register("faux", provider).unwrap();
-    let agent = AgentDir::at(scratch::folder().join("no-agent"));
+    let agent = AgentDir::at(temp_files::dir().join("no-agent"));
     let started = SessionRuntime::start(RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
         settings: Some(SettingsStore::in_memory(Settings::default())),
         model_collection: Some(models),
         offline: true,
-        ..RuntimeOptions::new(agent, scratch::folder(), env)
+        ..RuntimeOptions::new(agent, temp_files::dir(), env)
     });
     started.await.unwrap()
 }

@@ -7,12 +7,12 @@ use pi_session::{Access, OpenSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::scratch;
+use crate::temp_files;
 
 /// Checks that every good line of a file is an entry, that what is appended comes after all that was there,
 /// and that opening the file again finds the same.
 pub fn session_file(data: &[u8]) {
-    let path = scratch::write("session.jsonl", data);
+    let path = temp_files::write("session.jsonl", data);
     let Ok(reader) = open(&path, Access::Read) else {
         // What is no session is not touched; an empty file gets a header.
         let opened = open(&path, Access::Write);

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use pi_config::{AgentDir, ProjectAccess, Scope, SettingsStore};
+use pi_config::{AgentDir, ConfigScope, ProjectAccess, SettingsStore};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value};
 
-use crate::scratch;
+use crate::temp_files;
 
 /// Settings that had other names or shapes once; a file is brought up to date when it is written.
 const RENAMED: [&str; 7] = [
@@ -22,12 +22,12 @@ const RENAMED: [&str; 7] = [
 
 /// Checks that saving one setting keeps everything else, and that a file nobody can read stays as it is.
 pub fn settings_file(data: &[u8]) {
-    let file = scratch::write("agent/settings.json", data);
-    let folder = scratch::folder();
-    let agent = AgentDir::at(folder.join("agent"));
-    let store = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    let file = temp_files::write("agent/settings.json", data);
+    let dir = temp_files::dir();
+    let agent = AgentDir::at(dir.join("agent"));
+    let store = SettingsStore::open(&agent, &dir, ProjectAccess::Denied);
     let before = object(data);
-    let saved = store.update(Scope::User, |settings| {
+    let saved = store.update(ConfigScope::User, |settings| {
         settings.theme = Some("another".to_owned());
     });
     assert_eq!(store.settings().theme.as_deref(), Some("another"));
@@ -42,7 +42,7 @@ pub fn settings_file(data: &[u8]) {
             assert_eq!(after.get(&key), Some(&value), "{key}");
         }
     }
-    let again = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    let again = SettingsStore::open(&agent, &dir, ProjectAccess::Denied);
     assert_eq!(again.settings(), store.settings());
 }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, RunSettings};
+use pi_config::{AgentDir, SettingsOverrides};
 use pi_runtime::{
     DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice,
     ExtensionScreen, ExtensionUi,
@@ -73,7 +73,7 @@ impl std::fmt::Debug for ExtensionDesk {
 
 impl ExtensionDesk {
     /// Makes a desk for the user of this directory and the settings of this run, who can be asked before the application runs.
-    pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
+    pub fn new(agent_dir: AgentDir, env: Env, run_settings: SettingsOverrides) -> Self {
         Self(Arc::new(Inner {
             beforehand: Some(Beforehand {
                 agent_dir,

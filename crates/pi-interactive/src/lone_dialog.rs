@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::Path;
 
 use pi_ai::Env;
-use pi_config::{AgentDir, ProjectAccess, RunSettings, Settings, SettingsStore};
+use pi_config::{AgentDir, ProjectAccess, SettingsOverrides, Settings, SettingsStore};
 use pi_tui::{FocusTarget, Leave, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;
@@ -20,7 +20,7 @@ pub(crate) struct Beforehand {
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
     /// What the command line says of the screen.
-    pub(crate) run_settings: RunSettings,
+    pub(crate) run_settings: SettingsOverrides,
 }
 
 impl Beforehand {
@@ -32,8 +32,8 @@ impl Beforehand {
         read: impl Fn(Intent) -> Option<Given>,
     ) -> Result<Option<Given>, RunnerError> {
         // Nothing of the project counts yet, its settings least of all.
-        let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Unasked);
-        settings.lay_over(&self.run_settings);
+        let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Undecided);
+        settings.set_overrides(&self.run_settings);
         let surroundings = Surroundings {
             agent_dir: &self.agent_dir,
             env: &self.env,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    ListedResource, ProjectOverride, ResourceKind, ResourceRequest, Scope, SourceOrigin,
-    SourceScope, Switchboard,
+    ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ConfigScope, SourceOrigin,
+    SourceScope, ResourceToggles,
 };
 
 use crate::InteractiveError;
@@ -15,7 +15,7 @@ use crate::paths::with_tilde;
 /// Shows all resources and switches them until the user leaves. It begins with the settings of `scope`.
 pub async fn configure_resources(
     request: ResourceRequest,
-    scope: Scope,
+    scope: ConfigScope,
 ) -> Result<(), InteractiveError> {
     let (agent_dir, env) = (request.agent_dir.clone(), request.env.clone());
     let (cwd, settings) = (request.cwd.clone(), request.settings.settings());
@@ -26,8 +26,8 @@ pub async fn configure_resources(
         settings: &settings,
     };
     let side = match scope {
-        Scope::User => BoardSide::User,
-        Scope::Project => BoardSide::Project,
+        ConfigScope::User => BoardSide::User,
+        ConfigScope::Project => BoardSide::Project,
     };
     let board = SettingsBoard::new(request);
     let make = |look| Box::new(ResourcesDialog::open(look, Box::new(board), side)) as _;
@@ -38,7 +38,7 @@ pub async fn configure_resources(
 
 /// The settings behind the dialog.
 struct SettingsBoard {
-    board: Switchboard,
+    board: ResourceToggles,
     home: Option<PathBuf>,
     agent_dir: PathBuf,
 }
@@ -48,7 +48,7 @@ impl SettingsBoard {
         Self {
             home: request.env.home_dir(),
             agent_dir: request.agent_dir.path().to_owned(),
-            board: Switchboard::load(request),
+            board: ResourceToggles::load(request),
         }
     }
 
@@ -124,7 +124,7 @@ impl ResourceBoard for SettingsBoard {
         let Some(number) = self.sorted(side).get(place).map(|(number, _)| *number) else {
             return Ok(());
         };
-        let switched = self.board.switch(scope_of(side), number);
+        let switched = self.board.toggle(scope_of(side), number);
         switched.map_err(|error| error.to_string())
     }
 
@@ -133,10 +133,10 @@ impl ResourceBoard for SettingsBoard {
     }
 }
 
-fn scope_of(side: BoardSide) -> Scope {
+fn scope_of(side: BoardSide) -> ConfigScope {
     match side {
-        BoardSide::User => Scope::User,
-        BoardSide::Project => Scope::Project,
+        BoardSide::User => ConfigScope::User,
+        BoardSide::Project => ConfigScope::Project,
     }
 }
 

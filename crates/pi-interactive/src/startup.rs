@@ -108,7 +108,7 @@ fn problems(resources: &Resources) -> Option<HeaderSection> {
         .diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.level > DiagnosticLevel::Info)
-        .map(ConfigDiagnostic::spelled);
+        .map(ConfigDiagnostic::message_with_path);
     let mut details: Vec<String> = told.by_ref().take(MOST_PROBLEMS).collect();
     let more = told.count();
     if more > 0 {
@@ -194,7 +194,7 @@ impl App {
             DiagnosticLevel::Warning => NoticeLevel::Warning,
             DiagnosticLevel::Error => NoticeLevel::Error,
         };
-        self.tell(level, diagnostic.spelled());
+        self.tell(level, diagnostic.message_with_path());
     }
 }
 

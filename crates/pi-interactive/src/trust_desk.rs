@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, RunSettings, TrustChoice};
+use pi_config::{AgentDir, SettingsOverrides, TrustChoice};
 use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;
@@ -32,7 +32,7 @@ struct Inner {
 
 impl TrustDesk {
     /// Makes a desk for the user of this directory and the settings of this run.
-    pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
+    pub fn new(agent_dir: AgentDir, env: Env, run_settings: SettingsOverrides) -> Self {
         Self(Arc::new(Inner {
             beforehand: Beforehand {
                 agent_dir,

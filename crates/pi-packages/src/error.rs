@@ -1,4 +1,4 @@
-//! What can go wrong between a package's source and its folder, and what to do about it.
+//! What can go wrong between a package's source and its directory, and what to do about it.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -13,10 +13,10 @@ use pi_config::GitAddress;
 use serde_json::{Map, Value};
 
 use crate::command::{self, Command};
+use crate::dir_ops::{self, CopyMode, StagingDir};
 use crate::error::PackageError;
-use crate::folder::{self, Content, Staging};
 use crate::npm::{Builder, ExternalNpm, Peers, Requirements, lock_place, read_manifest};
-use crate::progress::{Progress, ProgressListener};
+use crate::progress::{InstallProgress, ProgressListener};
 
 /// How long a question about a repository may take.
 const QUESTION_LIMIT: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub(crate) enum Dependencies<'a> {
 pub(crate) struct GitPackage<'a> {
     pub(crate) source: &'a GitAddress,
     pub(crate) place: &'a Path,
-    /// The folder above the place in which emptied folders are removed.
+    /// The directory above the place in which emptied directories are removed.
     pub(crate) root: Option<PathBuf>,
     pub(crate) env: &'a Env,
     pub(crate) progress: &'a ProgressListener,
@@ -67,7 +67,7 @@ impl GitPackage<'_> {
         let (parent, name) = self.parent_and_name();
         fs::create_dir_all(&parent).map_err(PackageError::disk(&parent))?;
         let lock = lock_place(&parent.join(format!(".{name}.pi-install"))).await?;
-        folder::sweep(&parent, &name);
+        dir_ops::remove_leftovers(&parent, &name);
         let installed = if self.place.exists() {
             self.update(&parent, &name, dependencies).await
         } else {
@@ -80,7 +80,7 @@ impl GitPackage<'_> {
         installed
     }
 
-    /// Removes the checkout and the folders it leaves empty.
+    /// Removes the checkout and the directories it leaves empty.
     pub(crate) async fn remove(&self) -> Result<(), PackageError> {
         let (parent, name) = self.parent_and_name();
         if parent.exists() {
@@ -88,7 +88,7 @@ impl GitPackage<'_> {
             if self.place.exists() {
                 // Out of its place first, so that nobody sees half of it.
                 let staging =
-                    Staging::create(&parent, &name).map_err(PackageError::disk(&parent))?;
+                    StagingDir::create(&parent, &name).map_err(PackageError::disk(&parent))?;
                 let aside = staging.path().join("removed");
                 fs::rename(self.place, aside).map_err(PackageError::disk(self.place))?;
             }
@@ -121,7 +121,7 @@ impl GitPackage<'_> {
         name: &str,
         dependencies: Dependencies<'_>,
     ) -> Result<(), PackageError> {
-        let staging = Staging::create(parent, name).map_err(PackageError::disk(parent))?;
+        let staging = StagingDir::create(parent, name).map_err(PackageError::disk(parent))?;
         let checkout = staging.path().join("checkout");
         self.tell(format!("git clone {}", self.source.repository));
         let clone = self
@@ -174,7 +174,7 @@ impl GitPackage<'_> {
         if head.trim() == wanted && !is_unfinished {
             return Ok(());
         }
-        let staging = Staging::create(parent, name).map_err(PackageError::disk(parent))?;
+        let staging = StagingDir::create(parent, name).map_err(PackageError::disk(parent))?;
         let checkout = staging.path().join("checkout");
         copy_repository(self.place, &checkout).map_err(PackageError::disk(self.place))?;
         self.run(&checkout, &["reset", "--quiet", "--hard", &wanted])
@@ -241,7 +241,7 @@ impl GitPackage<'_> {
     /// Installs the dependencies of a checkout and puts it in its place.
     async fn finish(
         &self,
-        staging: &Staging,
+        staging: &StagingDir,
         checkout: &Path,
         dependencies: Dependencies<'_>,
     ) -> Result<(), PackageError> {
@@ -272,7 +272,7 @@ impl GitPackage<'_> {
                 }
             }
         }
-        folder::put_in_place(checkout, self.place).map_err(PackageError::disk(self.place))?;
+        dir_ops::replace_dir(checkout, self.place).map_err(PackageError::disk(self.place))?;
         remove_file(&self.marker())
     }
 
@@ -304,7 +304,7 @@ impl GitPackage<'_> {
         }
     }
 
-    /// Begins a command line of git in a folder.
+    /// Begins a command line of git in a directory.
     async fn git(&self, directory: &Path) -> Command {
         let guards = GUARDS.iter().flat_map(|guard| ["-c", guard]);
         let mut command = Command::new("git")
@@ -363,31 +363,31 @@ impl GitPackage<'_> {
         parent.join(format!(".{name}.pi-update-incomplete"))
     }
 
-    /// Removes the folders above the place that are empty.
+    /// Removes the directories above the place that are empty.
     fn prune(&self) {
         let Some(root) = &self.root else { return };
         let above = self.place.ancestors().skip(1);
-        for folder in above.take_while(|folder| folder.starts_with(root) && *folder != root) {
+        for dir in above.take_while(|dir| dir.starts_with(root) && *dir != root) {
             // The first one that holds something ends it.
-            if fs::remove_dir(folder).is_err() && folder.exists() {
+            if fs::remove_dir(dir).is_err() && dir.exists() {
                 return;
             }
         }
     }
 
     fn tell(&self, command: String) {
-        self.progress.tell(Progress::Running { command });
+        self.progress.tell(InstallProgress::Running { command });
     }
 }
 
 /// Copies the repository of a checkout; its objects, which never change, are shared.
 fn copy_repository(from: &Path, to: &Path) -> std::io::Result<()> {
     let (from, to) = (from.join(".git"), to.join(".git"));
-    folder::copy(&from, &to, Content::Copied, &["objects"])?;
-    folder::copy(
+    dir_ops::copy_dir(&from, &to, CopyMode::Copy, &["objects"])?;
+    dir_ops::copy_dir(
         &from.join("objects"),
         &to.join("objects"),
-        Content::Shared,
+        CopyMode::HardLink,
         &[],
     )
 }

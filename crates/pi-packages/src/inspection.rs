@@ -32,7 +32,7 @@ const MAX_FILES: usize = 200_000;
 
 /// What is known of a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inspection {
+pub struct PackageInspection {
     /// Its name, by its manifest.
     pub name: Option<String>,
     pub version: Option<String>,
@@ -64,16 +64,16 @@ pub struct Inspection {
     pub problems: Vec<String>,
 }
 
-/// Looks at the package in a folder.
-pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, PackageError> {
-    let folder = &fs::canonicalize(folder).map_err(PackageError::disk(folder))?;
-    let manifest = read_manifest(folder);
-    let resources = resources_of(folder, scratch);
-    let mut inspection = Inspection {
+/// Looks at the package in a directory.
+pub(crate) fn inspect(dir: &Path, scratch: &Path) -> Result<PackageInspection, PackageError> {
+    let dir = &fs::canonicalize(dir).map_err(PackageError::disk(dir))?;
+    let manifest = read_manifest(dir);
+    let resources = resources_of(dir, scratch);
+    let mut inspection = PackageInspection {
         extensions: resources
             .extensions
             .iter()
-            .map(|extension| below(&extension.path, folder))
+            .map(|extension| below(&extension.path, dir))
             .collect(),
         skills: resources
             .skills
@@ -96,10 +96,10 @@ pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, Packa
             .chain(&resources.extension_errors)
             .map(|diagnostic| diagnostic.message.clone())
             .collect(),
-        license: license_of(manifest.as_ref(), folder),
-        ..Inspection::default()
+        license: license_of(manifest.as_ref(), dir),
+        ..PackageInspection::default()
     };
-    count_files(folder, &mut inspection);
+    count_files(dir, &mut inspection);
     if let Some(manifest) = &manifest {
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         inspection.name = text(&manifest.name);
@@ -117,39 +117,34 @@ pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, Packa
         .extensions
         .iter()
         .map(|extension| extension.path.clone());
-    follow_imports(
-        entries.collect(),
-        folder,
-        manifest.as_ref(),
-        &mut inspection,
-    );
+    follow_imports(entries.collect(), dir, manifest.as_ref(), &mut inspection);
     Ok(inspection)
 }
 
 /// Finds the resources of a package as a session would, with nothing of the user's beside them.
-fn resources_of(folder: &Path, scratch: &Path) -> Resources {
+fn resources_of(dir: &Path, scratch: &Path) -> Resources {
     let agent_dir = AgentDir::at(scratch);
-    let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Refused);
+    let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Denied);
     load_resources(&ResourceRequest {
         agent_dir,
         cwd: scratch.to_owned(),
         env: Env::fixed([("HOME", scratch.to_string_lossy())]),
         settings,
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
-            extensions: vec![folder.to_string_lossy().into_owned()],
+            extensions: vec![dir.to_string_lossy().into_owned()],
             no_context_files: true,
             ..ResourceFlags::default()
         },
     })
 }
 
-fn below(path: &Path, folder: &Path) -> String {
-    let inside = path.strip_prefix(folder).unwrap_or(path);
+fn below(path: &Path, dir: &Path) -> String {
+    let inside = path.strip_prefix(dir).unwrap_or(path);
     inside.to_string_lossy().into_owned()
 }
 
-fn license_of(manifest: Option<&Manifest>, folder: &Path) -> Option<String> {
+fn license_of(manifest: Option<&Manifest>, dir: &Path) -> Option<String> {
     let told = manifest.and_then(|manifest| match manifest.json.get("license")? {
         Value::String(name) => Some(name.clone()),
         Value::Object(about) => Some(about.get("type")?.as_str()?.to_owned()),
@@ -157,16 +152,16 @@ fn license_of(manifest: Option<&Manifest>, folder: &Path) -> Option<String> {
     });
     told.or_else(|| {
         let files = ["LICENSE", "LICENSE.md", "LICENCE", "COPYING"];
-        let file = files.into_iter().find(|name| folder.join(name).is_file())?;
-        let text = fs::read_to_string(folder.join(file)).ok()?;
+        let file = files.into_iter().find(|name| dir.join(name).is_file())?;
+        let text = fs::read_to_string(dir.join(file)).ok()?;
         let first = text.lines().find(|line| !line.trim().is_empty())?;
         Some(format!("{} ({file})", first.trim()))
     })
 }
 
 /// Counts the files and finds those that are no JavaScript.
-fn count_files(folder: &Path, inspection: &mut Inspection) {
-    let mut pending = vec![folder.to_owned()];
+fn count_files(dir: &Path, inspection: &mut PackageInspection) {
+    let mut pending = vec![dir.to_owned()];
     while let Some(current) = pending.pop() {
         for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
             let Ok(metadata) = fs::symlink_metadata(entry.path()) else {
@@ -187,7 +182,7 @@ fn count_files(folder: &Path, inspection: &mut Inspection) {
                     .extension()
                     .is_some_and(|ending| ending == "node" || ending == "wasm");
             if is_native {
-                inspection.native.push(below(&entry.path(), folder));
+                inspection.native.push(below(&entry.path(), dir));
             }
             if inspection.files >= MAX_FILES {
                 return;
@@ -200,9 +195,9 @@ fn count_files(folder: &Path, inspection: &mut Inspection) {
 /// Follows the imports of extensions through the files of the package.
 fn follow_imports(
     entries: Vec<PathBuf>,
-    folder: &Path,
+    dir: &Path,
     manifest: Option<&Manifest>,
-    inspection: &mut Inspection,
+    inspection: &mut PackageInspection,
 ) {
     let resolver = Resolver::new(virtual_module_names());
     let mut seen: BTreeSet<PathBuf> = entries.iter().cloned().collect();
@@ -230,7 +225,7 @@ fn follow_imports(
             let importer = file.to_string_lossy();
             let is_own = specifier.starts_with('.') || specifier.starts_with('#');
             match resolver.resolve(&specifier, &importer, ImportKind::Import) {
-                Ok(Target::File(target)) if is_own && target.starts_with(folder) => {
+                Ok(Target::File(target)) if is_own && target.starts_with(dir) => {
                     if seen.len() < MAX_CODE_FILES && seen.insert(target.clone()) {
                         pending.push_back(target);
                     }

@@ -10,10 +10,10 @@ use pi_config::{
     installed_version,
 };
 
+use crate::dir_ops::StagingDir;
 use crate::error::PackageError;
-use crate::folder::Staging;
 use crate::git::{Dependencies, GitPackage};
-use crate::inspection::{Inspection, inspect};
+use crate::inspection::{PackageInspection, inspect};
 use crate::npm::{
     Builder, ExternalNpm, Limits, NpmConfig, NpmProject, Registry, ScriptPolicy, ignore_content,
     unpack,
@@ -43,7 +43,7 @@ pub struct InstallerOptions {
 }
 
 impl InstallerOptions {
-    /// Uses these folders and this environment, and nothing else special.
+    /// Uses these directories and this environment, and nothing else special.
     pub fn new(agent_dir: AgentDir, cwd: PathBuf, env: Env) -> Self {
         Self {
             agent_dir,
@@ -59,7 +59,7 @@ impl InstallerOptions {
 
 /// A package that is in use: what it is and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsedPackage {
+pub struct ConfiguredPackage {
     pub address: PackageAddress,
     pub scope: SourceScope,
 }
@@ -78,8 +78,8 @@ impl PackageInstaller {
         Self { options, external }
     }
 
-    /// Installs a package. One from a local folder stays where it is.
-    pub async fn install(&self, package: &UsedPackage) -> Result<(), PackageError> {
+    /// Installs a package. One from a local directory stays where it is.
+    pub async fn install(&self, package: &ConfiguredPackage) -> Result<(), PackageError> {
         match &package.address {
             PackageAddress::Npm(npm) => {
                 self.refuse_offline(&package.address)?;
@@ -94,37 +94,40 @@ impl PackageInstaller {
         }
     }
 
-    /// Looks at a package before it is installed. It is fetched into a folder of its own, without its
-    /// dependencies, and that folder is removed again.
-    pub async fn inspect(&self, package: &UsedPackage) -> Result<Inspection, PackageError> {
+    /// Looks at a package before it is installed. It is fetched into a directory of its own, without its
+    /// dependencies, and that directory is removed again.
+    pub async fn inspect(
+        &self,
+        package: &ConfiguredPackage,
+    ) -> Result<PackageInspection, PackageError> {
         let temporary = std::env::temp_dir();
         let staging =
-            Staging::create(&temporary, "inspection").map_err(PackageError::disk(&temporary))?;
+            StagingDir::create(&temporary, "inspection").map_err(PackageError::disk(&temporary))?;
         let scratch = staging.path().join("scratch");
         fs::create_dir(&scratch).map_err(PackageError::disk(&scratch))?;
-        let folder = match &package.address {
+        let dir = match &package.address {
             PackageAddress::Local(_) => self.place(&package.address, package.scope),
             PackageAddress::Npm(npm) => {
                 self.refuse_offline(&package.address)?;
-                let folder = staging.path().join("package");
+                let dir = staging.path().join("package");
                 let root = self.locations().npm_root(package.scope);
                 let registry = self.registry(&root, package.scope).await?;
                 let builder = self.builder(&registry);
                 let release = builder.choose(&npm.name, npm.version.as_deref()).await?;
                 let mut archive = registry.archive(&release, &|_| {}).await?;
-                unpack(&npm.name, &mut archive, &folder, Limits::USUAL)?;
-                folder
+                unpack(&npm.name, &mut archive, &dir, Limits::USUAL)?;
+                dir
             }
             PackageAddress::Git(git) => {
                 self.refuse_offline(&package.address)?;
-                let folder = staging.path().join("package");
-                let repository = self.git_package(git, &folder, SourceScope::Temporary);
+                let dir = staging.path().join("package");
+                let repository = self.git_package(git, &dir, SourceScope::Temporary);
                 repository.install(Dependencies::None).await?;
-                folder
+                dir
             }
         };
         let inspecting = tokio::task::spawn_blocking(move || {
-            inspect(&folder, &scratch).map(|told| (told, staging))
+            inspect(&dir, &scratch).map(|told| (told, staging))
         });
         let (told, _staging) = inspecting
             .await
@@ -133,7 +136,7 @@ impl PackageInstaller {
     }
 
     /// Removes the files of a package.
-    pub async fn remove(&self, package: &UsedPackage) -> Result<(), PackageError> {
+    pub async fn remove(&self, package: &ConfiguredPackage) -> Result<(), PackageError> {
         match &package.address {
             PackageAddress::Npm(npm) => self.remove_npm(npm, package.scope).await,
             PackageAddress::Git(git) => {
@@ -146,7 +149,7 @@ impl PackageInstaller {
 
     /// Brings packages up to what their sources offer: npm packages that are not pinned to a version, and
     /// repositories to their ref or the end of their branch. Offline, nothing happens.
-    pub async fn update(&self, packages: &[UsedPackage]) -> Result<(), PackageError> {
+    pub async fn update(&self, packages: &[ConfiguredPackage]) -> Result<(), PackageError> {
         if self.is_offline() {
             return Ok(());
         }
@@ -190,7 +193,7 @@ impl PackageInstaller {
     }
 
     /// Returns those of the packages that have something newer. What cannot be asked has nothing.
-    pub async fn outdated(&self, packages: &[UsedPackage]) -> Vec<UsedPackage> {
+    pub async fn outdated(&self, packages: &[ConfiguredPackage]) -> Vec<ConfiguredPackage> {
         if self.is_offline() {
             return Vec::new();
         }
@@ -205,7 +208,7 @@ impl PackageInstaller {
             .await
     }
 
-    async fn has_update(&self, package: &UsedPackage) -> bool {
+    async fn has_update(&self, package: &ConfiguredPackage) -> bool {
         let place = self.place(&package.address, package.scope);
         if package.address.is_pinned() || !place.exists() {
             return false;
@@ -326,14 +329,14 @@ impl PackageInstaller {
         Ok(Registry::new(config, self.options.env.clone(), proxy))
     }
 
-    /// Creates the folder of packages for one run, which nobody else may look into.
+    /// Creates the directory of packages for one run, which nobody else may look into.
     fn prepare(&self, scope: SourceScope) -> Result<(), PackageError> {
         if scope != SourceScope::Temporary {
             return Ok(());
         }
-        let folder = self.options.agent_dir.tmp().join("extensions");
-        fs::create_dir_all(&folder).map_err(PackageError::disk(&folder))?;
-        make_private(&folder).map_err(PackageError::disk(&folder))
+        let dir = self.options.agent_dir.tmp().join("extensions");
+        fs::create_dir_all(&dir).map_err(PackageError::disk(&dir))?;
+        make_private(&dir).map_err(PackageError::disk(&dir))
     }
 
     fn place(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
@@ -363,13 +366,13 @@ impl PackageInstaller {
 }
 
 #[cfg(unix)]
-fn make_private(folder: &Path) -> std::io::Result<()> {
+fn make_private(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
 }
 
 #[cfg(not(unix))]
-fn make_private(_folder: &Path) -> std::io::Result<()> {
+fn make_private(_dir: &Path) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! npm packages without npm: a folder's dependencies are resolved, fetched, checked, laid out in
+//! npm packages without npm: a directory's dependencies are resolved, fetched, checked, laid out in
 //! `node_modules` and put in place in one step.
 //!
-//! The folder is the one the TypeScript pi lets npm install into: `package.json`, `package-lock.json` and
+//! The directory is the one the TypeScript pi lets npm install into: `package.json`, `package-lock.json` and
 //! `node_modules` stay what npm expects, so that both programs can go on with each other's work.
 
 mod build;

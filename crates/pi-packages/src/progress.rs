@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Something happened that a person waiting may want to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Progress {
+pub enum InstallProgress {
     /// Dependencies are looked up.
     Resolving {
         /// How many packages are known so far.
@@ -27,15 +27,15 @@ pub enum Progress {
 
 /// Hears of progress. Clones tell the same listener.
 #[derive(Clone)]
-pub struct ProgressListener(Arc<dyn Fn(Progress) + Send + Sync>);
+pub struct ProgressListener(Arc<dyn Fn(InstallProgress) + Send + Sync>);
 
 impl ProgressListener {
     /// Tells this function.
-    pub fn new(listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+    pub fn new(listener: impl Fn(InstallProgress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
 
-    pub(crate) fn tell(&self, progress: Progress) {
+    pub(crate) fn tell(&self, progress: InstallProgress) {
         (self.0)(progress);
     }
 }

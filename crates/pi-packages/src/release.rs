@@ -44,7 +44,7 @@ const MAX_FEED_BYTES: usize = 1024 * 1024;
 /// No honest program is larger.
 const MAX_PROGRAM_BYTES: usize = 512 * 1024 * 1024;
 
-/// Folders whose programs belong to a package manager.
+/// Directories whose programs belong to a package manager.
 const MANAGED: [&str; 7] = [
     "/nix/store/",
     "/Cellar/",
@@ -57,7 +57,7 @@ const MANAGED: [&str; 7] = [
 
 /// Where releases come from.
 #[derive(Debug, Clone)]
-pub struct ReleaseChannel {
+pub struct ReleaseFeed {
     feed: String,
     key: Vec<u8>,
     http: HttpClient,
@@ -66,7 +66,7 @@ pub struct ReleaseChannel {
 
 /// What the feed says about the newest release.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct ReleaseNews {
+pub struct ReleaseInfo {
     /// The version, as `pi --version` prints it.
     pub version: String,
     /// What the user should know about it.
@@ -85,7 +85,7 @@ struct ReleasedProgram {
     sha256: String,
 }
 
-impl ReleaseNews {
+impl ReleaseInfo {
     /// Returns whether this release is newer than a version.
     pub fn is_newer_than(&self, version: &str) -> bool {
         order_of(&self.version) > order_of(version)
@@ -99,7 +99,7 @@ fn order_of(version: &str) -> Option<(NpmVersion, u64)> {
     Some((NpmVersion::parse(version)?, own))
 }
 
-impl ReleaseChannel {
+impl ReleaseFeed {
     /// Returns the channel this program was built for, if it was built for one.
     pub fn built_in(env: Env, proxy: Option<&str>) -> Option<Self> {
         Self::new(FEED?, KEY?, env, proxy)
@@ -121,7 +121,7 @@ impl ReleaseChannel {
     }
 
     /// Fetches the feed and checks who signed it.
-    pub async fn newest(&self) -> Result<ReleaseNews, PackageError> {
+    pub async fn latest(&self) -> Result<ReleaseInfo, PackageError> {
         let feed = self.fetch(&self.feed, MAX_FEED_BYTES, FEED_LIMIT).await?;
         let address = format!("{}.sig", self.feed);
         let signature = self.fetch(&address, MAX_FEED_BYTES, FEED_LIMIT).await?;
@@ -142,7 +142,7 @@ impl ReleaseChannel {
     /// whatever the feed says.
     pub async fn install(
         &self,
-        news: &ReleaseNews,
+        news: &ReleaseInfo,
         program: &Path,
         current: &str,
     ) -> Result<(), PackageError> {
@@ -155,10 +155,10 @@ impl ReleaseChannel {
         // A link in the user's PATH stays one.
         let place = fs::canonicalize(program).map_err(PackageError::disk(program))?;
         let shown = place.to_string_lossy();
-        if let Some(folder) = MANAGED.iter().find(|folder| shown.contains(**folder)) {
+        if let Some(dir) = MANAGED.iter().find(|dir| shown.contains(**dir)) {
             return Err(PackageError::Release(format!(
                 "{shown} belongs to a package manager ({}): update pi there",
-                folder.trim_matches('/')
+                dir.trim_matches('/')
             )));
         }
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
@@ -248,10 +248,10 @@ fn decompress(bytes: &[u8]) -> Result<Vec<u8>, PackageError> {
 
 /// Writes the new program beside the old one, tries it, and renames it.
 async fn put_in_place(bytes: &[u8], place: &Path, version: &str) -> Result<(), PackageError> {
-    let folder = place.parent().unwrap_or(place);
+    let dir = place.parent().unwrap_or(place);
     let ending = if cfg!(windows) { ".exe" } else { "" };
-    let new = folder.join(format!(".pi-update-{:016x}{ending}", rand::random::<u64>()));
-    let written = write_program(&new, bytes).map_err(PackageError::disk(folder));
+    let new = dir.join(format!(".pi-update-{:016x}{ending}", rand::random::<u64>()));
+    let written = write_program(&new, bytes).map_err(PackageError::disk(dir));
     let outcome = match written {
         Ok(()) => try_program(&new, version).await,
         Err(error) => Err(error),
@@ -326,7 +326,7 @@ mod tests {
             ("0.87.0+rs.9", "0.87.1+rs.1", false),
             ("nonsense", "0.87.1+rs.1", false),
         ] {
-            let news = ReleaseNews {
+            let news = ReleaseInfo {
                 version: offered.to_owned(),
                 notes: None,
                 programs: BTreeMap::new(),

@@ -19,8 +19,8 @@ use pi_ai::{
 };
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
-    ProjectAccess, ResourceFlags, ResourceRequest, Resources, RunSettings, SettingsStore,
-    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_exposure, load_resources,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsOverrides, SettingsStore,
+    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
     read_models_file, run_project_migrations,
 };
 
@@ -80,7 +80,7 @@ pub struct ServiceOptions {
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
     /// Settings that hold for this run, over those of the files.
-    pub run_settings: RunSettings,
+    pub run_settings: SettingsOverrides,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the usual ones; they are taken as they are.
@@ -106,7 +106,7 @@ impl ServiceOptions {
             resources: ResourceFlags::default(),
             packages: None,
             settings: None,
-            run_settings: RunSettings::default(),
+            run_settings: SettingsOverrides::default(),
             credentials: None,
             models: None,
             trust_voter: None,
@@ -219,7 +219,7 @@ impl Services {
     pub(crate) async fn load_surveyed(options: &ServiceOptions, survey: Survey) -> Self {
         let mut diagnostics = Vec::new();
         if options.settings.is_none() {
-            diagnostics.extend(check_exposure(&options.agent_dir));
+            diagnostics.extend(check_dir_permissions(&options.agent_dir));
         }
         let project = decide(options, &survey, &mut diagnostics).await;
         let Survey { cwd, settings, .. } = survey;
@@ -355,11 +355,11 @@ async fn decide(
         Ok(decision) => decision,
         Err(error) => {
             diagnostics.push(error.clone());
-            return ProjectAccess::Refused;
+            return ProjectAccess::Denied;
         }
     };
-    let TrustDecision::Ask { options: choices } = decision else {
-        return decision.without_asking();
+    let TrustDecision::Prompt { choices } = decision else {
+        return decision.access_without_prompt();
     };
     if let Some(voter) = &options.trust_voter
         && let Some(vote) = voter.vote(options, cwd, diagnostics).await
@@ -367,7 +367,7 @@ async fn decide(
         if vote.remember {
             let update = match vote.access {
                 ProjectAccess::Trusted => TrustUpdate::trust(cwd),
-                _ => TrustUpdate::refuse(cwd),
+                _ => TrustUpdate::deny(cwd),
             };
             if let Err(error) = TrustStore::new(&options.agent_dir).save(&[update]) {
                 diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
@@ -377,10 +377,10 @@ async fn decide(
         return vote.access;
     }
     let Some(prompt) = &options.trust_prompt else {
-        return decision.without_asking();
+        return decision.access_without_prompt();
     };
     let Some(choice) = prompt.ask(cwd, choices.clone()).await else {
-        return decision.without_asking();
+        return decision.access_without_prompt();
     };
     if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
         diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));

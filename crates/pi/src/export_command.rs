@@ -35,7 +35,7 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
 /// Returns the colors of the user's theme. What a project says does not count: nobody asked about it.
 fn theme(agent_dir: &AgentDir, env: &Env) -> ExportTheme {
     let cwd = std::env::current_dir().unwrap_or_default();
-    let project = ProjectAccess::Refused;
+    let project = ProjectAccess::Denied;
     let settings = SettingsStore::open(agent_dir, &cwd, project);
     let setting = settings.settings().theme.clone();
     let resources = load_resources(&ResourceRequest {

@@ -112,7 +112,7 @@ impl Places {
         let cwd = working_directory()?;
         let agent_dir = AgentDir::from_env(env);
         // What a project says does not count: nobody asked whether it is trusted.
-        let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Refused);
+        let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Denied);
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
         let directory = match &chosen {

@@ -9,7 +9,7 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use pi_test_support::{GatedServer, RecordingProxy, Reply, TempHome};
+use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -20,16 +20,16 @@ use crate::error::ErrorClass;
 
 const NOW: i64 = 1_700_000_000_000;
 
-fn token(name: &str, expires_in: i64) -> Reply {
+fn token(name: &str, expires_in: i64) -> ScriptedReply {
     let answer = json!({"access_token": name, "expires_in": expires_in, "token_type": "Bearer"});
-    Reply::whole(200, &[], answer.to_string())
+    ScriptedReply::full(200, &[], answer.to_string())
 }
 
-fn refusal(status: u16, body: &Value) -> Reply {
-    Reply::whole(status, &[], body.to_string())
+fn refusal(status: u16, body: &Value) -> ScriptedReply {
+    ScriptedReply::full(status, &[], body.to_string())
 }
 
-fn token_uri(google: &GatedServer) -> String {
+fn token_uri(google: &ScriptedServer) -> String {
     format!("{}/token", google.url())
 }
 
@@ -81,7 +81,7 @@ fn user_file(token_uri: &str) -> Value {
 
 #[tokio::test]
 async fn a_user_token_is_kept_until_shortly_before_it_expires() {
-    let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600), token("two", 3600)]).await;
     let setup = Setup::new();
     setup.write(
         ".config/gcloud/application_default_credentials.json",
@@ -110,7 +110,7 @@ async fn a_user_token_is_kept_until_shortly_before_it_expires() {
 
 #[tokio::test]
 async fn tokens_are_fetched_through_the_proxy() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let proxy = RecordingProxy::start(google.address()).await;
     let setup = Setup::new();
     let file = setup.write("user.json", &user_file("http://oauth.test/token"));
@@ -124,7 +124,7 @@ async fn tokens_are_fetched_through_the_proxy() {
 
 #[tokio::test]
 async fn requests_at_the_same_time_share_one_fetch() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let setup = Setup::new();
     let file = setup.write("user.json", &user_file(&token_uri(&google)));
     let env = setup.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
@@ -135,7 +135,7 @@ async fn requests_at_the_same_time_share_one_fetch() {
 
 #[tokio::test]
 async fn a_replaced_file_is_another_credential() {
-    let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600), token("two", 3600)]).await;
     let setup = Setup::new();
     let mut content = user_file(&token_uri(&google));
     let file = setup.write("user.json", &content);
@@ -148,7 +148,7 @@ async fn a_replaced_file_is_another_credential() {
 
 #[tokio::test]
 async fn the_billed_project_comes_from_the_environment_then_the_file() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let setup = Setup::new();
     let file = setup.write("user.json", &user_file(&token_uri(&google)));
     let named = ("GOOGLE_APPLICATION_CREDENTIALS", file.as_str());
@@ -174,7 +174,7 @@ fn decoded_part(part: &str) -> Value {
 
 #[tokio::test]
 async fn a_service_account_signs_its_assertion() {
-    let google = GatedServer::start([token("sa", 3600)]).await;
+    let google = ScriptedServer::start([token("sa", 3600)]).await;
     let setup = Setup::new();
     let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&key).unwrap();
@@ -211,7 +211,7 @@ async fn a_service_account_signs_its_assertion() {
 
 #[tokio::test]
 async fn the_metadata_server_is_asked_when_there_is_no_file() {
-    let google = GatedServer::start([token("machine", 3600)]).await;
+    let google = ScriptedServer::start([token("machine", 3600)]).await;
     let setup = Setup::new();
     let env = setup.env(&[("GCE_METADATA_HOST", &google.address().to_string())]);
     assert_eq!(setup.token(&env).await, "machine");
@@ -305,7 +305,7 @@ async fn files_of_no_use_are_named_with_the_remedy() {
 
 #[tokio::test]
 async fn a_refused_token_is_not_kept_and_shows_no_secret() {
-    let google = GatedServer::start([
+    let google = ScriptedServer::start([
         refusal(
             400,
             &json!({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}),

@@ -2,7 +2,7 @@
 //!
 //! A writer locks its temporary file as long as it writes, so that a file nobody holds has lost its
 //! writer. Where the file system has no locks, nothing is removed. `pi-session` does the same in its
-//! folders: neither crate sees the other, and what is below both knows no files.
+//! directories: neither crate sees the other, and what is below both knows no files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};

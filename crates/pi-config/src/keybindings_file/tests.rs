@@ -7,13 +7,13 @@ use super::*;
 
 const KNOWN: [&str; 3] = ["app.exit", "app.clear", "tui.input.submit"];
 
-fn read(content: &str) -> Keybindings {
+fn read(content: &str) -> UserKeybindings {
     let home = TempHome::new();
     let file = home.write("keybindings.json", content);
     read_keybindings(&file, &KNOWN)
 }
 
-fn messages(read: &Keybindings) -> Vec<(DiagnosticLevel, &str)> {
+fn messages(read: &UserKeybindings) -> Vec<(DiagnosticLevel, &str)> {
     read.diagnostics
         .iter()
         .map(|it| {
@@ -23,7 +23,7 @@ fn messages(read: &Keybindings) -> Vec<(DiagnosticLevel, &str)> {
         .collect()
 }
 
-fn keys(read: &Keybindings) -> Vec<(&str, Vec<&str>)> {
+fn keys(read: &UserKeybindings) -> Vec<(&str, Vec<&str>)> {
     read.keys
         .iter()
         .map(|(action, keys)| (action.as_str(), keys.iter().map(String::as_str).collect()))
@@ -66,7 +66,7 @@ fn conflicts_and_useless_entries_are_reported() {
     );
     assert_eq!(
         read.conflicts,
-        [KeyConflict {
+        [KeybindingConflict {
             key: "ctrl+q".to_owned(),
             actions: vec!["app.exit".to_owned(), "app.clear".to_owned()],
         }]
@@ -94,10 +94,10 @@ fn conflicts_and_useless_entries_are_reported() {
 fn a_file_that_cannot_be_read_counts_as_empty() {
     assert_eq!(
         read_keybindings(Path::new("/nonexistent/keybindings.json"), &KNOWN),
-        Keybindings::default()
+        UserKeybindings::default()
     );
     for content in ["", "{}"] {
-        assert_eq!(read(content), Keybindings::default());
+        assert_eq!(read(content), UserKeybindings::default());
     }
     for content in ["{", "[]", "null", "\0", "{\"a\": 1,}"] {
         let read = read(content);

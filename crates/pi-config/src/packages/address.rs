@@ -1,7 +1,7 @@
 //! What the source of a package names: an npm package, a git repository or a local path.
 //!
 //! Sources come from settings files and become paths and command arguments later, so anything
-//! that could climb out of the install folder or read as an option is refused here.
+//! that could climb out of the install directory or read as an option is refused here.
 
 use std::fmt;
 
@@ -44,10 +44,10 @@ pub struct GitAddress {
 /// Why a source cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageAddressError {
-    /// The name would leave the folder packages are installed into.
+    /// The name would leave the directory packages are installed into.
     #[error("package name {0:?} is not a valid npm name")]
     UnsafeName(String),
-    /// The URL would leave that folder, or is not one.
+    /// The URL would leave that directory, or is not one.
     #[error("git source {0:?} is not a repository; write git:host/owner/repo or a URL")]
     UnsafeRepository(String),
     /// The ref would be read as an option.

@@ -16,7 +16,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a package folder; `None` when it has none.
+    /// Reads the manifest of a package directory; `None` when it has none.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let package = read_package_json(directory)?;
         let declared = package.get("pi")?.as_object()?;
@@ -35,7 +35,7 @@ impl Manifest {
     }
 }
 
-/// Reads the version a package folder says it is.
+/// Reads the version a package directory says it is.
 pub fn installed_version(directory: &Path) -> Option<String> {
     let package = read_package_json(directory)?;
     Some(package.get("version")?.as_str()?.to_owned())

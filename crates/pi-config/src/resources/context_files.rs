@@ -1,6 +1,6 @@
 //! Context files: `AGENTS.md` and its kin, text that goes to the model with every request.
 //!
-//! One file per folder, the agent directory's first, then from the root down to the working
+//! One file per directory, the agent directory's first, then from the root down to the working
 //! directory. They are text and need no trust, but stay out of a project the user has refused.
 
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ pub struct ContextFile {
     pub content: String,
 }
 
-/// Whether the folders above the working directory count.
+/// Whether the directories above the working directory count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProjectContext {
     Read,
     LeaveOut,
 }
 
-/// Loads the context files of the agent directory and of the working directory with the folders
+/// Loads the context files of the agent directory and of the working directory with the directories
 /// above it.
 pub(super) fn load(
     agent_dir: &Path,
@@ -44,14 +44,14 @@ pub(super) fn load(
     project: ProjectContext,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Vec<ContextFile> {
-    let own = in_folder(agent_dir, Links::Followed, diagnostics);
+    let own = in_dir(agent_dir, Links::Followed, diagnostics);
     let mut files: Vec<ContextFile> = own.into_iter().collect();
     if project == ProjectContext::LeaveOut {
         return files;
     }
     let mut above: Vec<ContextFile> = cwd
         .ancestors()
-        .filter_map(|folder| in_folder(folder, Links::ToProse, diagnostics))
+        .filter_map(|dir| in_dir(dir, Links::ToProse, diagnostics))
         .collect();
     // Looked up only when there is something to hide.
     if above.len() > 1
@@ -88,13 +88,13 @@ fn misleading_link(path: &Path) -> Option<PathBuf> {
     (!is_prose).then_some(target)
 }
 
-fn in_folder(
-    folder: &Path,
+fn in_dir(
+    dir: &Path,
     links: Links,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Option<ContextFile> {
     for name in NAMES {
-        let path = folder.join(name);
+        let path = dir.join(name);
         if links == Links::ToProse
             && let Some(target) = misleading_link(&path)
         {
@@ -107,7 +107,7 @@ fn in_folder(
         match read_prose(&path, MAX_BYTES) {
             Ok(Some(content)) => return Some(ContextFile { path, content }),
             Ok(None) => {}
-            // A folder that may not be entered has nothing to say.
+            // A directory that may not be entered has nothing to say.
             Err(_) if !path.exists() => {}
             Err(error) => {
                 let message = format!("context file is left out: {error}");
@@ -123,15 +123,15 @@ fn in_folder(
 /// A linked worktree that lies inside its main repository is the same project twice: where both
 /// have a file of one name, only the worktree's counts.
 fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
-    let (folder, git_dir) = cwd.ancestors().find_map(|folder| {
-        let pointer = folder.join(".git");
+    let (dir, git_dir) = cwd.ancestors().find_map(|dir| {
+        let pointer = dir.join(".git");
         if pointer.is_dir() {
             // The nearest repository is a main one.
-            return Some((folder, None));
+            return Some((dir, None));
         }
         let text = read_prose(&pointer, MAX_POINTER_BYTES).ok()??;
         let target = text.trim().strip_prefix("gitdir: ")?.trim();
-        Some((folder, Some(normalize(&folder.join(target)))))
+        Some((dir, Some(normalize(&dir.join(target)))))
     })?;
     let git_dir = git_dir?;
     if !git_dir.join("HEAD").exists() {
@@ -140,12 +140,12 @@ fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
     let common = read_prose(&git_dir.join("commondir"), MAX_POINTER_BYTES).ok()??;
     let common = canonical(&normalize(&git_dir.join(common.trim())));
     let main = common.parent()?;
-    let worktree = canonical(folder);
-    // A sibling worktree inherits nothing to hide, and the folder around a bare repository is not
+    let worktree = canonical(dir);
+    // A sibling worktree inherits nothing to hide, and the directory around a bare repository is not
     // a checkout of it.
     if worktree == main || !worktree.starts_with(main) || canonical(&main.join(".git")) != common {
         return None;
     }
-    let own = in_folder(&worktree, Links::ToProse, &mut Vec::new())?;
+    let own = in_dir(&worktree, Links::ToProse, &mut Vec::new())?;
     Some(main.join(own.path.file_name()?))
 }

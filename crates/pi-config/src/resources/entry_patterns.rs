@@ -2,14 +2,14 @@
 //!
 //! A plain entry includes, `!glob` excludes, `+path` brings exactly this file back, `-path` takes
 //! exactly this file away and has the last word. Globs are held against the path below the base
-//! folder, the file name and the whole path; a `SKILL.md` also goes by the name of its folder.
+//! directory, the file name and the whole path; a `SKILL.md` also goes by the name of its directory.
 
 use std::path::Path;
 
 use super::location::{relative, slashed};
 use super::path_glob::PathGlob;
 
-/// The patterns of one list, held against paths below one folder.
+/// The patterns of one list, held against paths below one directory.
 #[derive(Debug, Default)]
 pub(crate) struct EntryPatterns {
     includes: Vec<PathGlob>,
@@ -133,9 +133,9 @@ impl Names {
         };
         names.add(path, base);
         if path.file_name().is_some_and(|name| name == "SKILL.md")
-            && let Some(folder) = path.parent()
+            && let Some(dir) = path.parent()
         {
-            names.add(folder, base);
+            names.add(dir, base);
         }
         names
     }

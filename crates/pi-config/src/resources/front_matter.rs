@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::regular_file::{self, UnreadableFile};
+use crate::regular_file::{self, ReadFileError};
 
 /// The largest block that is looked at.
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
@@ -115,7 +115,7 @@ impl FrontMatter {
 
 /// Reads just enough of a file to hold its block, as text with plain line ends; `None` when there
 /// is no file.
-pub(crate) fn read_head(path: &Path) -> Result<Option<String>, UnreadableFile> {
+pub(crate) fn read_head(path: &Path) -> Result<Option<String>, ReadFileError> {
     let Some(mut file) = regular_file::open(path)? else {
         return Ok(None);
     };

@@ -49,7 +49,7 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Real paths, remembered: folders share their way down from the root, and asking the system for
+/// Real paths, remembered: directories share their way down from the root, and asking the system for
 /// each file's own would cost more than reading it.
 #[derive(Debug, Default)]
 pub(crate) struct RealPaths(HashMap<PathBuf, PathBuf>);

@@ -1,6 +1,6 @@
 //! The resources of installed packages.
 //!
-//! A package lists its resources in its manifest or keeps them in the four conventional folders;
+//! A package lists its resources in its manifest or keeps them in the four conventional directories;
 //! the settings entry that wants the package may narrow them. A project's entry for a package the
 //! user has too replaces the user's, or, with `autoload: false`, only changes it.
 
@@ -11,7 +11,7 @@ use super::SourceScope;
 use super::entry_patterns::{Delta, EntryPatterns, is_override};
 use super::location::normalize;
 use super::path_glob::PathGlob;
-use super::selection::{Kind, Selector};
+use super::selection::{ResourceKind, Selector};
 use super::source_info::{Provenance, SourceOrigin};
 use super::walk::{EntryKind, kind_of};
 use crate::packages::{Manifest, MissingPackage, PackageAddress, installed_version};
@@ -29,23 +29,23 @@ struct Wanted<'a> {
 
 impl PackageFilter {
     /// The patterns of this kind, if the filter has any.
-    pub(super) fn patterns(&self, kind: Kind) -> Option<&[String]> {
+    pub(super) fn patterns(&self, kind: ResourceKind) -> Option<&[String]> {
         match kind {
-            Kind::Extensions => self.extensions.as_deref(),
-            Kind::Skills => self.skills.as_deref(),
-            Kind::Prompts => self.prompts.as_deref(),
-            Kind::Themes => self.themes.as_deref(),
+            ResourceKind::Extensions => self.extensions.as_deref(),
+            ResourceKind::Skills => self.skills.as_deref(),
+            ResourceKind::Prompts => self.prompts.as_deref(),
+            ResourceKind::Themes => self.themes.as_deref(),
         }
     }
 }
 
 impl Manifest {
-    fn entries(&self, kind: Kind) -> Option<&[String]> {
+    fn entries(&self, kind: ResourceKind) -> Option<&[String]> {
         match kind {
-            Kind::Extensions => self.extensions.as_deref(),
-            Kind::Skills => self.skills.as_deref(),
-            Kind::Prompts => self.prompts.as_deref(),
-            Kind::Themes => self.themes.as_deref(),
+            ResourceKind::Extensions => self.extensions.as_deref(),
+            ResourceKind::Skills => self.skills.as_deref(),
+            ResourceKind::Prompts => self.prompts.as_deref(),
+            ResourceKind::Themes => self.themes.as_deref(),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Selector<'_> {
         }
     }
 
-    /// Adds what `--extension` names: a file, a folder or a package.
+    /// Adds what `--extension` names: a file, a directory or a package.
     pub(super) fn add_command_line_package(&mut self, source: &str) {
         let Some(address) = self.parse(source) else {
             return;
@@ -135,14 +135,14 @@ impl Selector<'_> {
         match kind {
             Some(EntryKind::File) if is_local => {
                 let provenance = provenance(root.parent().unwrap_or(&root));
-                self.add(Kind::Extensions, root, &provenance, true);
+                self.add(ResourceKind::Extensions, root, &provenance, true);
             }
             Some(EntryKind::Directory) if is_installed(&base.address, &root) => {
                 let provenance = provenance(&root);
                 let filter = filter_of(wanted.entry);
                 let found = self.add_package_resources(&root, filter, &provenance);
                 if is_local && !found {
-                    self.add(Kind::Extensions, root, &provenance, true);
+                    self.add(ResourceKind::Extensions, root, &provenance, true);
                 }
             }
             Some(EntryKind::File | EntryKind::Directory) | None => {
@@ -172,7 +172,7 @@ impl Selector<'_> {
         });
     }
 
-    /// Adds the resources of a package folder and tells whether it is laid out as a package.
+    /// Adds the resources of a package directory and tells whether it is laid out as a package.
     fn add_package_resources(
         &mut self,
         root: &Path,
@@ -182,10 +182,10 @@ impl Selector<'_> {
         let manifest = Manifest::read(root);
         let Some(filter) = filter else {
             let mut found = manifest.is_some();
-            for kind in Kind::ALL {
+            for kind in ResourceKind::ALL {
                 let files = match &manifest {
                     Some(manifest) => self.declared(root, kind, manifest.entries(kind)),
-                    None if kind_of(&root.join(kind.folder())).is_some() => {
+                    None if kind_of(&root.join(kind.dir())).is_some() => {
                         found = true;
                         self.conventional(root, kind)
                     }
@@ -195,7 +195,7 @@ impl Selector<'_> {
             }
             return found;
         };
-        for kind in Kind::ALL {
+        for kind in ResourceKind::ALL {
             let patterns = filter.patterns(kind);
             let is_delta = filter.autoload == Some(false);
             if is_delta && patterns.is_none_or(<[String]>::is_empty) {
@@ -231,7 +231,7 @@ impl Selector<'_> {
 
     fn add_all(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         files: Vec<PathBuf>,
         provenance: &Rc<Provenance>,
         enabled: bool,
@@ -244,7 +244,7 @@ impl Selector<'_> {
     /// Adds only the files that a change names.
     fn add_changed(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         files: Vec<PathBuf>,
         patterns: &[String],
         root: &Path,
@@ -263,7 +263,12 @@ impl Selector<'_> {
     }
 
     /// Collects what a manifest list names, less what its own overrides take away.
-    fn declared(&mut self, root: &Path, kind: Kind, entries: Option<&[String]>) -> Vec<PathBuf> {
+    fn declared(
+        &mut self,
+        root: &Path,
+        kind: ResourceKind,
+        entries: Option<&[String]>,
+    ) -> Vec<PathBuf> {
         let entries = entries.unwrap_or_default();
         let mut files = Vec::new();
         for entry in entries.iter().filter(|entry| !is_override(entry)) {
@@ -282,8 +287,8 @@ impl Selector<'_> {
         files
     }
 
-    fn conventional(&mut self, root: &Path, kind: Kind) -> Vec<PathBuf> {
-        self.collect_folder(kind, &root.join(kind.folder()))
+    fn conventional(&mut self, root: &Path, kind: ResourceKind) -> Vec<PathBuf> {
+        self.collect_dir(kind, &root.join(kind.dir()))
     }
 }
 
@@ -306,7 +311,7 @@ fn keep_wanted<'a>(wanted: &mut Vec<Wanted<'a>>, new: Wanted<'a>) {
 
 fn filter_of(entry: &PackageSource) -> Option<&PackageFilter> {
     match entry {
-        PackageSource::Whole(_) => None,
+        PackageSource::Unfiltered(_) => None,
         PackageSource::Filtered(filter) => Some(filter),
     }
 }

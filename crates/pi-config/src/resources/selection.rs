@@ -1,4 +1,4 @@
-//! Which files are resources: from packages, settings paths and the folders pi looks into.
+//! Which files are resources: from packages, settings paths and the directories pi looks into.
 //!
 //! Everything found is kept in order of precedence, with whether patterns left it enabled; the
 //! files themselves are not opened here. A project that is not trusted is not even looked at.
@@ -17,7 +17,7 @@ use crate::{ConfigDiagnostic, Settings};
 
 /// The kinds of resource that come as files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ResourceKind {
     /// Scripts that extend pi.
     Extensions,
     /// Instructions the model can read.
@@ -27,7 +27,7 @@ pub enum Kind {
     Themes,
 }
 
-impl Kind {
+impl ResourceKind {
     pub(crate) const ALL: [Self; 4] = [Self::Extensions, Self::Skills, Self::Prompts, Self::Themes];
 
     /// The list of this kind in the settings.
@@ -41,8 +41,8 @@ impl Kind {
         entries.as_deref().unwrap_or_default()
     }
 
-    /// The name of the conventional folder.
-    pub(crate) fn folder(self) -> &'static str {
+    /// The name of the conventional directory.
+    pub(crate) fn dir(self) -> &'static str {
         match self {
             Self::Extensions => "extensions",
             Self::Skills => "skills",
@@ -125,10 +125,10 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Gathers what the user's and the project's settings and folders hold.
+    /// Gathers what the user's and the project's settings and directories hold.
     pub(crate) fn select_configured(&mut self) -> Selected {
         self.add_configured_packages();
-        for kind in Kind::ALL {
+        for kind in ResourceKind::ALL {
             self.add_settings_paths(kind, SourceScope::Project);
             self.add_settings_paths(kind, SourceScope::User);
         }
@@ -174,22 +174,22 @@ impl<'a> Selector<'a> {
 
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         path: PathBuf,
         provenance: &Rc<Provenance>,
         enabled: bool,
     ) {
         let candidates = match kind {
-            Kind::Extensions => &mut self.extensions,
-            Kind::Skills => &mut self.skills,
-            Kind::Prompts => &mut self.prompts,
-            Kind::Themes => &mut self.themes,
+            ResourceKind::Extensions => &mut self.extensions,
+            ResourceKind::Skills => &mut self.skills,
+            ResourceKind::Prompts => &mut self.prompts,
+            ResourceKind::Themes => &mut self.themes,
         };
         candidates.add(path, provenance, enabled);
     }
 
     /// Adds what the plain paths of a settings list hold; its patterns decide what is enabled.
-    fn add_settings_paths(&mut self, kind: Kind, scope: SourceScope) {
+    fn add_settings_paths(&mut self, kind: ResourceKind, scope: SourceScope) {
         let Some(settings) = self.settings(scope) else {
             return;
         };
@@ -212,22 +212,27 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Collects a file as it is, or the resources of a folder.
-    pub(super) fn collect_path(&mut self, kind: Kind, path: PathBuf, files: &mut Vec<PathBuf>) {
+    /// Collects a file as it is, or the resources of a directory.
+    pub(super) fn collect_path(
+        &mut self,
+        kind: ResourceKind,
+        path: PathBuf,
+        files: &mut Vec<PathBuf>,
+    ) {
         match kind_of(&path) {
             Some(EntryKind::File) => files.push(path),
-            Some(EntryKind::Directory) => files.extend(self.collect_folder(kind, &path)),
+            Some(EntryKind::Directory) => files.extend(self.collect_dir(kind, &path)),
             None => {}
         }
     }
 
-    /// Collects the resources of a folder that settings or a package name.
-    pub(super) fn collect_folder(&mut self, kind: Kind, folder: &Path) -> Vec<PathBuf> {
+    /// Collects the resources of a directory that settings or a package name.
+    pub(super) fn collect_dir(&mut self, kind: ResourceKind, dir: &Path) -> Vec<PathBuf> {
         match kind {
-            Kind::Extensions => self.walk.extension_files(folder),
-            Kind::Skills => self.walk.skill_files(folder, LooseSkills::AtTheTop),
-            Kind::Prompts => self.walk.files_below(folder, ".md"),
-            Kind::Themes => self.walk.files_below(folder, ".json"),
+            ResourceKind::Extensions => self.walk.extension_files(dir),
+            ResourceKind::Skills => self.walk.skill_files(dir, LooseSkills::AtTheTop),
+            ResourceKind::Prompts => self.walk.files_below(dir, ".md"),
+            ResourceKind::Themes => self.walk.files_below(dir, ".json"),
         }
     }
 
@@ -238,44 +243,44 @@ impl<'a> Selector<'a> {
             .home_dir()
             .map(|home| home.join(".agents").join("skills"));
         if self.request.project.is_trusted() {
-            for kind in Kind::ALL {
-                self.discover_folder(kind, SourceScope::Project);
+            for kind in ResourceKind::ALL {
+                self.discover_dir(kind, SourceScope::Project);
             }
-            for folder in project_agents_folders(&self.request.cwd) {
-                if Some(&folder) != home_skills.as_ref() {
-                    self.discover_agents_skills(&folder, SourceScope::Project);
+            for dir in project_agents_dirs(&self.request.cwd) {
+                if Some(&dir) != home_skills.as_ref() {
+                    self.discover_agents_skills(&dir, SourceScope::Project);
                 }
             }
         }
-        for kind in Kind::ALL {
-            self.discover_folder(kind, SourceScope::User);
+        for kind in ResourceKind::ALL {
+            self.discover_dir(kind, SourceScope::User);
         }
-        if let Some(folder) = home_skills {
-            self.discover_agents_skills(&folder, SourceScope::User);
+        if let Some(dir) = home_skills {
+            self.discover_agents_skills(&dir, SourceScope::User);
         }
     }
 
-    fn discover_folder(&mut self, kind: Kind, scope: SourceScope) {
+    fn discover_dir(&mut self, kind: ResourceKind, scope: SourceScope) {
         let base = self.locations().base(scope);
-        let folder = base.join(kind.folder());
+        let dir = base.join(kind.dir());
         let files = match kind {
-            Kind::Extensions => self.walk.extension_files(&folder),
-            Kind::Skills => self.walk.skill_files(&folder, LooseSkills::AtTheTop),
-            Kind::Prompts => self.walk.files_in(&folder, ".md"),
-            Kind::Themes => self.walk.files_in(&folder, ".json"),
+            ResourceKind::Extensions => self.walk.extension_files(&dir),
+            ResourceKind::Skills => self.walk.skill_files(&dir, LooseSkills::AtTheTop),
+            ResourceKind::Prompts => self.walk.files_in(&dir, ".md"),
+            ResourceKind::Themes => self.walk.files_in(&dir, ".json"),
         };
         self.add_discovered_files(kind, scope, &base, files);
     }
 
-    fn discover_agents_skills(&mut self, folder: &Path, scope: SourceScope) {
-        let files = self.walk.skill_files(folder, LooseSkills::Below);
-        let base = folder.parent().unwrap_or(folder);
-        self.add_discovered_files(Kind::Skills, scope, base, files);
+    fn discover_agents_skills(&mut self, dir: &Path, scope: SourceScope) {
+        let files = self.walk.skill_files(dir, LooseSkills::Below);
+        let base = dir.parent().unwrap_or(dir);
+        self.add_discovered_files(ResourceKind::Skills, scope, base, files);
     }
 
     fn add_discovered_files(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         scope: SourceScope,
         base: &Path,
         files: Vec<PathBuf>,
@@ -295,16 +300,16 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// Lists the `.agents/skills` folders from the working directory up to its repository, or to the
+/// Lists the `.agents/skills` directories from the working directory up to its repository, or to the
 /// root where there is none.
-fn project_agents_folders(cwd: &Path) -> Vec<PathBuf> {
-    let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
-    let mut folders = Vec::new();
-    for folder in cwd.ancestors() {
-        folders.push(folder.join(".agents").join("skills"));
-        if Some(folder) == repository {
+fn project_agents_dirs(cwd: &Path) -> Vec<PathBuf> {
+    let repository = cwd.ancestors().find(|dir| dir.join(".git").exists());
+    let mut dirs = Vec::new();
+    for dir in cwd.ancestors() {
+        dirs.push(dir.join(".agents").join("skills"));
+        if Some(dir) == repository {
             break;
         }
     }
-    folders
+    dirs
 }

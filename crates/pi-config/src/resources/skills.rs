@@ -23,7 +23,7 @@ pub struct Skill {
     /// What it does and when it applies.
     pub description: String,
     pub file_path: PathBuf,
-    /// The folder its relative paths start at.
+    /// The directory its relative paths start at.
     pub base_dir: PathBuf,
     /// Whether only the user may call for it.
     pub disable_model_invocation: bool,

@@ -10,13 +10,13 @@ use serde::Serialize;
 pub struct SourceInfo {
     /// The file of the resource.
     pub path: PathBuf,
-    /// How it was found: `auto` in a folder pi looks into, `local` by a path in the settings or on
+    /// How it was found: `auto` in a directory pi looks into, `local` by a path in the settings or on
     /// the command line, `cli` through `--extension`, or the source of its package.
     pub source: String,
     pub scope: SourceScope,
     /// Whether a package brought it.
     pub origin: SourceOrigin,
-    /// The folder its relative paths and patterns start at.
+    /// The directory its relative paths and patterns start at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<PathBuf>,
 }
@@ -27,7 +27,7 @@ pub struct SourceInfo {
 pub enum SourceScope {
     /// The user's, from the agent directory or the user's settings.
     User,
-    /// The project's, from its `.pi` or `.agents` folder or its settings.
+    /// The project's, from its `.pi` or `.agents` directory or its settings.
     Project,
     /// Named on the command line, for this run alone.
     Temporary,
@@ -52,7 +52,7 @@ pub(crate) struct Provenance {
 }
 
 impl Provenance {
-    /// Describes a resource found in a folder pi looks into by itself.
+    /// Describes a resource found in a directory pi looks into by itself.
     pub(crate) fn discovered(scope: SourceScope, base_dir: &Path) -> Self {
         Self {
             source: "auto".to_owned(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::location::normalize;
 use crate::ConfigDiagnostic;
-use crate::regular_file::{MAX_BYTES, UnreadableFile, prose, read_prose, read_up_to};
+use crate::regular_file::{MAX_BYTES, ReadFileError, prose, read_prose, read_up_to};
 
 /// A piece of system prompt and the file it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub(super) fn from_flag(
     // A pipe or a device of another name may never say anything.
     let content = if metadata.is_file() || is_handed_over(&path) {
         File::open(&path)
-            .map_err(UnreadableFile::from)
+            .map_err(ReadFileError::from)
             .and_then(|file| read_up_to(file, MAX_BYTES, Vec::new()))
     } else {
-        Err(UnreadableFile::NotRegular)
+        Err(ReadFileError::NotRegular)
     };
     match content {
         Ok(bytes) => Some(PromptPiece {

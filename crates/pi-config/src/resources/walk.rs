@@ -1,7 +1,7 @@
-//! Looking through folders for resource files.
+//! Looking through directories for resource files.
 //!
-//! Follows links but enters no folder twice, heeds ignore files, skips dot names and
-//! `node_modules`, and stops at fixed limits: the folders may be anybody's. Names come sorted by
+//! Follows links but enters no directory twice, heeds ignore files, skips dot names and
+//! `node_modules`, and stops at fixed limits: the directories may be anybody's. Names come sorted by
 //! bytes, so that "the first one wins" means the same on every machine. Nothing is read here
 //! except directories, ignore files and the manifests of extensions.
 
@@ -17,31 +17,31 @@ use crate::ConfigDiagnostic;
 use crate::packages::Manifest;
 use crate::regular_file::read_prose;
 
-/// Entries one look at the resources may visit: a skill folder that holds a disk is a mistake.
+/// Entries one look at the resources may visit: a skill directory that holds a disk is a mistake.
 const MAX_ENTRIES: usize = 100_000;
-/// How deep folders may nest.
+/// How deep directories may nest.
 const MAX_DEPTH: usize = 32;
 /// The largest ignore file that is heeded.
 const MAX_IGNORE_BYTES: u64 = 64 * 1024;
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
 
-/// Which loose Markdown files of a skill folder count as skills.
+/// Which loose Markdown files of a skill directory count as skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LooseSkills {
-    /// Those directly in the folder: pi's own skill folders.
+    /// Those directly in the directory: pi's own skill directories.
     AtTheTop,
     /// Those in its subfolders: `.agents/skills`.
     Below,
 }
 
-/// What a name in a folder stands for, links followed.
+/// What a name in a directory stands for, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,
     Directory,
 }
 
-/// One name in a folder.
+/// One name in a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -104,7 +104,7 @@ impl Walk {
         self.real_paths.of(path)
     }
 
-    /// Lists the files and folders in a folder, sorted. A folder that is not there is empty.
+    /// Lists the files and directories in a directory, sorted. A directory that is not there is empty.
     pub(crate) fn list(&mut self, directory: &Path) -> Vec<Entry> {
         let Ok(listing) = std::fs::read_dir(directory) else {
             return Vec::new();
@@ -150,7 +150,7 @@ impl Walk {
         }
     }
 
-    /// Finds the skill files of a folder. A folder with a `SKILL.md` is one skill.
+    /// Finds the skill files of a directory. A directory with a `SKILL.md` is one skill.
     pub(crate) fn skill_files(&mut self, directory: &Path, loose: LooseSkills) -> Vec<PathBuf> {
         let mut found = Vec::new();
         self.collect_skills(directory, loose, &mut Descent::new(), &mut found);
@@ -190,7 +190,7 @@ impl Walk {
         descent.leave();
     }
 
-    /// Finds the files with an ending directly in a folder.
+    /// Finds the files with an ending directly in a directory.
     pub(crate) fn files_in(&mut self, directory: &Path, ending: &str) -> Vec<PathBuf> {
         let entries = self.list(directory);
         let rules = IgnoreRules::of(directory, &entries);
@@ -202,7 +202,7 @@ impl Walk {
             .collect()
     }
 
-    /// Finds the files with an ending anywhere below a folder.
+    /// Finds the files with an ending anywhere below a directory.
     pub(crate) fn files_below(&mut self, directory: &Path, ending: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         self.collect_files(directory, ending, &mut Descent::new(), &mut found);
@@ -232,7 +232,7 @@ impl Walk {
         descent.leave();
     }
 
-    /// Finds the extensions of a folder: the folder itself when it says so, otherwise its scripts
+    /// Finds the extensions of a directory: the directory itself when it says so, otherwise its scripts
     /// and those of its subfolders that say so.
     pub(crate) fn extension_files(&mut self, directory: &Path) -> Vec<PathBuf> {
         let entries = self.list(directory);
@@ -288,7 +288,7 @@ impl Walk {
                     }
                 }
                 GlobSegment::AnyDepth => {
-                    // The same folder is worth entering once for each rest of the pattern.
+                    // The same directory is worth entering once for each rest of the pattern.
                     if depth > MAX_DEPTH || !entered.insert((path.clone(), rest.len())) {
                         continue;
                     }
@@ -314,7 +314,7 @@ impl Walk {
         found
     }
 
-    /// Lists a folder on the way down, unless it was entered already or lies too deep.
+    /// Lists a directory on the way down, unless it was entered already or lies too deep.
     fn enter(&mut self, directory: &Path, descent: &mut Descent) -> Option<Vec<Entry>> {
         if descent.depth >= MAX_DEPTH {
             return None;
@@ -336,7 +336,7 @@ impl Descent {
     }
 }
 
-/// The ignore files of the folders on the way down.
+/// The ignore files of the directories on the way down.
 #[derive(Debug, Default)]
 struct IgnoreRules(Vec<Gitignore>);
 
@@ -385,7 +385,7 @@ impl IgnoreRules {
     }
 }
 
-/// Returns the extensions a folder declares: by its manifest, or by an index file.
+/// Returns the extensions a directory declares: by its manifest, or by an index file.
 fn declared_extensions(directory: &Path) -> Option<Vec<PathBuf>> {
     let declared: Vec<PathBuf> = Manifest::read(directory)
         .and_then(|manifest| manifest.extensions)

@@ -7,9 +7,9 @@ use pi_ai::retry::RetryPolicy;
 use pi_ai::{Env, ThinkingLevel, TransportPreference};
 
 use super::{
-    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    ImageProtocol, ImageProtocolName, MermaidMode, ProjectTrustDefault, QuietStartup,
-    QuietStartupWord, Settings, Switch, TreeFilterMode, TuiMode, WheelScrollLines,
+    BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, MermaidMode, ProjectTrustDefault,
+    QuietStartup, QuietStartupPart, Settings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::{env_vars, expand_home};
 
@@ -154,7 +154,7 @@ impl Settings {
     /// Returns whether the header is hidden, alone or with everything else.
     pub fn hide_startup_header(&self) -> bool {
         self.quiet_startup()
-            || self.quiet_startup == Some(QuietStartup::Part(QuietStartupWord::Header))
+            || self.quiet_startup == Some(QuietStartup::Part(QuietStartupPart::Header))
     }
 
     /// Returns whether the terminal application takes the whole screen.
@@ -238,11 +238,12 @@ impl Settings {
         known(self.terminal.true_color)
     }
 
-    /// Returns how images reach the terminal, [`ImageProtocol::Shown`] with `false` for not at all;
+    /// Returns how images reach the terminal, [`ImageProtocolSetting::Enabled`] with `false` for not at all;
     /// `None` when that is to be found out.
-    pub fn image_protocol(&self) -> Option<ImageProtocol> {
+    pub fn image_protocol(&self) -> Option<ImageProtocolSetting> {
         match self.terminal.images? {
-            ImageProtocol::Named(ImageProtocolName::Auto) | ImageProtocol::Shown(true) => None,
+            ImageProtocolSetting::Protocol(ImageProtocolName::Auto)
+            | ImageProtocolSetting::Enabled(true) => None,
             known => Some(known),
         }
     }
@@ -352,10 +353,10 @@ fn timeout(milliseconds: u64) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
-fn known(switch: Option<Switch>) -> Option<bool> {
+fn known(switch: Option<BoolOrAuto>) -> Option<bool> {
     match switch {
-        Some(Switch::Set(on)) => Some(on),
-        Some(Switch::Detect(_)) | None => None,
+        Some(BoolOrAuto::Value(on)) => Some(on),
+        Some(BoolOrAuto::Detect(_)) | None => None,
     }
 }
 

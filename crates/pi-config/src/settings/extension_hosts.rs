@@ -21,7 +21,7 @@ pub enum ExtensionEngine {
 
 impl ExtensionEngine {
     /// Returns the engine of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "quickjs" => Some(Self::QuickJs),
             "node" => Some(Self::Node),
@@ -45,7 +45,7 @@ pub enum ExtensionHosts {
 impl Settings {
     /// Returns which program runs the extension of a file.
     ///
-    /// A pattern is the name of a file or folder on the way to it, or several that follow each other; the
+    /// A pattern is the name of a file or directory on the way to it, or several that follow each other; the
     /// longest one that matches counts.
     pub fn extension_engine(&self, path: &Path) -> ExtensionEngine {
         match &self.extension_host {

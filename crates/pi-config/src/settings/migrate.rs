@@ -34,16 +34,16 @@ fn websockets(object: &mut Map<String, Value>) {
     }
 }
 
-/// `skills`, an object, became the list of its folders and `enableSkillCommands`.
+/// `skills`, an object, became the list of its directories and `enableSkillCommands`.
 fn skills(object: &mut Map<String, Value>) {
     let Some(Value::Object(skills)) = object.get_mut("skills") else {
         return;
     };
     let commands = skills.shift_remove("enableSkillCommands");
-    let folders = skills.shift_remove("customDirectories");
-    match folders {
-        Some(Value::Array(folders)) if !folders.is_empty() => {
-            object.insert("skills".to_owned(), Value::Array(folders));
+    let dirs = skills.shift_remove("customDirectories");
+    match dirs {
+        Some(Value::Array(dirs)) if !dirs.is_empty() => {
+            object.insert("skills".to_owned(), Value::Array(dirs));
         }
         _ => {
             object.shift_remove("skills");

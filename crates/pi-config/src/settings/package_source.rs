@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 )]
 pub enum PackageSource {
     /// All of a package.
-    Whole(String),
+    Unfiltered(String),
     /// Some of a package.
     Filtered(PackageFilter),
 }
@@ -22,7 +22,7 @@ impl PackageSource {
     /// Returns the source as it is written.
     pub fn source(&self) -> &str {
         match self {
-            Self::Whole(source) => source,
+            Self::Unfiltered(source) => source,
             Self::Filtered(filter) => &filter.source,
         }
     }
@@ -30,7 +30,7 @@ impl PackageSource {
 
 impl From<&str> for PackageSource {
     fn from(source: &str) -> Self {
-        Self::Whole(source.to_owned())
+        Self::Unfiltered(source.to_owned())
     }
 }
 

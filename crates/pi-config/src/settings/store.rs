@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use super::decode::{self, Decoded};
 use super::merge::{self, Edit};
 use super::{Settings, migrate};
-use crate::atomic_file::NewFile;
+use crate::atomic_file::NewFileMode;
 use crate::object_file::{self, ChangeError, Ending, LockedObject};
-use crate::regular_file::UnreadableFile;
-use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope};
+use crate::regular_file::ReadFileError;
+use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess};
 
 /// Keys a project cannot set: they cost money, carry all traffic, start
 /// another program, or decide about trust itself.
@@ -42,7 +42,7 @@ pub enum SettingsError {
     Unreadable {
         file: PathBuf,
         #[source]
-        problem: UnreadableFile,
+        problem: ReadFileError,
     },
     /// Another program holds the file's lock.
     #[error("{} was not changed because another program is changing it; try again", file.display())]
@@ -82,9 +82,9 @@ struct Inner {
 /// Settings that hold for this run, whatever the files say, until the user chooses otherwise. Clones share
 /// them: a store that takes the place of another goes on with what is left of them.
 #[derive(Debug, Clone, Default)]
-pub struct RunSettings(Arc<Mutex<Map<String, Value>>>);
+pub struct SettingsOverrides(Arc<Mutex<Map<String, Value>>>);
 
-impl RunSettings {
+impl SettingsOverrides {
     /// Holds what these settings say.
     pub fn new(settings: &Settings) -> Self {
         Self(Arc::new(Mutex::new(merge::to_object(settings))))
@@ -102,7 +102,7 @@ struct State {
     access: ProjectAccess,
     user: Layer,
     project: Layer,
-    run: RunSettings,
+    run: SettingsOverrides,
     merged: Arc<Settings>,
     diagnostics: Vec<ConfigDiagnostic>,
 }
@@ -124,7 +124,7 @@ impl From<Decoded> for Layer {
 }
 
 impl SettingsStore {
-    /// Reads the settings of a user and, if it is trusted, of the project in this folder.
+    /// Reads the settings of a user and, if it is trusted, of the project in this directory.
     ///
     /// Nothing of a refused project is read. What is wrong with a file is told by
     /// [`Self::take_diagnostics`].
@@ -161,7 +161,7 @@ impl SettingsStore {
                 access,
                 user: Layer::default(),
                 project: Layer::default(),
-                run: RunSettings::default(),
+                run: SettingsOverrides::default(),
                 merged: Arc::default(),
                 diagnostics: Vec::new(),
             }),
@@ -176,11 +176,11 @@ impl SettingsStore {
     }
 
     /// Returns what one scope says by itself, as lists of resources are read.
-    pub fn scope(&self, scope: Scope) -> Arc<Settings> {
+    pub fn scope(&self, scope: ConfigScope) -> Arc<Settings> {
         let state = self.state();
         Arc::clone(match scope {
-            Scope::User => &state.user.settings,
-            Scope::Project => &state.project.settings,
+            ConfigScope::User => &state.user.settings,
+            ConfigScope::Project => &state.project.settings,
         })
     }
 
@@ -190,11 +190,11 @@ impl SettingsStore {
     }
 
     /// Returns the file of a scope, if this store has files.
-    pub fn file(&self, scope: Scope) -> Option<&Path> {
+    pub fn file(&self, scope: ConfigScope) -> Option<&Path> {
         let files = self.0.files.as_ref()?;
         Some(match scope {
-            Scope::User => &files.user,
-            Scope::Project => &files.project,
+            ConfigScope::User => &files.user,
+            ConfigScope::Project => &files.project,
         })
     }
 
@@ -208,11 +208,11 @@ impl SettingsStore {
             }
             state.access = access;
         }
-        self.read(Scope::Project);
+        self.read(ConfigScope::Project);
     }
 
     /// Lays the settings of this run over all files. They are never saved.
-    pub fn lay_over(&self, run: &RunSettings) {
+    pub fn set_overrides(&self, run: &SettingsOverrides) {
         let mut state = self.state();
         state.run = run.clone();
         state.combine();
@@ -229,11 +229,11 @@ impl SettingsStore {
     /// from async code.
     pub fn update(
         &self,
-        scope: Scope,
+        scope: ConfigScope,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), SettingsError> {
         let _turn = lock(&self.0.writing);
-        if scope == Scope::Project && !self.project_access().is_trusted() {
+        if scope == ConfigScope::Project && !self.project_access().is_trusted() {
             return Err(SettingsError::ProjectNotTrusted);
         }
         let Some(file) = self.file(scope) else {
@@ -241,11 +241,11 @@ impl SettingsStore {
             self.adopt(scope, &edits_of(&before, change), None);
             return Ok(());
         };
-        let folder = match scope {
-            Scope::User => NewFile::Private,
-            Scope::Project => NewFile::Default,
+        let dir = match scope {
+            ConfigScope::User => NewFileMode::Private,
+            ConfigScope::Project => NewFileMode::Default,
         };
-        match LockedObject::open(file, folder) {
+        match LockedObject::open(file, dir) {
             Ok(mut locked) => {
                 migrate::migrate(&mut locked.object);
                 let current = decode::decode(locked.object.clone());
@@ -275,8 +275,8 @@ impl SettingsStore {
     /// Reads the files again. One that cannot be read leaves what was known of it.
     pub fn reload(&self) {
         let _turn = lock(&self.0.writing);
-        self.read(Scope::User);
-        self.read(Scope::Project);
+        self.read(ConfigScope::User);
+        self.read(ConfigScope::Project);
     }
 
     /// Returns what was found wrong since the last call.
@@ -285,11 +285,11 @@ impl SettingsStore {
     }
 
     /// Reads the file of a scope, if there is one and it counts.
-    fn read(&self, scope: Scope) {
+    fn read(&self, scope: ConfigScope) {
         let Some(file) = self.file(scope) else {
             return;
         };
-        let counts = scope == Scope::User || self.project_access().is_trusted();
+        let counts = scope == ConfigScope::User || self.project_access().is_trusted();
         let read = if counts {
             object_file::read(file)
         } else {
@@ -313,7 +313,7 @@ impl SettingsStore {
     }
 
     /// Takes over what a file now says, or, without one, the changes alone.
-    fn adopt(&self, scope: Scope, edits: &[Edit], now: Option<Decoded>) {
+    fn adopt(&self, scope: ConfigScope, edits: &[Edit], now: Option<Decoded>) {
         let mut state = self.state();
         let layer = state.layer(scope);
         match now {
@@ -333,10 +333,10 @@ impl SettingsStore {
 }
 
 impl State {
-    fn layer(&mut self, scope: Scope) -> &mut Layer {
+    fn layer(&mut self, scope: ConfigScope) -> &mut Layer {
         match scope {
-            Scope::User => &mut self.user,
-            Scope::Project => &mut self.project,
+            ConfigScope::User => &mut self.user,
+            ConfigScope::Project => &mut self.project,
         }
     }
 
@@ -355,7 +355,7 @@ impl State {
         self.merged = Arc::new(decode::typed(&merged));
     }
 
-    fn report(&mut self, scope: Scope, file: &Path, decoded: &Decoded) {
+    fn report(&mut self, scope: ConfigScope, file: &Path, decoded: &Decoded) {
         for rejected in decoded.rejected.iter().take(MAX_REPORTED) {
             self.diagnostics.push(ConfigDiagnostic::warning(
                 format!(
@@ -378,7 +378,7 @@ impl State {
                 file,
             ));
         }
-        if scope == Scope::Project {
+        if scope == ConfigScope::Project {
             for key in USER_ONLY {
                 if decoded.object.contains_key(key) {
                     self.diagnostics.push(ConfigDiagnostic {

@@ -170,10 +170,10 @@ fn words_and_booleans_share_a_key() {
     }
     for (value, protocol) in [
         (json!("auto"), None),
-        (json!(false), Some(ImageProtocol::Shown(false))),
+        (json!(false), Some(ImageProtocolSetting::Enabled(false))),
         (
             json!("iterm2"),
-            Some(ImageProtocol::Named(ImageProtocolName::Iterm2)),
+            Some(ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2)),
         ),
     ] {
         let settings = settings(json!({"terminal": {"images": value}}));
@@ -302,7 +302,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
                     ..RetrySettings::default()
                 },
                 terminal: TerminalSettings {
-                    hyperlinks: hyperlinks.map(Switch::Set),
+                    hyperlinks: hyperlinks.map(BoolOrAuto::Value),
                     ..TerminalSettings::default()
                 },
                 ..Settings::default()

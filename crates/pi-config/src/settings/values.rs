@@ -130,8 +130,8 @@ pub enum AutoDetect {
 /// `true`, `false`, or find out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or \"auto\"")]
-pub enum Switch {
-    Set(bool),
+pub enum BoolOrAuto {
+    Value(bool),
     Detect(AutoDetect),
 }
 
@@ -141,10 +141,10 @@ pub enum Switch {
     untagged,
     expecting = "expected \"kitty\", \"iterm2\", \"auto\" or false"
 )]
-pub enum ImageProtocol {
-    Named(ImageProtocolName),
+pub enum ImageProtocolSetting {
+    Protocol(ImageProtocolName),
     /// `false`: not at all. `true` leaves it to pi.
-    Shown(bool),
+    Enabled(bool),
 }
 
 /// The ways to transfer an image.
@@ -162,13 +162,13 @@ pub enum ImageProtocolName {
 #[serde(untagged, expecting = "expected true, false or \"header\"")]
 pub enum QuietStartup {
     All(bool),
-    Part(QuietStartupWord),
+    Part(QuietStartupPart),
 }
 
 /// The part of the header that is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum QuietStartupWord {
+pub enum QuietStartupPart {
     /// The header above the list of resources.
     Header,
 }
@@ -186,8 +186,8 @@ pub enum WheelScrollLines {
 /// A command: words, or a line the shell reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a command or a list of its words")]
-pub enum CommandLine {
+pub enum CommandSetting {
     /// The program and its arguments.
-    Words(Vec<String>),
-    Line(String),
+    Args(Vec<String>),
+    Shell(String),
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::info;
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::lock_dir::{BriefLock, LockError, LockTiming};
 use crate::object_file::{self, ChangeError, Ending, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, json_text};
@@ -79,7 +79,7 @@ fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeEr
         return Ok(false);
     }
     let text = json_text::to_text(credentials).map_err(io::Error::other)?;
-    atomic_file::write(file, &text, NewFile::Private)?;
+    atomic_file::write(file, &text, NewFileMode::Private)?;
     Ok(true)
 }
 
@@ -154,7 +154,7 @@ fn oauth_file(agent_dir: &AgentDir) -> std::path::PathBuf {
 }
 
 fn remove_keys(settings: &Path) -> Result<(), ChangeError> {
-    let mut locked = LockedObject::open(settings, NewFile::Private)?;
+    let mut locked = LockedObject::open(settings, NewFileMode::Private)?;
     match locked.object.shift_remove(API_KEYS) {
         Some(_) => locked.write(Ending::None),
         None => Ok(()),

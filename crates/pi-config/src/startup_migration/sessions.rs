@@ -20,7 +20,7 @@ struct Header {
     cwd: String,
 }
 
-/// Moves them to the folders of their working directories.
+/// Moves them to the directories of their working directories.
 pub(super) fn migrate(
     agent_dir: &AgentDir,
     names: &BTreeSet<String>,
@@ -36,9 +36,9 @@ pub(super) fn migrate(
         let Some(header) = read_header(&from) else {
             continue;
         };
-        let folder = agent_dir.sessions().join(folder_name(&header.cwd));
-        let to = folder.join(name);
-        match move_session(&from, &folder, &to) {
+        let dir = agent_dir.sessions().join(dir_name(&header.cwd));
+        let to = dir.join(name);
+        match move_session(&from, &dir, &to) {
             Ok(()) => report.push(info(format!("session {name} is now {}", to.display()), &to)),
             Err(error) if is_settled(&error) => {}
             Err(error) => report.push(ConfigDiagnostic::warning(
@@ -49,8 +49,8 @@ pub(super) fn migrate(
     }
 }
 
-fn move_session(from: &Path, folder: &Path, to: &Path) -> std::io::Result<()> {
-    atomic_file::create_private_directory(folder)?;
+fn move_session(from: &Path, dir: &Path, to: &Path) -> std::io::Result<()> {
+    atomic_file::create_private_directory(dir)?;
     atomic_file::rename_without_replacing(from, to)
 }
 
@@ -65,8 +65,8 @@ fn read_header(file: &Path) -> Option<Header> {
     (header.kind == "session" && !header.cwd.is_empty()).then_some(header)
 }
 
-/// Names the folder of a working directory, as the session store does.
-fn folder_name(cwd: &str) -> String {
+/// Names the directory of a working directory, as the session store does.
+fn dir_name(cwd: &str) -> String {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
 }

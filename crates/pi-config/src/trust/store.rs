@@ -1,4 +1,4 @@
-//! `trust.json`: folders the user has decided about. The nearest folder above a project counts.
+//! `trust.json`: directories the user has decided about. The nearest directory above a project counts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{access_of, canonical};
-use crate::atomic_file::NewFile;
+use crate::atomic_file::NewFileMode;
 use crate::object_file::{self, ChangeError, Ending, LockedObject};
-use crate::regular_file::UnreadableFile;
+use crate::regular_file::ReadFileError;
 use crate::{AgentDir, ProjectAccess};
 
 /// Why decisions cannot be read or saved.
@@ -19,7 +19,7 @@ pub enum TrustError {
     Unreadable {
         file: PathBuf,
         #[source]
-        problem: UnreadableFile,
+        problem: ReadFileError,
     },
     /// Another program holds the file's lock.
     #[error("{} was not changed because another program is changing it; try again", file.display())]
@@ -31,47 +31,47 @@ pub enum TrustError {
         #[source]
         source: io::Error,
     },
-    /// JSON has no way to write the folder's name.
-    #[error("the name of {} is not UTF-8, so the decision cannot be saved", folder.display())]
-    FolderName { folder: PathBuf },
+    /// JSON has no way to write the directory's name.
+    #[error("the name of {} is not UTF-8, so the decision cannot be saved", dir.display())]
+    NonUtf8Path { dir: PathBuf },
 }
 
 /// A decision that was saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedTrust {
-    /// The folder it was made about: the project's, or one above it.
-    pub folder: PathBuf,
+    /// The directory it was made about: the project's, or one above it.
+    pub dir: PathBuf,
     pub access: ProjectAccess,
 }
 
 /// A decision to save.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustUpdate {
-    folder: PathBuf,
+    dir: PathBuf,
     decision: Option<bool>,
 }
 
 impl TrustUpdate {
-    /// The user trusts the folder and all in it.
-    pub fn trust(folder: impl Into<PathBuf>) -> Self {
+    /// The user trusts the directory and all in it.
+    pub fn trust(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: Some(true),
         }
     }
 
-    /// The user does not trust the folder.
-    pub fn refuse(folder: impl Into<PathBuf>) -> Self {
+    /// The user does not trust the directory.
+    pub fn deny(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: Some(false),
         }
     }
 
-    /// Nothing is decided about the folder itself.
-    pub fn forget(folder: impl Into<PathBuf>) -> Self {
+    /// Nothing is decided about the directory itself.
+    pub fn forget(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: None,
         }
     }
@@ -91,8 +91,8 @@ impl TrustStore {
         }
     }
 
-    /// Returns the decision about a folder or the nearest one above it.
-    pub fn nearest(&self, folder: &Path) -> Result<Option<SavedTrust>, TrustError> {
+    /// Returns the decision about a directory or the nearest one above it.
+    pub fn nearest(&self, dir: &Path) -> Result<Option<SavedTrust>, TrustError> {
         let unreadable = |problem| TrustError::Unreadable {
             file: self.file.clone(),
             problem,
@@ -100,11 +100,11 @@ impl TrustStore {
         let decisions = object_file::read(&self.file)
             .and_then(|object| check(object.unwrap_or_default()))
             .map_err(unreadable)?;
-        Ok(canonical(folder).ancestors().find_map(|folder| {
+        Ok(canonical(dir).ancestors().find_map(|dir| {
             // A name that is not UTF-8 is in no file, and must not match one that looks like it.
-            let trusted = decisions.get(folder.to_str()?)?.as_bool()?;
+            let trusted = decisions.get(dir.to_str()?)?.as_bool()?;
             Some(SavedTrust {
-                folder: folder.to_owned(),
+                dir: dir.to_owned(),
                 access: access_of(trusted),
             })
         }))
@@ -117,10 +117,10 @@ impl TrustStore {
         }
         let mut changes = Vec::new();
         for update in updates {
-            let folder = canonical(&update.folder);
-            match folder.to_str() {
+            let dir = canonical(&update.dir);
+            match dir.to_str() {
                 Some(name) => changes.push((name.to_owned(), update.decision)),
-                None => return Err(TrustError::FolderName { folder }),
+                None => return Err(TrustError::NonUtf8Path { dir }),
             }
         }
         self.change(&changes).map_err(|error| {
@@ -134,13 +134,13 @@ impl TrustStore {
     }
 
     fn change(&self, changes: &[(String, Option<bool>)]) -> Result<(), ChangeError> {
-        let mut locked = LockedObject::open(&self.file, NewFile::Private)?;
+        let mut locked = LockedObject::open(&self.file, NewFileMode::Private)?;
         let mut decisions =
             check(std::mem::take(&mut locked.object)).map_err(ChangeError::Unreadable)?;
-        for (folder, decision) in changes {
+        for (dir, decision) in changes {
             match decision {
-                Some(trusted) => decisions.insert(folder.clone(), Value::Bool(*trusted)),
-                None => decisions.shift_remove(folder),
+                Some(trusted) => decisions.insert(dir.clone(), Value::Bool(*trusted)),
+                None => decisions.shift_remove(dir),
             };
         }
         let mut sorted: Vec<_> = decisions.into_iter().collect();
@@ -152,14 +152,14 @@ impl TrustStore {
 }
 
 /// Makes sure that every value is a decision.
-fn check(decisions: Map<String, Value>) -> Result<Map<String, Value>, UnreadableFile> {
+fn check(decisions: Map<String, Value>) -> Result<Map<String, Value>, ReadFileError> {
     match decisions
         .iter()
         .find(|(_, value)| !matches!(value, Value::Bool(_) | Value::Null))
     {
         None => Ok(decisions),
-        Some((folder, value)) => Err(UnreadableFile::Malformed(format!(
-            "{folder:?} must be true, false or null, not {}",
+        Some((dir, value)) => Err(ReadFileError::Malformed(format!(
+            "{dir:?} must be true, false or null, not {}",
             kind(value)
         ))),
     }

@@ -17,7 +17,7 @@ use pi_ai::{
     ProviderAuth, XaiSignIn,
 };
 use pi_config::AuthFile;
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -170,8 +170,8 @@ fn tokens(number: u32) -> String {
     .to_string()
 }
 
-fn refusal() -> Reply {
-    Reply::whole(400, &[], json!({"error": "invalid_grant"}).to_string())
+fn refusal() -> ScriptedReply {
+    ScriptedReply::full(400, &[], json!({"error": "invalid_grant"}).to_string())
 }
 
 /// Makes a lock look as old as the crash it is left from.
@@ -184,8 +184,8 @@ fn age(lock: &Path, seconds: u64) {
 async fn processes_that_race_share_one_renewal() {
     let home = home_with_expired_sign_in();
     let length = tokens(2).len().to_string();
-    let service = GatedServer::start([
-        Reply::silent()
+    let service = ScriptedServer::start([
+        ScriptedReply::new()
             .gate("exchange")
             .head(200, &[("content-length", &length)])
             .chunk(tokens(2)),
@@ -200,13 +200,13 @@ async fn processes_that_race_share_one_renewal() {
     for racer in &mut racers {
         wait_for_line(racer, "READY").await;
     }
-    service.reached("exchange").await;
-    service.release("exchange");
+    service.wait_for_gate("exchange").await;
+    service.open_gate("exchange");
     for racer in racers {
         assert_eq!(result_of(racer).await, "a2");
     }
     assert_eq!(service.requests().len(), 1);
-    let body = String::from_utf8(service.request(0).await.body).unwrap();
+    let body = String::from_utf8(service.wait_for_request(0).await.body).unwrap();
     assert!(body.contains("refresh_token=r1"), "{body}");
     let stored = stored(&home);
     assert_eq!(
@@ -220,14 +220,14 @@ async fn processes_that_race_share_one_renewal() {
 #[tokio::test]
 async fn sign_ins_and_a_renewal_at_once_lose_nothing() {
     let home = home_with_expired_sign_in();
-    let renewing = GatedServer::start([Reply::whole(200, &[], tokens(2))]).await;
+    let renewing = ScriptedServer::start([ScriptedReply::full(200, &[], tokens(2))]).await;
     let device = json!({
         "device_code": "d", "user_code": "u", "verification_uri": "https://example.com",
         "interval": 1, "expires_in": 60,
     });
-    let services: Vec<GatedServer> = futures_util::future::join_all((0..3).map(|number| {
+    let services: Vec<ScriptedServer> = futures_util::future::join_all((0..3).map(|number| {
         let replies = [device.to_string(), tokens(10 + number)];
-        GatedServer::start(replies.map(|body| Reply::whole(200, &[], body)))
+        ScriptedServer::start(replies.map(|body| ScriptedReply::full(200, &[], body)))
     }))
     .await;
     let signing_in: Vec<Child> = services
@@ -252,10 +252,11 @@ async fn sign_ins_and_a_renewal_at_once_lose_nothing() {
 #[tokio::test]
 async fn a_crash_between_exchange_and_save_is_explained() {
     let home = home_with_expired_sign_in();
-    let service = GatedServer::start([Reply::silent().gate("spent").stall(), refusal()]).await;
+    let service =
+        ScriptedServer::start([ScriptedReply::new().gate("spent").stall(), refusal()]).await;
     let mut victim = start("renew", &home, &service.url());
     // The service has taken the token; its answer is on the way.
-    service.reached("spent").await;
+    service.wait_for_gate("spent").await;
     victim.kill().await.unwrap();
 
     let left = stored(&home);
@@ -278,13 +279,13 @@ async fn a_crash_between_exchange_and_save_is_explained() {
 #[tokio::test]
 async fn a_crash_before_the_exchange_costs_nothing() {
     let home = home_with_expired_sign_in();
-    let service = GatedServer::start([
-        Reply::silent().gate("lost").stall(),
-        Reply::whole(200, &[], tokens(2)),
+    let service = ScriptedServer::start([
+        ScriptedReply::new().gate("lost").stall(),
+        ScriptedReply::full(200, &[], tokens(2)),
     ])
     .await;
     let mut victim = start("renew", &home, &service.url());
-    service.reached("lost").await;
+    service.wait_for_gate("lost").await;
     victim.kill().await.unwrap();
     age(&home.path().join("agent/auth.json.lock"), 31);
     assert_eq!(result_of(start("renew", &home, &service.url())).await, "a2");

@@ -54,7 +54,7 @@ fn nothing_of_a_project_is_opened_before_trust() {
         "project/.agents/skills/other/SKILL.md",
         "---\ndescription: d\n---\n",
     );
-    for project in [ProjectAccess::Unasked, ProjectAccess::Refused] {
+    for project in [ProjectAccess::Undecided, ProjectAccess::Denied] {
         world.project = project;
         let resources = world.load();
         assert!(everything_is_empty(&resources), "{resources:?}");
@@ -80,7 +80,7 @@ fn a_pipe_named_as_system_prompt_does_not_block() {
 }
 
 #[test]
-fn a_closed_folder_of_an_untrusted_project_is_not_noticed() {
+fn a_closed_dir_of_an_untrusted_project_is_not_noticed() {
     let mut world = World::with(&[
         (
             "project/.pi/skills/s/SKILL.md",
@@ -90,7 +90,7 @@ fn a_closed_folder_of_an_untrusted_project_is_not_noticed() {
     ]);
     let closed = world.root().join("project/.pi");
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
-    world.project = ProjectAccess::Refused;
+    world.project = ProjectAccess::Denied;
     let resources = world.load();
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(world.said(&resources), [""; 0]);
@@ -130,16 +130,16 @@ fn pipes_in_the_place_of_files_do_not_hold_us_up() {
 }
 
 #[test]
-fn linked_folders_that_lead_in_circles_are_entered_once() {
+fn linked_dirs_that_lead_in_circles_are_entered_once() {
     let world = World::with(&[("agent/skills/a/b/s/SKILL.md", "---\ndescription: d\n---\n")]);
     let skills = world.root().join("agent/skills");
     symlink(&skills, skills.join("a/up")).unwrap();
     symlink("..", skills.join("a/b/back")).unwrap();
     symlink("self", skills.join("self")).unwrap();
-    for folder in ["x", "y"] {
-        std::fs::create_dir(skills.join(folder)).unwrap();
+    for dir in ["x", "y"] {
+        std::fs::create_dir(skills.join(dir)).unwrap();
         for number in 0..20 {
-            symlink(&skills, skills.join(format!("{folder}/{number}"))).unwrap();
+            symlink(&skills, skills.join(format!("{dir}/{number}"))).unwrap();
         }
     }
     let resources = world.load();
@@ -154,7 +154,7 @@ fn a_link_out_of_a_project_is_followed_only_with_trust() {
     std::fs::create_dir_all(root.join("project/.pi")).unwrap();
     symlink(root.join("secret"), root.join("project/.pi/skills")).unwrap();
     assert_eq!(world.load().skills.len(), 1);
-    world.project = ProjectAccess::Unasked;
+    world.project = ProjectAccess::Undecided;
     assert_eq!(world.load().skills, []);
 }
 
@@ -226,7 +226,7 @@ fn huge_and_garbled_files_are_reported_or_read_as_far_as_they_go() {
 }
 
 #[test]
-fn ten_thousand_files_in_a_skill_folder_take_a_moment_not_a_minute() {
+fn ten_thousand_files_in_a_skill_dir_take_a_moment_not_a_minute() {
     let world = World::new();
     for number in 0..10_000 {
         world
@@ -248,7 +248,7 @@ fn ten_thousand_files_in_a_skill_folder_take_a_moment_not_a_minute() {
 }
 
 #[test]
-fn deep_folders_end_the_search_quietly() {
+fn deep_dirs_end_the_search_quietly() {
     let world = World::new();
     let deep = "d/".repeat(200);
     world.home.write(

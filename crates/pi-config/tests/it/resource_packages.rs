@@ -28,7 +28,7 @@ const LOCAL: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_package_without_manifest_keeps_to_the_conventional_folders() {
+fn a_package_without_manifest_keeps_to_the_conventional_dirs() {
     let world = World::with(&LOCAL);
     world
         .home
@@ -182,7 +182,7 @@ fn the_packages_of_a_project_wait_for_trust() {
     ]);
     assert_eq!(names(&world.load()), ["p"]);
     assert_eq!(world.load().missing_packages.len(), 1);
-    for project in [ProjectAccess::Unasked, ProjectAccess::Refused] {
+    for project in [ProjectAccess::Undecided, ProjectAccess::Denied] {
         world.project = project;
         let resources = world.load();
         assert_eq!(resources.prompt_templates, []);
@@ -191,7 +191,7 @@ fn the_packages_of_a_project_wait_for_trust() {
 }
 
 #[test]
-fn an_extension_flag_takes_a_package_folder_with_all_it_holds() {
+fn an_extension_flag_takes_a_package_dir_with_all_it_holds() {
     let mut world = World::with(&[
         ("project/pack/prompts/p.md", "p"),
         ("project/pack/extensions/e.ts", ""),

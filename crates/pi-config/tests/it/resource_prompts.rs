@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 
 use crate::resources::World;
 
-/// The context files by path and text, those above the temporary folder left out.
+/// The context files by path and text, those above the temporary directory left out.
 fn context(world: &World, resources: &Resources) -> Vec<(String, String)> {
     let root = world.root();
     resources
@@ -23,7 +23,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn one_context_file_per_folder_from_general_to_particular() {
+fn one_context_file_per_dir_from_general_to_particular() {
     let world = World::with(&[
         ("agent/CLAUDE.md", "agent"),
         ("AGENTS.md", "above"),
@@ -34,7 +34,7 @@ fn one_context_file_per_folder_from_general_to_particular() {
     ]);
     let mut request = world.request();
     request.cwd = world.root().join("project/sub");
-    for project in [ProjectAccess::Trusted, ProjectAccess::Unasked] {
+    for project in [ProjectAccess::Trusted, ProjectAccess::Undecided] {
         request.project = project;
         assert_eq!(
             context(&world, &load_resources(&request)),
@@ -56,7 +56,7 @@ fn a_refused_project_keeps_its_context_files_to_itself() {
         ("agent/AGENTS.md", "agent"),
         ("project/AGENTS.md", "project"),
     ]);
-    world.project = ProjectAccess::Refused;
+    world.project = ProjectAccess::Denied;
     assert_eq!(
         context(&world, &world.load()),
         pairs(&[("agent/AGENTS.md", "agent")])
@@ -117,7 +117,7 @@ fn system_prompt_files_come_from_the_trusted_project_or_the_user() {
         Some(world.root().join("project/.pi/SYSTEM.md"))
     );
     assert_eq!(trusted.append_system_prompt, ["agent append"]);
-    world.project = ProjectAccess::Unasked;
+    world.project = ProjectAccess::Undecided;
     assert_eq!(world.load().system_prompt.as_deref(), Some("agent system"));
 }
 

@@ -11,7 +11,7 @@ use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// A home, an agent directory and a project in a temporary folder.
+/// A home, an agent directory and a project in a temporary directory.
 pub(crate) struct World {
     pub(crate) home: TempHome,
     pub(crate) project: ProjectAccess,
@@ -109,7 +109,7 @@ fn source(world: &World, info: &SourceInfo) -> Value {
 }
 
 #[test]
-fn skills_are_found_by_folder_by_file_and_in_the_home() {
+fn skills_are_found_by_dir_by_file_and_in_the_home() {
     let world = World::with(&[
         ("agent/skills/pdf/SKILL.md", &skill("pdf")),
         ("agent/skills/pdf/nested/SKILL.md", &skill("unreachable")),
@@ -186,8 +186,8 @@ fn odd_skills_are_reported_and_those_without_description_left_out() {
             .any(|skill| skill.name == "e" && skill.disable_model_invocation)
     );
     let said = world.said(&resources);
-    let about = |folder: &str| -> Vec<&str> {
-        let prefix = format!("Warning agent/skills/{folder}/SKILL.md: ");
+    let about = |dir: &str| -> Vec<&str> {
+        let prefix = format!("Warning agent/skills/{dir}/SKILL.md: ");
         said.iter()
             .filter_map(|line| line.strip_prefix(&prefix))
             .collect()
@@ -315,7 +315,7 @@ fn templates_are_direct_children_and_describe_themselves() {
 }
 
 #[test]
-fn the_project_comes_before_the_user_and_settings_before_folders() {
+fn the_project_comes_before_the_user_and_settings_before_dirs() {
     let world = World::with(&[
         ("agent/settings.json", r#"{"prompts": ["../user-prompts"]}"#),
         (
@@ -447,7 +447,7 @@ fn explicit_paths_that_are_not_there_are_reported() {
 }
 
 #[test]
-fn extensions_are_scripts_or_folders_that_say_so() {
+fn extensions_are_scripts_or_dirs_that_say_so() {
     let world = World::with(&[
         ("agent/extensions/a.ts", ""),
         ("agent/extensions/b.js", ""),
@@ -510,7 +510,7 @@ fn themes_need_a_name_and_colors() {
 }
 
 #[test]
-fn agents_folders_count_up_to_the_repository() {
+fn agents_dirs_count_up_to_the_repository() {
     let world = World::with(&[
         ("outer/.agents/skills/o/SKILL.md", &skill("outside")),
         ("outer/repo/.git/HEAD", ""),
@@ -521,7 +521,7 @@ fn agents_folders_count_up_to_the_repository() {
     request.cwd = world.root().join("outer/repo/sub");
     let resources = load_resources(&request);
     assert_eq!(skill_names(&resources), ["sub", "root"]);
-    request.project = ProjectAccess::Unasked;
+    request.project = ProjectAccess::Undecided;
     assert_eq!(skill_names(&load_resources(&request)), [""; 0]);
 }
 

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use pi_config::{
-    AgentDir, CacheWarming, ConfigDiagnostic, DeliveryMode, DiagnosticLevel, PackageSource,
-    ProjectAccess, ProjectTrustDefault, RunSettings, Scope, Settings, SettingsError, SettingsStore,
+    AgentDir, CacheWarming, ConfigDiagnostic, ConfigScope, DeliveryMode, DiagnosticLevel,
+    PackageSource, ProjectAccess, ProjectTrustDefault, Settings, SettingsError, SettingsOverrides,
+    SettingsStore,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// A user's folder and a project beside it.
+/// A user's directory and a project beside it.
 struct Setup {
     home: TempHome,
     agent_dir: AgentDir,
@@ -48,8 +49,8 @@ impl Setup {
         serde_json::from_str(&self.user_text()).unwrap()
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.home.path().join(folder))
+    fn names(&self, dir: &str) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.home.path().join(dir))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -83,8 +84,11 @@ fn a_trusted_project_lies_over_the_user_and_lists_are_replaced() {
     assert_eq!(settings.skills, Some(vec!["b".to_owned()]));
     assert!(!settings.retry_policy().enabled);
     assert_eq!(settings.retry_policy().max_retries, 1);
-    assert_eq!(store.scope(Scope::User).skills, Some(vec!["a".to_owned()]));
-    assert_eq!(store.scope(Scope::Project).theme, None);
+    assert_eq!(
+        store.scope(ConfigScope::User).skills,
+        Some(vec!["a".to_owned()])
+    );
+    assert_eq!(store.scope(ConfigScope::Project).theme, None);
     assert_eq!(problems(&store), [""; 0]);
 }
 
@@ -93,18 +97,18 @@ fn nothing_of_an_untrusted_project_counts_and_nothing_is_written_to_it() {
     let setup = Setup::new()
         .user(json!({"theme": "dark"}).to_string())
         .project(json!({"theme": "evil", "sessionDir": "/tmp/evil"}).to_string());
-    for access in [ProjectAccess::Refused, ProjectAccess::Unasked] {
+    for access in [ProjectAccess::Denied, ProjectAccess::Undecided] {
         let store = setup.open(access);
         assert_eq!(store.settings().theme.as_deref(), Some("dark"));
         assert_eq!(store.settings().session_dir, None);
-        assert_eq!(*store.scope(Scope::Project), Settings::default());
-        let refused = store.update(Scope::Project, |it| it.theme = None);
+        assert_eq!(*store.scope(ConfigScope::Project), Settings::default());
+        let refused = store.update(ConfigScope::Project, |it| it.theme = None);
         assert!(matches!(refused, Err(SettingsError::ProjectNotTrusted)));
     }
-    let store = setup.open(ProjectAccess::Unasked);
+    let store = setup.open(ProjectAccess::Undecided);
     store.set_project_access(ProjectAccess::Trusted);
     assert_eq!(store.settings().theme.as_deref(), Some("evil"));
-    store.set_project_access(ProjectAccess::Refused);
+    store.set_project_access(ProjectAccess::Denied);
     assert_eq!(store.settings().theme.as_deref(), Some("dark"));
     assert_eq!(setup.names("project/.pi"), ["settings.json"]);
 }
@@ -138,7 +142,7 @@ fn a_change_touches_nothing_but_its_keys() {
     );
     let store = setup.open(ProjectAccess::Trusted);
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             settings.retry.enabled = Some(false);
             settings.steering_mode = Some(DeliveryMode::All);
         })
@@ -163,7 +167,7 @@ fn a_change_touches_nothing_but_its_keys() {
     );
     assert_eq!(store.settings().steering_mode(), DeliveryMode::All);
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             settings.retry.enabled = None;
             settings.theme = None;
         })
@@ -185,7 +189,7 @@ fn a_change_is_made_to_what_the_file_says_at_that_moment() {
         json!({"packages": ["npm:a", "npm:b"], "theme": "x"}).to_string(),
     );
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             let packages = settings.packages.get_or_insert_default();
             packages.push(PackageSource::from("npm:c"));
         })
@@ -202,7 +206,7 @@ fn a_change_that_changes_nothing_writes_nothing() {
     let setup = Setup::new().user("{ \"theme\":   \"dark\" }");
     let store = setup.open(ProjectAccess::Trusted);
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             settings.theme = Some("dark".to_owned());
         })
         .unwrap();
@@ -215,7 +219,7 @@ fn earlier_names_are_understood_and_replaced_on_the_next_write() {
     let store = setup.open(ProjectAccess::Trusted);
     assert_eq!(store.settings().steering_mode(), DeliveryMode::All);
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             settings.theme = Some("x".to_owned());
         })
         .unwrap();
@@ -231,7 +235,7 @@ fn elements_we_do_not_understand_stay_in_their_list() {
     let store = setup.open(ProjectAccess::Trusted);
     assert_eq!(problems(&store).len(), 1);
     store
-        .update(Scope::User, |settings| {
+        .update(ConfigScope::User, |settings| {
             settings.packages = Some(vec!["npm:b".into()]);
         })
         .unwrap();
@@ -251,7 +255,7 @@ fn a_file_that_cannot_be_read_is_never_overwritten_but_the_change_counts() {
             matches!(reported.as_slice(), [one] if one.starts_with("settings file FILE is ignored: line ")),
             "{reported:?}"
         );
-        let result = store.update(Scope::User, |settings| {
+        let result = store.update(ConfigScope::User, |settings| {
             settings.theme = Some("x".to_owned());
         });
         assert!(
@@ -273,7 +277,7 @@ fn a_read_only_file_is_not_replaced() {
     permissions.set_readonly(true);
     fs::set_permissions(&file, permissions).unwrap();
     let store = setup.open(ProjectAccess::Trusted);
-    let result = store.update(Scope::User, |it| it.theme = Some("x".to_owned()));
+    let result = store.update(ConfigScope::User, |it| it.theme = Some("x".to_owned()));
     assert!(matches!(result, Err(SettingsError::Write { .. })));
     assert_eq!(setup.user_text(), "{}");
     assert_eq!(store.settings().theme.as_deref(), Some("x"));
@@ -302,23 +306,23 @@ fn what_holds_for_this_run_is_on_top_and_never_saved() {
         .user(json!({"theme": "dark"}).to_string())
         .project(json!({"theme": "light"}).to_string());
     let store = setup.open(ProjectAccess::Trusted);
-    let run = RunSettings::new(&Settings {
+    let run = SettingsOverrides::new(&Settings {
         theme: Some("flag".to_owned()),
         hide_thinking_block: Some(true),
         ..Settings::default()
     });
-    store.lay_over(&run);
+    store.set_overrides(&run);
     store.reload();
     assert_eq!(store.settings().theme.as_deref(), Some("flag"));
     store
-        .update(Scope::Project, |settings| {
+        .update(ConfigScope::Project, |settings| {
             settings.theme = Some("chosen".to_owned());
         })
         .unwrap();
     assert_eq!(store.settings().theme.as_deref(), Some("chosen"));
     assert!(store.settings().hide_thinking_block());
     let next = setup.open(ProjectAccess::Trusted);
-    next.lay_over(&run);
+    next.set_overrides(&run);
     assert_eq!(next.settings().theme.as_deref(), Some("chosen"));
     assert!(next.settings().hide_thinking_block());
     assert_eq!(setup.user_json(), json!({"theme": "dark"}));
@@ -335,25 +339,30 @@ fn settings_in_memory_need_no_files() {
         ..Settings::default()
     });
     store
-        .update(Scope::User, |it| it.compaction.enabled = Some(false))
+        .update(ConfigScope::User, |it| it.compaction.enabled = Some(false))
         .unwrap();
     store
-        .update(Scope::Project, |it| it.theme = Some("light".to_owned()))
+        .update(ConfigScope::Project, |it| {
+            it.theme = Some("light".to_owned())
+        })
         .unwrap();
     assert!(!store.settings().compaction_enabled());
     assert_eq!(store.settings().theme.as_deref(), Some("light"));
-    assert_eq!(store.scope(Scope::User).theme.as_deref(), Some("dark"));
+    assert_eq!(
+        store.scope(ConfigScope::User).theme.as_deref(),
+        Some("dark")
+    );
     store.reload();
     assert!(!store.settings().compaction_enabled());
 }
 
 #[test]
-fn the_first_setting_creates_the_file_and_its_folder() {
+fn the_first_setting_creates_the_file_and_its_dir() {
     let home = TempHome::new();
     let agent_dir = AgentDir::at(home.path().join("new/agent"));
     let store = SettingsStore::open(&agent_dir, &home.path().join("p"), ProjectAccess::Trusted);
     assert!(!agent_dir.path().exists(), "reading creates nothing");
-    for scope in [Scope::User, Scope::Project] {
+    for scope in [ConfigScope::User, ConfigScope::Project] {
         store
             .update(scope, |it| it.theme = Some("x".to_owned()))
             .unwrap();
@@ -371,7 +380,7 @@ fn a_lock_that_is_not_released_is_an_error_and_a_stale_one_is_not() {
     let lock = setup.home.path().join("agent/settings.json.lock");
     fs::create_dir(&lock).unwrap();
     let store = setup.open(ProjectAccess::Trusted);
-    let held = store.update(Scope::User, |it| it.theme = Some("x".to_owned()));
+    let held = store.update(ConfigScope::User, |it| it.theme = Some("x".to_owned()));
     assert!(matches!(held, Err(SettingsError::Locked { .. })));
     assert_eq!(setup.user_text(), "{}");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
@@ -380,7 +389,7 @@ fn a_lock_that_is_not_released_is_an_error_and_a_stale_one_is_not() {
         .set_modified(long_ago)
         .unwrap();
     store
-        .update(Scope::User, |it| it.theme = Some("y".to_owned()))
+        .update(ConfigScope::User, |it| it.theme = Some("y".to_owned()))
         .unwrap();
     assert_eq!(setup.user_json(), json!({"theme": "y"}));
     assert_eq!(setup.names("agent"), ["settings.json"]);
@@ -406,7 +415,7 @@ fn add_levels(store: &SettingsStore, writer: &str, count: usize) {
     for index in 0..count {
         let key = format!("{writer}/{index}");
         loop {
-            match store.update(Scope::User, |settings| {
+            match store.update(ConfigScope::User, |settings| {
                 settings
                     .model_thinking_levels
                     .insert(key.clone(), pi_ai::ThinkingLevel::High);
@@ -429,7 +438,7 @@ fn write_from_a_process() {
         return;
     };
     let agent_dir = AgentDir::at(agent_dir);
-    let store = SettingsStore::open(&agent_dir, Path::new("/"), ProjectAccess::Refused);
+    let store = SettingsStore::open(&agent_dir, Path::new("/"), ProjectAccess::Denied);
     add_levels(&store, &writer, 20);
 }
 

@@ -10,17 +10,17 @@ use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// Returns every file under a folder with its content.
-fn files(folder: &Path) -> BTreeMap<String, String> {
+/// Returns every file under a directory with its content.
+fn files(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(next) = dirs.pop() {
         for entry in fs::read_dir(&next).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                dirs.push(path);
             } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                let name = path.strip_prefix(dir).unwrap().display().to_string();
                 found.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
@@ -32,8 +32,8 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 fn early_home() -> (TempHome, AgentDir) {
     let home = TempHome::new();
     let agent = home.path().join("agent");
-    for folder in ["commands", "tools", "hooks"] {
-        fs::create_dir_all(agent.join(folder)).unwrap();
+    for dir in ["commands", "tools", "hooks"] {
+        fs::create_dir_all(agent.join(dir)).unwrap();
     }
     home.write(
         "agent/oauth.json",
@@ -185,8 +185,8 @@ fn a_locked_auth_file_is_left_for_the_next_start() {
 #[test]
 fn places_that_are_taken_are_not_overwritten() {
     let (home, agent_dir) = early_home();
-    for folder in ["prompts", "bin", "sessions/--home-me-a-b--"] {
-        fs::create_dir_all(agent_dir.path().join(folder)).unwrap();
+    for dir in ["prompts", "bin", "sessions/--home-me-a-b--"] {
+        fs::create_dir_all(agent_dir.path().join(dir)).unwrap();
     }
     home.write("agent/bin/rg", "newer");
     home.write("agent/oauth.json.migrated", "earlier");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pi_config::{
     AgentDir, ProjectAccess, ProjectChanges, ProjectTrustDefault, SavedTrust, SessionChoices,
-    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate,
-    changed_since_last_use, decide_trust, requires_trust, trust_choices,
+    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, decide_trust,
+    find_project_changes, requires_trust, trust_choices,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -64,7 +64,7 @@ fn the_nearest_decision_counts_and_the_file_is_sorted() {
     assert_eq!(store.nearest(&project).unwrap(), None);
     store
         .save(&[
-            TrustUpdate::refuse(project.join("deep")),
+            TrustUpdate::deny(project.join("deep")),
             TrustUpdate::trust(setup.root.join("code")),
         ])
         .unwrap();
@@ -78,7 +78,7 @@ fn the_nearest_decision_counts_and_the_file_is_sorted() {
     assert_eq!(
         store.nearest(&project).unwrap(),
         Some(SavedTrust {
-            folder: setup.root.join("code"),
+            dir: setup.root.join("code"),
             access: ProjectAccess::Trusted
         })
     );
@@ -88,17 +88,13 @@ fn the_nearest_decision_counts_and_the_file_is_sorted() {
             .unwrap()
             .unwrap()
             .access,
-        ProjectAccess::Refused
+        ProjectAccess::Denied
     );
     store
         .save(&[TrustUpdate::forget(project.join("deep"))])
         .unwrap();
     assert_eq!(
-        store
-            .nearest(&project.join("deep"))
-            .unwrap()
-            .unwrap()
-            .folder,
+        store.nearest(&project.join("deep")).unwrap().unwrap().dir,
         setup.root.join("code")
     );
 }
@@ -115,36 +111,36 @@ fn null_is_no_decision() {
         ),
     );
     let saved = setup.store().nearest(&setup.project()).unwrap().unwrap();
-    assert_eq!(saved.folder, setup.root.join("code"));
+    assert_eq!(saved.dir, setup.root.join("code"));
 }
 
 #[test]
 fn a_decision_is_made_in_order() {
-    use ProjectAccess::{Refused, Trusted, Unasked};
+    use ProjectAccess::{Denied, Trusted, Undecided};
     use ProjectTrustDefault::{Always, Ask, Never};
     use TrustDecision::Known;
 
     let setup = Setup::new();
     // Nothing to trust.
     assert_eq!(setup.decide(None, Never), Known(Trusted));
-    assert_eq!(setup.decide(Some(false), Always), Known(Refused));
+    assert_eq!(setup.decide(Some(false), Always), Known(Denied));
     // Something to trust, and nothing saved.
     setup.guarded();
     assert_eq!(setup.decide(None, Always), Known(Trusted));
-    assert_eq!(setup.decide(None, Never), Known(Unasked));
+    assert_eq!(setup.decide(None, Never), Known(Undecided));
     assert_eq!(setup.decide(Some(true), Never), Known(Trusted));
     let asked = setup.decide(None, Ask);
-    assert_eq!(asked.without_asking(), Unasked);
+    assert_eq!(asked.access_without_prompt(), Undecided);
     assert_eq!(
         asked,
-        TrustDecision::Ask {
-            options: trust_choices(&setup.project(), SessionChoices::Offered)
+        TrustDecision::Prompt {
+            choices: trust_choices(&setup.project(), SessionChoices::Offered)
         }
     );
     // Something saved.
     let store = setup.store();
-    store.save(&[TrustUpdate::refuse(setup.project())]).unwrap();
-    assert_eq!(setup.decide(None, Always), Known(Refused));
+    store.save(&[TrustUpdate::deny(setup.project())]).unwrap();
+    assert_eq!(setup.decide(None, Always), Known(Denied));
     assert_eq!(setup.decide(Some(true), Ask), Known(Trusted));
     store.save(&[TrustUpdate::trust(setup.project())]).unwrap();
     assert_eq!(setup.decide(None, Never), Known(Trusted));
@@ -154,10 +150,10 @@ fn a_decision_is_made_in_order() {
 fn a_refusal_holds_when_there_is_nothing_left_to_trust() {
     let setup = Setup::new();
     let store = setup.store();
-    store.save(&[TrustUpdate::refuse(setup.project())]).unwrap();
+    store.save(&[TrustUpdate::deny(setup.project())]).unwrap();
     assert_eq!(
         setup.decide(None, ProjectTrustDefault::Always),
-        TrustDecision::Known(ProjectAccess::Refused)
+        TrustDecision::Known(ProjectAccess::Denied)
     );
 }
 
@@ -167,14 +163,14 @@ fn each_choice_says_what_it_saves() {
     let project = setup.project();
     let parent = setup.root.join("code");
     let trust = TrustChoice::Trust {
-        folder: project.clone(),
+        dir: project.clone(),
     };
     let trust_parent = TrustChoice::TrustParent {
         parent: parent.clone(),
-        folder: project.clone(),
+        dir: project.clone(),
     };
-    let refuse = TrustChoice::Refuse {
-        folder: project.clone(),
+    let refuse = TrustChoice::Deny {
+        dir: project.clone(),
     };
     assert_eq!(
         trust_choices(&project, SessionChoices::Offered),
@@ -183,7 +179,7 @@ fn each_choice_says_what_it_saves() {
             trust_parent.clone(),
             TrustChoice::TrustOnce,
             refuse.clone(),
-            TrustChoice::RefuseOnce,
+            TrustChoice::DenyOnce,
         ]
     );
     assert_eq!(
@@ -196,19 +192,19 @@ fn each_choice_says_what_it_saves() {
     );
 
     let store = setup.store();
-    for (choice, folder, access) in [
-        (refuse, &project, ProjectAccess::Refused),
+    for (choice, dir, access) in [
+        (refuse, &project, ProjectAccess::Denied),
         (trust, &project, ProjectAccess::Trusted),
         (trust_parent, &parent, ProjectAccess::Trusted),
     ] {
         store.save(&choice.updates()).unwrap();
         let saved = store.nearest(&project).unwrap().unwrap();
-        assert_eq!((&saved.folder, saved.access), (folder, access));
+        assert_eq!((&saved.dir, saved.access), (dir, access));
         assert_eq!(choice.access(), access);
     }
     assert_eq!(TrustChoice::TrustOnce.updates(), []);
-    assert_eq!(TrustChoice::RefuseOnce.updates(), []);
-    assert_eq!(TrustChoice::RefuseOnce.access(), ProjectAccess::Refused);
+    assert_eq!(TrustChoice::DenyOnce.updates(), []);
+    assert_eq!(TrustChoice::DenyOnce.access(), ProjectAccess::Denied);
 }
 
 #[test]
@@ -292,16 +288,16 @@ fn writers_at_the_same_time_lose_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn links_lead_to_the_real_folder_and_a_dangling_one_needs_trust() {
+fn links_lead_to_the_real_dir_and_a_dangling_one_needs_trust() {
     let setup = Setup::new();
     let link = setup.root.join("link");
     std::os::unix::fs::symlink(setup.project(), &link).unwrap();
-    setup.store().save(&[TrustUpdate::refuse(&link)]).unwrap();
+    setup.store().save(&[TrustUpdate::deny(&link)]).unwrap();
     assert_eq!(
         setup.store().nearest(&setup.project()).unwrap(),
         Some(SavedTrust {
-            folder: setup.project(),
-            access: ProjectAccess::Refused
+            dir: setup.project(),
+            access: ProjectAccess::Denied
         })
     );
     fs::create_dir(setup.project().join(".pi")).unwrap();
@@ -325,13 +321,13 @@ fn a_name_that_is_not_text_matches_nothing() {
         .unwrap();
     assert_eq!(setup.store().nearest(&odd).unwrap(), None);
     let saved = setup.store().save(&[TrustUpdate::trust(&odd)]);
-    assert!(matches!(saved, Err(TrustError::FolderName { .. })));
+    assert!(matches!(saved, Err(TrustError::NonUtf8Path { .. })));
 }
 
 #[test]
 fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     let setup = Setup::new();
-    let look = || changed_since_last_use(&setup.agent_dir, &setup.project()).unwrap();
+    let look = || find_project_changes(&setup.agent_dir, &setup.project()).unwrap();
     let changed = || told(look());
     let write = |file: &str, content: &str| {
         setup.home.write(&format!("code/project/{file}"), content);
@@ -360,7 +356,7 @@ fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     assert_eq!(changed(), [".pi/SYSTEM.md"]);
     let deep = setup.project().join("deep");
     assert!(
-        changed_since_last_use(&setup.agent_dir, &deep)
+        find_project_changes(&setup.agent_dir, &deep)
             .unwrap()
             .is_none()
     );
@@ -369,7 +365,7 @@ fn what_changed_in_a_project_since_its_last_use_is_named_once() {
 /// Returns the names of changed files, as one who tells them and remembers that.
 fn told(changes: Option<ProjectChanges>) -> Vec<String> {
     changes.map_or_else(Vec::new, |changes| {
-        changes.remember().unwrap();
+        changes.mark_seen().unwrap();
         changes.files().to_vec()
     })
 }
@@ -394,7 +390,7 @@ fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
             .home
             .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
     }
-    let changed = || told(changed_since_last_use(&setup.agent_dir, &project).unwrap()).len();
+    let changed = || told(find_project_changes(&setup.agent_dir, &project).unwrap()).len();
     assert_eq!(changed(), 0);
     large.set_len(1 << 39).unwrap();
     std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();

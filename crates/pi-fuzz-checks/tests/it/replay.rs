@@ -56,13 +56,13 @@ impl Budget {
     }
 }
 
-fn fuzz_folder() -> PathBuf {
+fn fuzz_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
 fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = fs::read_dir(fuzz_folder().join("corpus").join(name)).unwrap();
-    let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    let dir = fs::read_dir(fuzz_dir().join("corpus").join(name)).unwrap();
+    let mut files: Vec<PathBuf> = dir.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
@@ -145,14 +145,14 @@ macro_rules! replays {
             let mut checks: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
             checks.sort_unstable();
             assert_eq!(replayed, checks);
-            for (folder, ending) in [("fuzz_targets", ".rs"), ("corpus", "")] {
-                let mut names: Vec<String> = fs::read_dir(fuzz_folder().join(folder))
+            for (dir, ending) in [("fuzz_targets", ".rs"), ("corpus", "")] {
+                let mut names: Vec<String> = fs::read_dir(fuzz_dir().join(dir))
                     .unwrap()
                     .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
                     .map(|name| name.trim_end_matches(ending).to_owned())
                     .collect();
                 names.sort_unstable();
-                assert_eq!(names, checks, "{folder}");
+                assert_eq!(names, checks, "{dir}");
             }
         }
     };

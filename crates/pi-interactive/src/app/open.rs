@@ -247,16 +247,16 @@ impl App {
                 let choice = choices.iter().position(|choice| is_about(choice, &saved));
                 let word = match saved.access {
                     ProjectAccess::Trusted => "trusted",
-                    ProjectAccess::Refused | ProjectAccess::Unasked => "not trusted",
+                    ProjectAccess::Denied | ProjectAccess::Undecided => "not trusted",
                 };
-                (choice, format!("{} is {word}.", saved.folder.display()))
+                (choice, format!("{} is {word}.", saved.dir.display()))
             }
             Ok(None) => (None, "Nothing is decided about this folder.".to_owned()),
             Err(error) => return self.error(pi_runtime::describe_error(&error)),
         };
         let now = match services.project {
             ProjectAccess::Trusted => "The project's files count in this session.",
-            ProjectAccess::Refused | ProjectAccess::Unasked => {
+            ProjectAccess::Denied | ProjectAccess::Undecided => {
                 "The project's files do not count in this session."
             }
         };
@@ -353,10 +353,10 @@ impl App {
 
 /// Returns whether a choice is what was saved.
 fn is_about(choice: &TrustChoice, saved: &SavedTrust) -> bool {
-    let folder = match choice {
-        TrustChoice::Trust { folder } | TrustChoice::Refuse { folder } => folder,
+    let dir = match choice {
+        TrustChoice::Trust { dir } | TrustChoice::Deny { dir } => dir,
         TrustChoice::TrustParent { parent, .. } => parent,
-        TrustChoice::TrustOnce | TrustChoice::RefuseOnce => return false,
+        TrustChoice::TrustOnce | TrustChoice::DenyOnce => return false,
     };
-    choice.access() == saved.access && *folder == saved.folder
+    choice.access() == saved.access && *dir == saved.dir
 }

@@ -218,7 +218,7 @@ impl App {
                 let written = pi_config::atomic_file::write(
                     &file,
                     redaction.clean(&text).as_bytes(),
-                    pi_config::atomic_file::NewFile::Private,
+                    pi_config::atomic_file::NewFileMode::Private,
                 );
                 written.map(|()| file)
             },

@@ -92,7 +92,7 @@ impl ListPane for TrustDialog {
                 }
             }
             (Picked::Cancelled, Occasion::Start) => {
-                outbox.finish(Intent::Trust(TrustChoice::RefuseOnce));
+                outbox.finish(Intent::Trust(TrustChoice::DenyOnce));
             }
             (Picked::Cancelled, Occasion::Change { .. }) => outbox.close(),
         }

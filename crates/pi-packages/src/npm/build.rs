@@ -1,4 +1,4 @@
-//! Builds a `node_modules` folder: resolves, fetches what is missing, takes over what is there.
+//! Builds a `node_modules` directory: resolves, fetches what is missing, takes over what is there.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -15,12 +15,12 @@ use super::platform::Platform;
 use super::registry::Registry;
 use super::resolve::{Peers, Resolver};
 use super::scripts::{ScriptPolicy, run_scripts};
-use super::tree::{NodeId, Origin, Tree};
+use super::tree::{NodeId, NodeOrigin, Tree};
 use super::unpack::{Limits, unpack};
 use super::{programs, spec::Spec};
+use crate::dir_ops::{self, CopyMode};
 use crate::error::PackageError;
-use crate::folder::{self, Content};
-use crate::progress::{Progress, ProgressListener};
+use crate::progress::{InstallProgress, ProgressListener};
 
 /// How many documents or archives are fetched at once. Registries do not mind more, disks do.
 const AT_ONCE: usize = 8;
@@ -28,13 +28,13 @@ const AT_ONCE: usize = 8;
 /// Archives may bring packages that need others; more rounds than this nobody needs.
 const MAX_ROUNDS: usize = 4;
 
-/// What a folder needs.
+/// What a directory needs.
 pub(crate) struct Requirements<'a> {
-    /// The folder's own `package.json`.
+    /// The directory's own `package.json`.
     pub(crate) manifest: Manifest,
-    /// A folder whose `node_modules` is taken over as far as it will do.
+    /// A directory whose `node_modules` is taken over as far as it will do.
     pub(crate) existing: Option<&'a Path>,
-    /// Packages to be had in exactly this release, by the name of their folder.
+    /// Packages to be had in exactly this release, by the name of their directory.
     pub(crate) exactly: Vec<(String, Release)>,
     /// The lock file, whose versions are preferred.
     pub(crate) lock: Map<String, Value>,
@@ -50,12 +50,12 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Builds the `node_modules` of `folder`, which has none yet. Returns the tree as it was planned, in
+    /// Builds the `node_modules` of `directory`, which has none yet. Returns the tree as it was planned, in
     /// which every package still says where it came from.
     pub(crate) async fn build(
         &self,
         requirements: Requirements<'_>,
-        folder: &Path,
+        dir: &Path,
     ) -> Result<Tree, PackageError> {
         let Requirements {
             manifest,
@@ -81,7 +81,7 @@ impl Builder<'_> {
             self.resolve(&mut resolver).await?;
             known = std::mem::take(&mut resolver.known);
             let complete = resolver.finish();
-            self.materialize(&complete, folder).await?;
+            self.materialize(&complete, dir).await?;
             let brings_more = packages(&complete)
                 .any(|node| is_new(&complete, node) && has_bundle(&complete, node));
             planned = Some(match planned {
@@ -92,11 +92,11 @@ impl Builder<'_> {
                 break;
             }
             // What the archives brought is part of the tree now.
-            tree = Tree::load(manifest.clone(), folder)?;
+            tree = Tree::load(manifest.clone(), dir)?;
         }
         let planned = planned.unwrap_or_else(|| Tree::new(manifest));
-        run_scripts(&planned, folder, self.scripts, self.progress).await?;
-        programs::link_programs(&planned, folder)?;
+        run_scripts(&planned, dir, self.scripts, self.progress).await?;
+        programs::link_programs(&planned, dir)?;
         Ok(planned)
     }
 
@@ -112,7 +112,7 @@ impl Builder<'_> {
                 .collect()
                 .await;
             resolver.known.extend(found);
-            self.progress.tell(Progress::Resolving {
+            self.progress.tell(InstallProgress::Resolving {
                 packages: resolver.known.len(),
             });
             resolver.advance()?;
@@ -120,36 +120,36 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Puts every package of the tree into the folder that is not there yet, and takes away what is not
+    /// Puts every package of the tree into the directory that is not there yet, and takes away what is not
     /// part of the tree.
-    async fn materialize(&self, tree: &Tree, folder: &Path) -> Result<(), PackageError> {
-        let modules = folder.join("node_modules");
+    async fn materialize(&self, tree: &Tree, dir: &Path) -> Result<(), PackageError> {
+        let modules = dir.join("node_modules");
         fs::create_dir_all(&modules).map_err(PackageError::disk(&modules))?;
         let mut missing = Vec::new();
-        // The outer ones first: a folder holds those of its dependencies.
+        // The outer ones first: a directory holds those of its dependencies.
         for id in packages(tree) {
             let Some(node) = tree.node(id) else { continue };
-            let place = folder.join(tree.place(id));
+            let place = dir.join(tree.place(id));
             match &node.origin {
-                Origin::Folder(from) if *from != place => {
-                    folder::copy(from, &place, Content::Shared, &["node_modules"])
+                NodeOrigin::LocalDir(from) if *from != place => {
+                    dir_ops::copy_dir(from, &place, CopyMode::HardLink, &["node_modules"])
                         .map_err(PackageError::disk(&place))?;
                 }
-                Origin::Link(target) => {
+                NodeOrigin::Link(target) => {
                     let above = place.parent().unwrap_or(&place);
                     fs::create_dir_all(above).map_err(PackageError::disk(above))?;
                     if fs::symlink_metadata(&place).is_err() {
-                        folder::link(target, &place).map_err(PackageError::disk(&place))?;
+                        dir_ops::link(target, &place).map_err(PackageError::disk(&place))?;
                     }
                 }
-                Origin::Archive(release) => missing.push(((**release).clone(), place)),
-                Origin::Folder(_) | Origin::Root => {}
+                NodeOrigin::Archive(release) => missing.push(((**release).clone(), place)),
+                NodeOrigin::LocalDir(_) | NodeOrigin::Root => {}
             }
         }
         let total = missing.len();
         let (done, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
         let tell = || {
-            self.progress.tell(Progress::Fetching {
+            self.progress.tell(InstallProgress::Fetching {
                 done: done.load(Ordering::Relaxed),
                 total,
                 bytes: bytes.load(Ordering::Relaxed),
@@ -192,7 +192,7 @@ fn place_exactly(tree: &mut Tree, name: &str, release: Release) -> Result<(), Pa
         let is_same = node.is_some_and(|node| {
             node.manifest.name == release.manifest.name
                 && node.manifest.version == release.manifest.version
-                && matches!(node.origin, Origin::Folder(_))
+                && matches!(node.origin, NodeOrigin::LocalDir(_))
         });
         if is_same {
             return Ok(());
@@ -200,7 +200,7 @@ fn place_exactly(tree: &mut Tree, name: &str, release: Release) -> Result<(), Pa
         tree.remove(there);
     }
     let manifest = release.manifest.clone();
-    let origin = Origin::Archive(Box::new(release));
+    let origin = NodeOrigin::Archive(Box::new(release));
     tree.add(Tree::ROOT, name, manifest, origin).map(drop)
 }
 
@@ -217,7 +217,7 @@ fn packages(tree: &Tree) -> impl Iterator<Item = NodeId> {
 
 pub(super) fn is_new(tree: &Tree, id: NodeId) -> bool {
     let node = tree.node(id);
-    node.is_some_and(|node| matches!(node.origin, Origin::Archive(_)))
+    node.is_some_and(|node| matches!(node.origin, NodeOrigin::Archive(_)))
 }
 
 fn has_bundle(tree: &Tree, id: NodeId) -> bool {
@@ -227,7 +227,7 @@ fn has_bundle(tree: &Tree, id: NodeId) -> bool {
 
 /// Remembers where packages of an earlier round came from.
 fn with_origins(mut tree: Tree, earlier: &Tree) -> Tree {
-    let origins: HashMap<String, Origin> = packages(earlier)
+    let origins: HashMap<String, NodeOrigin> = packages(earlier)
         .filter_map(|id| Some((earlier.place(id), earlier.node(id)?.origin.clone())))
         .collect();
     for id in packages(&tree).collect::<Vec<_>>() {
@@ -245,8 +245,8 @@ fn with_origins(mut tree: Tree, earlier: &Tree) -> Tree {
 fn locked_versions(lock: &Map<String, Value>) -> HashMap<String, BTreeSet<String>> {
     let mut versions: HashMap<String, BTreeSet<String>> = HashMap::new();
     for (place, entry) in lock {
-        let folder = place.rsplit_once("node_modules/").map(|(_, name)| name);
-        let name = entry.get("name").and_then(Value::as_str).or(folder);
+        let dir = place.rsplit_once("node_modules/").map(|(_, name)| name);
+        let name = entry.get("name").and_then(Value::as_str).or(dir);
         let version = entry.get("version").and_then(Value::as_str);
         if let (Some(name), Some(version)) = (name, version) {
             let known = versions.entry(name.to_owned()).or_default();

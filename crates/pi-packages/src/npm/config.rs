@@ -1,6 +1,6 @@
 //! The user's npm configuration, as far as fetching needs it: registries, credentials, proxy.
 //!
-//! Read in npm's order: variables, the `.npmrc` of the install folder and of a trusted project, the
+//! Read in npm's order: variables, the `.npmrc` of the install directory and of a trusted project, the
 //! user's, the machine's. Where none names a registry, the one this program was built with counts,
 //! and after it what an installed npm says.
 

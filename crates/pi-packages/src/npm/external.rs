@@ -1,6 +1,6 @@
 //! The user's own package manager, where the setting `npmCommand` names one.
 //!
-//! It works in the folder itself, as it does for the TypeScript pi; what it does there is its own matter.
+//! It works in the directory itself, as it does for the TypeScript pi; what it does there is its own matter.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ impl ExternalNpm {
         }
     }
 
-    /// Installs packages into a folder. What pi gives to extensions is not installed beside them.
+    /// Installs packages into a directory. What pi gives to extensions is not installed beside them.
     pub(crate) async fn install(
         &self,
         root: &Path,
@@ -79,29 +79,29 @@ impl ExternalNpm {
         words
     }
 
-    /// Removes a package from a folder.
+    /// Removes a package from a directory.
     pub(crate) async fn remove(&self, root: &Path, name: &str) -> Result<(), PackageError> {
-        let folder = root.to_string_lossy();
+        let dir = root.to_string_lossy();
         let words: Vec<&str> = match self.dialect() {
-            Dialect::Bun => vec!["uninstall", name, "--cwd", &folder],
-            Dialect::Pnpm => vec!["uninstall", name, "--prefix", &folder],
-            Dialect::Npm => vec!["uninstall", name, "--prefix", &folder, "--legacy-peer-deps"],
+            Dialect::Bun => vec!["uninstall", name, "--cwd", &dir],
+            Dialect::Pnpm => vec!["uninstall", name, "--prefix", &dir],
+            Dialect::Npm => vec!["uninstall", name, "--prefix", &dir, "--legacy-peer-deps"],
         };
         let words = words.into_iter().map(str::to_owned).collect();
         self.run(words, None).await
     }
 
-    /// Installs what the `package.json` of a folder asks for.
-    pub(crate) async fn install_dependencies(&self, folder: &Path) -> Result<(), PackageError> {
-        self.run(vec!["install".to_owned()], Some(folder)).await
+    /// Installs what the `package.json` of a directory asks for.
+    pub(crate) async fn install_dependencies(&self, dir: &Path) -> Result<(), PackageError> {
+        self.run(vec!["install".to_owned()], Some(dir)).await
     }
 
-    async fn run(&self, words: Vec<String>, folder: Option<&Path>) -> Result<(), PackageError> {
+    async fn run(&self, words: Vec<String>, dir: Option<&Path>) -> Result<(), PackageError> {
         let mut own = self.words.iter();
         let program = own.next().cloned().unwrap_or_default();
         let mut command = Command::new(program).args(own).args(words);
-        if let Some(folder) = folder {
-            command = command.directory(folder);
+        if let Some(dir) = dir {
+            command = command.directory(dir);
         }
         command::run(command).await.map(drop)
     }

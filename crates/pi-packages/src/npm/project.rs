@@ -1,10 +1,10 @@
-//! The folder packages are installed into: its `package.json`, its lock, and changes to what it holds.
+//! The directory packages are installed into: its `package.json`, its lock, and changes to what it holds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pi_config::atomic_file::{self, NewFile};
+use pi_config::atomic_file::{self, NewFileMode};
 use pi_config::{LockDir, LockError, LockTiming, NpmAddress};
 use serde_json::{Map, Value, json};
 
@@ -12,10 +12,10 @@ use super::build::{Builder, Requirements};
 use super::manifest::Manifest;
 use super::resolve::Peers;
 use super::spec::Spec;
+use crate::dir_ops::{self, StagingDir};
 use crate::error::PackageError;
-use crate::folder::{self, Staging};
 
-/// How long to wait for another installation in the same folder, and how soon one that was killed is
+/// How long to wait for another installation in the same directory, and how soon one that was killed is
 /// believed to be gone.
 const TIMING: LockTiming = LockTiming {
     stale: Duration::from_secs(12),
@@ -23,29 +23,29 @@ const TIMING: LockTiming = LockTiming {
     renewal: Duration::from_secs(4),
 };
 
-/// Where packages lie in a folder.
+/// Where packages lie in a directory.
 const MODULES: &str = "node_modules";
 
-/// Keeps a repository around the folder from taking up what is installed.
+/// Keeps a repository around the directory from taking up what is installed.
 const GIT_IGNORE: &str = "*\n!.gitignore\n";
 
-/// A folder with `package.json` and `node_modules`, locked for this program.
+/// A directory with `package.json` and `node_modules`, locked for this program.
 pub(crate) struct NpmProject {
     root: PathBuf,
     _lock: LockDir,
 }
 
 impl NpmProject {
-    /// Opens the folder, creating it if need be, once nobody else works in it.
+    /// Opens the directory, creating it if need be, once nobody else works in it.
     pub(crate) async fn open(root: &Path) -> Result<Self, PackageError> {
         fs::create_dir_all(root).map_err(PackageError::disk(root))?;
         ignore_content(root)?;
         let manifest = root.join("package.json");
         let text = pretty(&json!({"name": "pi-extensions", "private": true}));
-        atomic_file::create(&manifest, text.as_bytes(), NewFile::Default)
+        atomic_file::create(&manifest, text.as_bytes(), NewFileMode::Default)
             .map_err(PackageError::disk(&manifest))?;
         let lock = lock_place(&root.join(".pi-install")).await?;
-        folder::sweep(root, MODULES);
+        dir_ops::remove_leftovers(root, MODULES);
         Ok(Self {
             root: root.to_owned(),
             _lock: lock,
@@ -90,7 +90,7 @@ impl NpmProject {
         self.change(builder, package, Vec::new()).await
     }
 
-    /// Builds what `package` asks for beside the folder, and puts it in place as a whole.
+    /// Builds what `package` asks for beside the directory, and puts it in place as a whole.
     async fn change(
         &self,
         builder: &Builder<'_>,
@@ -98,7 +98,7 @@ impl NpmProject {
         exactly: Vec<(String, super::Release)>,
     ) -> Result<(), PackageError> {
         let staging =
-            Staging::create(&self.root, MODULES).map_err(PackageError::disk(&self.root))?;
+            StagingDir::create(&self.root, MODULES).map_err(PackageError::disk(&self.root))?;
         let known = self.read("package-lock.json").unwrap_or_default();
         let lock = match known.get("packages") {
             Some(Value::Object(packages)) => packages.clone(),
@@ -113,7 +113,7 @@ impl NpmProject {
         };
         let tree = builder.build(requirements, staging.path()).await?;
         let (new, place) = (staging.path().join(MODULES), self.root.join(MODULES));
-        folder::put_in_place(&new, &place).map_err(PackageError::disk(&place))?;
+        dir_ops::replace_dir(&new, &place).map_err(PackageError::disk(&place))?;
         self.write("package.json", &Value::Object(package))?;
         self.write("package-lock.json", &tree.lock_file(&lock))
     }
@@ -132,26 +132,26 @@ impl NpmProject {
 
     fn write(&self, name: &str, value: &Value) -> Result<(), PackageError> {
         let path = self.root.join(name);
-        atomic_file::write(&path, pretty(value).as_bytes(), NewFile::Default)
+        atomic_file::write(&path, pretty(value).as_bytes(), NewFileMode::Default)
             .map_err(PackageError::disk(&path))
     }
 }
 
 /// Waits until nobody else works at a place.
 pub(crate) async fn lock_place(place: &Path) -> Result<LockDir, PackageError> {
-    let folder = place.parent().unwrap_or(place);
+    let dir = place.parent().unwrap_or(place);
     LockDir::acquire(place, TIMING)
         .await
         .map_err(|error| match error {
-            LockError::Held => PackageError::Busy(folder.to_owned()),
-            LockError::Io(error) => PackageError::disk(folder)(error),
+            LockError::Held => PackageError::Busy(dir.to_owned()),
+            LockError::Io(error) => PackageError::disk(dir)(error),
         })
 }
 
-/// Keeps git from seeing what lies in a folder.
-pub(crate) fn ignore_content(folder: &Path) -> Result<(), PackageError> {
-    let path = folder.join(".gitignore");
-    atomic_file::create(&path, GIT_IGNORE.as_bytes(), NewFile::Default)
+/// Keeps git from seeing what lies in a directory.
+pub(crate) fn ignore_content(dir: &Path) -> Result<(), PackageError> {
+    let path = dir.join(".gitignore");
+    atomic_file::create(&path, GIT_IGNORE.as_bytes(), NewFileMode::Default)
         .map(drop)
         .map_err(PackageError::disk(&path))
 }

@@ -113,7 +113,7 @@ impl Registry {
             path: std::env::temp_dir(),
             error,
         };
-        let mut file = nameless_file().map_err(disk)?;
+        let mut file = unnamed_temp_file().map_err(disk)?;
         let mut size = 0;
         while let Some(piece) = next(&mut answer, target).await? {
             size += piece.len() as u64;
@@ -247,6 +247,6 @@ fn too_large(url: &Url, limit: u64) -> PackageError {
 }
 
 /// Opens a file that nobody else can find and that goes with its handle.
-fn nameless_file() -> std::io::Result<File> {
-    crate::folder::nameless_file(&std::env::temp_dir())
+fn unnamed_temp_file() -> std::io::Result<File> {
+    crate::dir_ops::unnamed_temp_file(&std::env::temp_dir())
 }

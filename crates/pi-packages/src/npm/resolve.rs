@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::packument::{Packument, Release};
 use super::platform::Platform;
 use super::spec::{Spec, is_package_name};
-use super::tree::{NodeId, Origin, Tree};
+use super::tree::{NodeId, NodeOrigin, Tree};
 use crate::error::PackageError;
 
 /// What pi itself gives to extensions, whatever a package says it needs.
@@ -213,12 +213,12 @@ impl Resolver {
         let Some(optional) = optional.filter(|optional| !self.tree.is_removed(*optional)) else {
             return Err(error);
         };
-        let folder = self.tree.node(optional).map(|node| node.folder.clone());
-        tracing::debug!(?folder, %error, "an optional dependency is left out");
-        if let Some(folder) = folder {
+        let dir = self.tree.node(optional).map(|node| node.dir.clone());
+        tracing::debug!(?dir, %error, "an optional dependency is left out");
+        if let Some(dir) = dir {
             // Nobody tries again, except who cannot do without it.
             for place in self.everything() {
-                self.given_up.insert((place, folder.clone()));
+                self.given_up.insert((place, dir.clone()));
             }
         }
         self.tree.remove(optional);
@@ -261,7 +261,7 @@ impl Resolver {
             Need::Required | Need::Peer => self.tree.node(node).and_then(|node| node.optional_for),
         };
         let manifest = release.manifest.clone();
-        let origin = Origin::Archive(Box::new(release));
+        let origin = NodeOrigin::Archive(Box::new(release));
         let placed = self.tree.add(place, name, manifest, origin)?;
         if let Some(added) = self.tree.node_mut(placed) {
             added.optional_for = match need {
@@ -322,7 +322,7 @@ impl Resolver {
         // A peer of another version is the user's choice.
         need == Need::Peer
             || spec.accepts(name, &found.manifest.name, &found.manifest.version)
-            || matches!(found.origin, Origin::Link(_))
+            || matches!(found.origin, NodeOrigin::Link(_))
     }
 
     /// Takes away what nothing needs, and returns the tree.
@@ -360,12 +360,12 @@ fn needs(tree: &Tree, node: NodeId, peers: Peers) -> Vec<(String, String, Need)>
     let Some(node) = tree.node(node) else {
         return Vec::new();
     };
-    if matches!(node.origin, Origin::Link(_)) {
+    if matches!(node.origin, NodeOrigin::Link(_)) {
         return Vec::new();
     }
     let manifest = &node.manifest;
     // Before an archive is unpacked, what it brings is not known yet.
-    let is_packed = matches!(node.origin, Origin::Archive(_));
+    let is_packed = matches!(node.origin, NodeOrigin::Archive(_));
     let list = |table: &BTreeMap<String, String>, need: Need| {
         let entries = table.iter();
         entries

@@ -7,7 +7,7 @@ use super::build::is_new;
 use super::tree::{Tree, read_manifest};
 use crate::command::{self, Command};
 use crate::error::PackageError;
-use crate::progress::{Progress, ProgressListener};
+use crate::progress::{InstallProgress, ProgressListener};
 
 /// Whose install scripts may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl ScriptPolicy {
 /// Runs the scripts of new packages that are allowed, and tells of those that are not.
 pub(super) async fn run_scripts(
     tree: &Tree,
-    folder: &Path,
+    dir: &Path,
     policy: &ScriptPolicy,
     progress: &ProgressListener,
 ) -> Result<(), PackageError> {
@@ -36,7 +36,7 @@ pub(super) async fn run_scripts(
         let Some(node) = tree.node(id).filter(|_| is_new(tree, id)) else {
             continue;
         };
-        let package = folder.join(tree.place(id));
+        let package = dir.join(tree.place(id));
         let Some(manifest) = read_manifest(&package) else {
             continue;
         };
@@ -55,10 +55,10 @@ pub(super) async fn run_scripts(
             continue;
         }
         for (event, script) in scripts {
-            progress.tell(Progress::Running {
+            progress.tell(InstallProgress::Running {
                 command: format!("{event} of {name}"),
             });
-            run(&package, folder, name, &manifest.version, event, &script).await?;
+            run(&package, dir, name, &manifest.version, event, &script).await?;
         }
     }
     if !refused.is_empty() {
@@ -67,7 +67,7 @@ pub(super) async fn run_scripts(
             .iter()
             .map(|name| format!("--allow-scripts {name}"))
             .collect();
-        progress.tell(Progress::Note(format!(
+        progress.tell(InstallProgress::Note(format!(
             "install scripts were not run: {}; {} runs them",
             names.join(", "),
             allowing.join(" ")
@@ -78,7 +78,7 @@ pub(super) async fn run_scripts(
 
 async fn run(
     package: &Path,
-    folder: &Path,
+    dir: &Path,
     name: &str,
     version: &str,
     event: &str,
@@ -89,7 +89,7 @@ async fn run(
     } else {
         ("sh", "-c")
     };
-    let bin = folder.join("node_modules").join(".bin");
+    let bin = dir.join("node_modules").join(".bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(paths).unwrap_or(path);
@@ -98,7 +98,7 @@ async fn run(
         .args([flag, script])
         .directory(package)
         .variable("PATH", path)
-        .variable("INIT_CWD", folder)
+        .variable("INIT_CWD", dir)
         .variable("npm_lifecycle_event", event)
         .variable("npm_package_name", name)
         .variable("npm_package_version", version)

@@ -14,7 +14,7 @@ pub(crate) enum Spec {
         name: String,
         wanted: Box<Self>,
     },
-    /// A folder, an archive or a repository.
+    /// A directory, an archive or a repository.
     Foreign,
 }
 
@@ -84,7 +84,7 @@ impl Spec {
     }
 }
 
-/// Returns whether a name can be a folder below `node_modules` and nothing else.
+/// Returns whether a name can be a directory below `node_modules` and nothing else.
 pub(crate) fn is_package_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()

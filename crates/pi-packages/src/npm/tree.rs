@@ -1,4 +1,4 @@
-//! A `node_modules` folder as a tree of packages: read from disk, changed by the resolver, and written
+//! A `node_modules` directory as a tree of packages: read from disk, changed by the resolver, and written
 //! down in the lock file.
 //!
 //! A package looks for a dependency in its own `node_modules`, then in that of the package around it,
@@ -30,12 +30,12 @@ pub(crate) struct NodeId(usize);
 
 /// Where a package's files come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Origin {
-    /// The folder that holds everything.
+pub(crate) enum NodeOrigin {
+    /// The directory that holds everything.
     Root,
-    /// They lie in this folder.
-    Folder(PathBuf),
-    /// The folder is a link, which stays one.
+    /// They lie in this directory.
+    LocalDir(PathBuf),
+    /// The directory is a link, which stays one.
     Link(PathBuf),
     /// They are to be fetched.
     Archive(Box<Release>),
@@ -45,10 +45,10 @@ pub(crate) enum Origin {
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) parent: Option<NodeId>,
-    /// The name of its folder, with a scope's.
-    pub(crate) folder: String,
+    /// The name of its directory, with a scope's.
+    pub(crate) dir: String,
     pub(crate) manifest: Manifest,
-    pub(crate) origin: Origin,
+    pub(crate) origin: NodeOrigin,
     pub(crate) children: BTreeMap<String, NodeId>,
     /// It came inside the archive of a package around it.
     pub(crate) is_bundled: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Node {
     pub(crate) optional_for: Option<NodeId>,
 }
 
-/// The tree; the root is the folder itself.
+/// The tree; the root is the directory itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -71,9 +71,9 @@ impl Tree {
         Self {
             nodes: vec![Node {
                 parent: None,
-                folder: String::new(),
+                dir: String::new(),
                 manifest: root,
-                origin: Origin::Root,
+                origin: NodeOrigin::Root,
                 children: BTreeMap::new(),
                 is_bundled: false,
                 optional_for: None,
@@ -82,10 +82,10 @@ impl Tree {
         }
     }
 
-    /// Reads the `node_modules` of a folder. What is not a package there is not part of the tree.
-    pub(crate) fn load(root: Manifest, folder: &Path) -> Result<Self, PackageError> {
+    /// Reads the `node_modules` of a directory. What is not a package there is not part of the tree.
+    pub(crate) fn load(root: Manifest, dir: &Path) -> Result<Self, PackageError> {
         let mut tree = Self::new(root);
-        let mut pending = vec![(Self::ROOT, folder.join("node_modules"), 0)];
+        let mut pending = vec![(Self::ROOT, dir.join("node_modules"), 0)];
         while let Some((parent, modules, depth)) = pending.pop() {
             if depth > MAX_DEPTH {
                 continue;
@@ -98,10 +98,10 @@ impl Tree {
                     continue;
                 };
                 let origin = match fs::read_link(&path) {
-                    Ok(target) => Origin::Link(target),
-                    Err(_) => Origin::Folder(path.clone()),
+                    Ok(target) => NodeOrigin::Link(target),
+                    Err(_) => NodeOrigin::LocalDir(path.clone()),
                 };
-                let is_link = matches!(origin, Origin::Link(_));
+                let is_link = matches!(origin, NodeOrigin::Link(_));
                 let id = tree.add(parent, &name, manifest, origin)?;
                 if let Some(node) = tree.node_mut(id) {
                     node.is_bundled = is_bundle;
@@ -126,9 +126,9 @@ impl Tree {
     pub(crate) fn add(
         &mut self,
         parent: NodeId,
-        folder: &str,
+        dir: &str,
         manifest: Manifest,
-        origin: Origin,
+        origin: NodeOrigin,
     ) -> Result<NodeId, PackageError> {
         if self.nodes.len() >= MAX_PACKAGES {
             return Err(PackageError::TooLarge {
@@ -139,14 +139,14 @@ impl Tree {
         // Packages that need each other in ever other versions would nest for ever.
         if self.depth(parent) >= MAX_DEPTH {
             return Err(PackageError::TooLarge {
-                what: format!("the nesting of {folder}"),
+                what: format!("the nesting of {dir}"),
                 limit: format!("{MAX_DEPTH} packages in each other"),
             });
         }
         let id = NodeId(self.nodes.len());
         self.nodes.push(Node {
             parent: Some(parent),
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             manifest,
             origin,
             children: BTreeMap::new(),
@@ -154,7 +154,7 @@ impl Tree {
             optional_for: None,
         });
         if let Some(parent) = self.node_mut(parent) {
-            parent.children.insert(folder.to_owned(), id);
+            parent.children.insert(dir.to_owned(), id);
         }
         Ok(id)
     }
@@ -164,12 +164,12 @@ impl Tree {
         parents.count()
     }
 
-    /// Takes a package away, with everything in its folder.
+    /// Takes a package away, with everything in its directory.
     pub(crate) fn remove(&mut self, id: NodeId) {
         let Some(node) = self.node(id) else { return };
-        let (parent, folder) = (node.parent, node.folder.clone());
+        let (parent, dir) = (node.parent, node.dir.clone());
         if let Some(parent) = parent.and_then(|parent| self.node_mut(parent)) {
-            parent.children.remove(&folder);
+            parent.children.remove(&dir);
         }
         let mut pending = vec![id];
         while let Some(id) = pending.pop() {
@@ -185,7 +185,7 @@ impl Tree {
         self.removed.contains(&id)
     }
 
-    /// Finds what a package gets for a dependency, starting in its own folder.
+    /// Finds what a package gets for a dependency, starting in its own directory.
     pub(crate) fn find(&self, from: NodeId, name: &str) -> Option<NodeId> {
         let mut place = Some(from);
         while let Some(id) = place {
@@ -218,7 +218,7 @@ impl Tree {
         while let Some(node) = current
             && let Some(parent) = node.parent
         {
-            parts.push(format!("node_modules/{}", node.folder));
+            parts.push(format!("node_modules/{}", node.dir));
             current = self.node(parent);
         }
         parts.reverse();
@@ -270,18 +270,18 @@ const LOCKED_KEYS: [&str; 11] = [
 fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
     let manifest = &node.manifest;
     let mut entry = Map::new();
-    if manifest.name != node.folder {
+    if manifest.name != node.dir {
         entry.insert("name".to_owned(), json!(manifest.name));
     }
     entry.insert("version".to_owned(), json!(manifest.version));
     match &node.origin {
-        Origin::Archive(release) => {
+        NodeOrigin::Archive(release) => {
             entry.insert("resolved".to_owned(), json!(release.archive));
             if let Some(integrity) = &release.integrity {
                 entry.insert("integrity".to_owned(), json!(integrity));
             }
         }
-        Origin::Folder(_) => {
+        NodeOrigin::LocalDir(_) => {
             let same = known.filter(|known| {
                 known.get("version").and_then(Value::as_str) == Some(&manifest.version)
             });
@@ -291,13 +291,13 @@ fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
                 }
             }
         }
-        Origin::Link(target) => {
+        NodeOrigin::Link(target) => {
             return Map::from_iter([
                 ("resolved".to_owned(), json!(target)),
                 ("link".to_owned(), json!(true)),
             ]);
         }
-        Origin::Root => {}
+        NodeOrigin::Root => {}
     }
     if node.is_bundled {
         entry.insert("inBundle".to_owned(), json!(true));
@@ -316,7 +316,7 @@ fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
     entry
 }
 
-/// Lists the packages in a `node_modules` folder: those with a scope too, without npm's own folders.
+/// Lists the packages in a `node_modules` directory: those with a scope too, without npm's own directories.
 fn packages_in(modules: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for (name, path) in entries(modules) {
@@ -333,8 +333,8 @@ fn packages_in(modules: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = fs::read_dir(folder) else {
+fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();
     };
     entries
@@ -346,9 +346,9 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Reads the `package.json` of a folder; `None` where there is no usable one.
-pub(crate) fn read_manifest(folder: &Path) -> Option<Manifest> {
-    let file = folder.join("package.json");
+/// Reads the `package.json` of a directory; `None` where there is no usable one.
+pub(crate) fn read_manifest(dir: &Path) -> Option<Manifest> {
+    let file = dir.join("package.json");
     let metadata = fs::metadata(&file).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
         return None;

@@ -1,6 +1,6 @@
-//! Unpacks the archive of a package into a folder, trusting nothing it says.
+//! Unpacks the archive of a package into a directory, trusting nothing it says.
 //!
-//! Entries that would leave the folder, links that would lead out of it and devices refuse the whole
+//! Entries that would leave the directory, links that would lead out of it and devices refuse the whole
 //! archive; a link that stays inside is left out, as npm does. Sizes and numbers are bounded by what is
 //! read, not by what the archive claims.
 
@@ -30,7 +30,7 @@ impl Limits {
     };
 }
 
-/// How deep folders may lie in each other.
+/// How deep directories may lie in each other.
 const MAX_DEPTH: usize = 100;
 
 /// What was unpacked.
@@ -40,19 +40,19 @@ pub(crate) struct Unpacked {
     pub(crate) bytes: u64,
 }
 
-/// Unpacks an archive into a folder that does not exist yet. When it fails, the folder may hold a part;
+/// Unpacks an archive into a directory that does not exist yet. When it fails, the directory may hold a part;
 /// it is the caller's, who works in a place nobody looks at.
 pub(crate) fn unpack(
     name: &str,
     archive: &mut File,
-    folder: &Path,
+    dir: &Path,
     limits: Limits,
 ) -> Result<Unpacked, PackageError> {
     let mut magic = [0; 2];
     let is_compressed = archive.read_exact(&mut magic).is_ok() && magic == [0x1f, 0x8b];
     archive
         .seek(SeekFrom::Start(0))
-        .map_err(PackageError::disk(folder))?;
+        .map_err(PackageError::disk(dir))?;
     let buffered = BufReader::new(archive);
     let content: Box<dyn Read + '_> = if is_compressed {
         Box::new(MultiGzDecoder::new(buffered))
@@ -66,7 +66,7 @@ pub(crate) fn unpack(
     let bounded = content.take(limits.bytes.saturating_add(overhead));
     let mut unpacking = Unpacking {
         name,
-        folder,
+        dir,
         limits,
         done: Unpacked::default(),
         entries: 0,
@@ -87,7 +87,7 @@ pub(crate) fn unpack(
 
 struct Unpacking<'a> {
     name: &'a str,
-    folder: &'a Path,
+    dir: &'a Path,
     limits: Limits,
     done: Unpacked,
     entries: usize,
@@ -117,7 +117,7 @@ impl Unpacking<'_> {
                 let mode = entry.header().mode().unwrap_or(0o644);
                 self.write(&path, mode, &mut entry)
             }
-            EntryType::Directory => self.create_folder(&path),
+            EntryType::Directory => self.create_dir(&path),
             EntryType::Symlink | EntryType::Link => {
                 let target = entry.link_name_bytes().unwrap_or_default().into_owned();
                 self.check_link(&path, kind, &target)
@@ -126,7 +126,7 @@ impl Unpacking<'_> {
         }
     }
 
-    /// Returns the path of an entry below the folder, without the archive's own first folder.
+    /// Returns the path of an entry below the directory, without the archive's own first directory.
     fn inside(&self, bytes: &[u8]) -> Result<Option<PathBuf>, PackageError> {
         let text = std::str::from_utf8(bytes)
             .ok()
@@ -150,9 +150,9 @@ impl Unpacking<'_> {
         Ok((!inside.as_os_str().is_empty()).then_some(inside))
     }
 
-    fn create_folder(&self, path: &Path) -> Result<(), PackageError> {
-        let folder = self.folder.join(path);
-        fs::create_dir_all(&folder).map_err(PackageError::disk(&folder))
+    fn create_dir(&self, path: &Path) -> Result<(), PackageError> {
+        let dir = self.dir.join(path);
+        fs::create_dir_all(&dir).map_err(PackageError::disk(&dir))
     }
 
     fn write(
@@ -162,9 +162,9 @@ impl Unpacking<'_> {
         content: &mut impl Read,
     ) -> Result<(), PackageError> {
         if let Some(parent) = path.parent() {
-            self.create_folder(parent)?;
+            self.create_dir(parent)?;
         }
-        let target = self.folder.join(path);
+        let target = self.dir.join(path);
         let mut file = creation(mode)
             .open(&target)
             .map_err(PackageError::disk(&target))?;
@@ -186,7 +186,7 @@ impl Unpacking<'_> {
         if target.contains('\\') || has_drive(target) || Path::new(target).is_absolute() {
             return Err(leads_out());
         }
-        // A symbolic link starts at its own folder, a hard link at the archive's top.
+        // A symbolic link starts at its own directory, a hard link at the archive's top.
         let start = match kind {
             EntryType::Symlink => {
                 path.parent()

@@ -10,4 +10,4 @@ mod git;
 mod npm;
 #[cfg(unix)]
 mod release;
-mod world;
+mod test_env;

@@ -8,8 +8,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pi_ai::Env;
-use pi_packages::{PackageError, ReleaseChannel};
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_packages::{PackageError, ReleaseFeed};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -22,10 +22,12 @@ fn program(version: &str) -> String {
 }
 
 /// The servers of a feed and of the program it offers.
-struct Servers(#[expect(dead_code, reason = "they serve as long as they live")] [GatedServer; 2]);
+struct Servers(
+    #[expect(dead_code, reason = "they serve as long as they live")] [ScriptedServer; 2],
+);
 
-fn ok(body: impl Into<Vec<u8>>) -> Reply {
-    Reply::whole(200, &[], body.into())
+fn ok(body: impl Into<Vec<u8>>) -> ScriptedReply {
+    ScriptedReply::full(200, &[], body.into())
 }
 
 /// A feed that offers `content`, signed with a key of ours. `served` is what is there instead, `twist`
@@ -34,9 +36,9 @@ async fn channel(
     content: &str,
     served: &str,
     twist: impl Fn(&mut Value),
-) -> (ReleaseChannel, Servers) {
+) -> (ReleaseFeed, Servers) {
     let key = Ed25519KeyPair::generate().unwrap();
-    let programs = GatedServer::start([ok(served)]).await;
+    let programs = ScriptedServer::start([ok(served)]).await;
     let digest = Sha256::digest(content);
     let digest = digest.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
@@ -49,11 +51,11 @@ async fn channel(
     });
     let signature = STANDARD.encode(key.sign(feed.to_string().as_bytes()).as_ref());
     twist(&mut feed);
-    let feeds = GatedServer::start([ok(feed.to_string()), ok(signature)]).await;
+    let feeds = ScriptedServer::start([ok(feed.to_string()), ok(signature)]).await;
     let public = STANDARD.encode(key.public_key().as_ref());
     let address = format!("{}/feed.json", feeds.url());
     let env = Env::fixed([("HOME", "/nowhere")]);
-    let channel = ReleaseChannel::new(&address, &public, env, None).unwrap();
+    let channel = ReleaseFeed::new(&address, &public, env, None).unwrap();
     (channel, Servers([programs, feeds]))
 }
 
@@ -68,7 +70,7 @@ async fn a_signed_release_takes_the_place_of_the_program() {
     let home = TempHome::new();
     let path = installed(&home);
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
-    let news = channel.newest().await.unwrap();
+    let news = channel.latest().await.unwrap();
     assert_eq!(
         (news.version.as_str(), news.notes.as_deref()),
         (NEW, Some("Faster."))
@@ -89,7 +91,7 @@ async fn a_feed_that_was_changed_is_not_believed() {
         feed["version"] = json!("9.9.9");
     })
     .await;
-    let error = channel.newest().await.unwrap_err();
+    let error = channel.latest().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the release feed is not signed by pi's key"
@@ -108,7 +110,7 @@ async fn a_program_that_is_not_the_release_changes_nothing() {
         let home = TempHome::new();
         let path = installed(&home);
         let (channel, _servers) = channel(&content, &served, |_| {}).await;
-        let news = channel.newest().await.unwrap();
+        let news = channel.latest().await.unwrap();
         let error = channel.install(&news, &path, OLD).await.unwrap_err();
         assert!(!matches!(error, PackageError::Network { .. }), "{error}");
         assert_eq!(home.read("bin/pi"), program(OLD), "{error}");
@@ -120,7 +122,7 @@ async fn a_program_that_is_not_the_release_changes_nothing() {
 async fn neither_older_releases_nor_managed_programs_are_replaced() {
     let home = TempHome::new();
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
-    let news = channel.newest().await.unwrap();
+    let news = channel.latest().await.unwrap();
     let path = installed(&home);
     let error = channel
         .install(&news, &path, "0.88.0+rs.1")

@@ -140,7 +140,7 @@ impl Bridge {
         if self.is_trusted {
             ProjectAccess::Trusted
         } else {
-            ProjectAccess::Refused
+            ProjectAccess::Denied
         }
     }
 
@@ -151,7 +151,7 @@ impl Bridge {
         let project = if cwd == self.cwd {
             self.project()
         } else {
-            ProjectAccess::Refused
+            ProjectAccess::Denied
         };
         SettingsStore::open(&agent_dir, &cwd, project)
     }

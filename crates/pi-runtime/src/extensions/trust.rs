@@ -54,7 +54,7 @@ impl ExtensionVoter {
         let vote = vote?;
         let access = match vote.get("trusted").and_then(Value::as_str) {
             Some("yes") => ProjectAccess::Trusted,
-            Some("no") => ProjectAccess::Refused,
+            Some("no") => ProjectAccess::Denied,
             _ => return None,
         };
         Some(TrustVote {

@@ -4,7 +4,7 @@ use pi_ai::{
     Env, FauxModel, FauxProvider, InMemoryModels, ModelsOptions, ProviderConfig, Registration,
 };
 use pi_session::{ModelChangeEntry, NewSession, SessionInfoEntry, ThinkingLevelChangeEntry};
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -216,9 +216,9 @@ async fn without_any_credential_there_is_no_model_and_no_thinking() {
 async fn a_server_of_the_users_own_works_with_one_variable() {
     let list = || {
         let body = json!({"data": [{"id": "local-model"}]}).to_string();
-        Reply::whole(200, &[("content-type", "application/json")], body)
+        ScriptedReply::full(200, &[("content-type", "application/json")], body)
     };
-    let server = GatedServer::start([list(), list()]).await;
+    let server = ScriptedServer::start([list(), list()]).await;
     for flags in [ModelFlags::default(), named("local-model")] {
         let models = Models::new(ModelsOptions {
             env: Env::fixed([("LLAMA_BASE_URL", server.url())]),
@@ -255,8 +255,8 @@ async fn a_server_that_is_not_there_is_told() {
 #[tokio::test]
 async fn a_server_without_a_model_is_told() {
     let headers = [("content-type", "application/json")];
-    let empty = Reply::whole(200, &headers, json!({"data": []}).to_string());
-    let server = GatedServer::start([empty]).await;
+    let empty = ScriptedReply::full(200, &headers, json!({"data": []}).to_string());
+    let server = ScriptedServer::start([empty]).await;
     let models = Models::new(ModelsOptions {
         env: Env::fixed([("LLAMA_BASE_URL", server.url())]),
         ..ModelsOptions::default()

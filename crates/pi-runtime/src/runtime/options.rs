@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
-use pi_config::{AgentDir, ResourceFlags, RunSettings, SettingsStore};
+use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
 
 use crate::extensions::{ExtensionOptions, ExtensionVoter};
 use crate::hooks::{NoSessionHooks, SessionHooks};
@@ -56,7 +56,7 @@ pub struct RuntimeOptions {
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
     /// Settings that hold for this run, over those of the files.
-    pub run_settings: RunSettings,
+    pub run_settings: SettingsOverrides,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// The collection of models to use instead of the usual one, as it is.
@@ -98,7 +98,7 @@ impl RuntimeOptions {
             session_start: SessionStartTold::AtOnce,
             hooks: Arc::new(NoHooks),
             settings: None,
-            run_settings: RunSettings::default(),
+            run_settings: SettingsOverrides::default(),
             credentials: None,
             model_collection: None,
         }

@@ -6,21 +6,21 @@
 use std::io;
 use std::path::Path;
 
-use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, changed_since_last_use};
+use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, find_project_changes};
 
 /// How many changed files of a project are named before the rest is counted.
 const MAX_NAMED: usize = 5;
 
 /// Looks what is new or other in a trusted project since its last use.
 pub(crate) fn changes_of_project(agent_dir: &AgentDir, cwd: &Path) -> Option<ProjectChanges> {
-    changed_since_last_use(agent_dir, cwd)
+    find_project_changes(agent_dir, cwd)
         .inspect_err(say_unremembered)
         .ok()?
 }
 
 /// Remembers changes that are told, so that they are told once.
 pub(crate) fn remember_changes(changes: &ProjectChanges) {
-    changes.remember().inspect_err(say_unremembered).ok();
+    changes.mark_seen().inspect_err(say_unremembered).ok();
 }
 
 fn say_unremembered(error: &io::Error) {

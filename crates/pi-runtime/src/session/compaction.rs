@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, Model};
-use pi_config::{Scope, SettingsError};
+use pi_config::{ConfigScope, SettingsError};
 use pi_session::{
     AnswerCheck, CheckPoint, CompactionNeed, CompactionPlan, CompactionReason, CompactionResult,
     EntryBody, EntryId, NothingToCompact, Recovery, SessionError, Summarizer, SummaryAuthor,
@@ -150,7 +150,7 @@ impl AgentSession {
 
     /// Has the session compact itself, or not; the user's settings remember it.
     pub fn set_auto_compaction(&self, enabled: bool) -> Result<(), SettingsError> {
-        self.0.settings.update(Scope::User, |settings| {
+        self.0.settings.update(ConfigScope::User, |settings| {
             settings.compaction.enabled = Some(enabled);
         })
     }

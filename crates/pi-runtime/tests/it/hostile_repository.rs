@@ -108,7 +108,7 @@ async fn a_refused_repository_has_no_effect_and_no_word() {
     };
     assert_unharmed(&world, refused.clone()).await;
     let runtime = SessionRuntime::start(refused).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Refused);
+    assert_eq!(runtime.services().project, ProjectAccess::Denied);
     assert!(runtime.services().resources.context_files.is_empty());
 }
 
@@ -166,7 +166,7 @@ async fn trust_that_cannot_be_read_is_no_trust() {
     let world = hostile();
     world.home.write("agent/trust.json", "{ nope");
     let runtime = SessionRuntime::start(world.options()).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Refused);
+    assert_eq!(runtime.services().project, ProjectAccess::Denied);
     let told = format!("{:?}", runtime.diagnostics());
     assert!(told.contains("trust.json"), "{told}");
 }
@@ -204,7 +204,7 @@ async fn what_a_pull_brings_is_decided_about_again_on_reload() {
         .home
         .write("project/.pi/prompts/evil.md", "evil template");
     runtime.reload().await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Unasked);
+    assert_eq!(runtime.services().project, ProjectAccess::Undecided);
     assert!(runtime.services().resources.extensions.is_empty());
     assert!(runtime.commands().is_empty());
 }

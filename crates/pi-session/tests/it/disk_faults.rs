@@ -1,7 +1,7 @@
 //! A disk that fails, or a process that dies, at every step of creating, appending to, migrating and
 //! repairing a session.
 //!
-//! The kernel makes the faults, in a process of their own: see `pi_test_support::under_kernel_fault`. What
+//! The kernel makes the faults, in a process of their own: see `pi_test_support::kernel_fault_command`. What
 //! happens at every single byte of a record is tried beside the store, on a disk in memory.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
 use pi_session::{NewSession, Repair, Session, SessionCheck};
-use pi_test_support::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
+use pi_test_support::{DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault};
 use pretty_assertions::assert_eq;
 
 use crate::scratch::{HEADER, Scratch, branch, open, user, user_line};
@@ -18,19 +18,19 @@ const JOB: &str = "PI_TEST_JOB";
 const FILE: &str = "PI_TEST_FILE";
 
 /// What is done to a file, and the steps it takes on the disk.
-const JOBS: [(&str, &[DiskStep]); 4] = [
-    ("create", &[DiskStep::Create, DiskStep::Write]),
-    ("append", &[DiskStep::Write]),
+const JOBS: [(&str, &[DiskOperation]); 4] = [
+    ("create", &[DiskOperation::Create, DiskOperation::Write]),
+    ("append", &[DiskOperation::Write]),
     ("migrate", &REPLACING),
     ("repair", &REPLACING),
 ];
 
-const REPLACING: [DiskStep; 5] = [
-    DiskStep::Create,
-    DiskStep::Write,
-    DiskStep::SetMode,
-    DiskStep::Sync,
-    DiskStep::Rename,
+const REPLACING: [DiskOperation; 5] = [
+    DiskOperation::Create,
+    DiskOperation::Write,
+    DiskOperation::SetMode,
+    DiskOperation::Sync,
+    DiskOperation::Rename,
 ];
 
 fn setup(scratch: &Scratch, job: &str) -> PathBuf {
@@ -91,8 +91,8 @@ fn job_under_a_fault() {
     }
 }
 
-fn run(job: &str, step: DiskStep, fault: DiskFault, path: &Path) -> std::process::Output {
-    under_kernel_fault("disk_faults::job_under_a_fault", step, fault)
+fn run(job: &str, step: DiskOperation, fault: DiskFault, path: &Path) -> std::process::Output {
+    kernel_fault_command("disk_faults::job_under_a_fault", step, fault)
         .env(JOB, job)
         .env(FILE, path)
         .output()
@@ -110,7 +110,7 @@ fn a_session_is_as_it_was_and_the_next_attempt_works() {
                 let output = run(job, *step, fault, &path);
                 let case = format!("{job}: {fault:?} at {step:?}: {output:?}");
                 if fault == DiskFault::Kill {
-                    assert!(was_killed(output.status), "{case}");
+                    assert!(was_killed_by_fault(output.status), "{case}");
                 } else {
                     assert!(!output.status.success(), "{case}");
                     let files = fs::read_dir(scratch.path()).unwrap().count();
@@ -132,11 +132,11 @@ fn a_session_is_as_it_was_and_the_next_attempt_works() {
 
 #[test]
 fn a_repair_copies_what_it_cannot_link() {
-    for fault in [DiskFault::Full, DiskFault::ReadOnly] {
+    for fault in [DiskFault::NoSpace, DiskFault::ReadOnly] {
         let scratch = Scratch::new();
         let path = setup(&scratch, "repair");
         let before = fs::read(&path).unwrap();
-        let output = run("repair", DiskStep::Link, fault, &path);
+        let output = run("repair", DiskOperation::Link, fault, &path);
         assert!(output.status.success(), "{output:?}");
         check_done("repair", &path);
         let backup = scratch.path().join("s.jsonl.bak");
@@ -149,7 +149,7 @@ fn a_file_system_without_locks_is_written_to_all_the_same() {
     for job in ["create", "append", "repair"] {
         let scratch = Scratch::new();
         let path = setup(&scratch, job);
-        let output = run(job, DiskStep::Lock, DiskFault::Unsupported, &path);
+        let output = run(job, DiskOperation::Lock, DiskFault::Unsupported, &path);
         assert!(output.status.success(), "{job}: {output:?}");
         check_done(job, &path);
     }

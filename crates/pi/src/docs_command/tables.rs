@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pi_ai::{KeySource, builtin_providers};
-use pi_config::atomic_file::{self, NewFile};
-use pi_config::{SETTING_REFERENCE, SettingReach, SettingTopic};
+use pi_config::atomic_file::{self, NewFileMode};
+use pi_config::{SETTING_REFERENCE, SettingScope, SettingTopic};
 use pi_tui::{ActionDefinition, ColorToken, Platform};
 
 use crate::args::{Flag, FlagGroup, Takes};
@@ -34,7 +34,7 @@ fn tables_of_the_manual_are_those_of_the_code() {
             continue;
         }
         if update {
-            atomic_file::write(&path, expected.as_bytes(), NewFile::Default).unwrap();
+            atomic_file::write(&path, expected.as_bytes(), NewFileMode::Default).unwrap();
         } else {
             stale.push(path);
         }
@@ -131,15 +131,15 @@ fn settings() -> String {
         )
         .unwrap();
         for row in SETTING_REFERENCE.iter().filter(|row| row.topic == topic) {
-            let reach = match row.reach {
-                SettingReach::Both => "",
-                SettingReach::User => " (user's file only)",
-                SettingReach::Kept => " (kept for the TypeScript pi, no effect here)",
+            let reach = match row.scope {
+                SettingScope::UserAndProject => "",
+                SettingScope::UserOnly => " (user's file only)",
+                SettingScope::Ignored => " (kept for the TypeScript pi, no effect here)",
             };
             writeln!(
                 text,
                 "| `{}` | {} | {} | {}{reach} |",
-                row.key, row.values, row.default, row.about
+                row.key, row.values, row.default, row.description
             )
             .unwrap();
         }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use pi_packages::{Progress, ProgressListener};
+use pi_packages::{InstallProgress, ProgressListener};
 
 use crate::output::{inert, notice};
 
@@ -23,7 +23,7 @@ pub(super) fn listener() -> ProgressListener {
     let is_terminal = std::io::stderr().is_terminal();
     let drawn = Mutex::new(None::<Instant>);
     ProgressListener::new(move |progress| {
-        if let Progress::Note(note) = &progress {
+        if let InstallProgress::Note(note) = &progress {
             clear(is_terminal);
             notice(&format!("note: {note}"));
             return;
@@ -34,7 +34,7 @@ pub(super) fn listener() -> ProgressListener {
         let mut last = drawn
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_end = matches!(&progress, Progress::Fetching { done, total, .. } if done == total);
+        let is_end = matches!(&progress, InstallProgress::Fetching { done, total, .. } if done == total);
         if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW) {
             return;
         }
@@ -58,10 +58,10 @@ fn draw(text: &str) {
         .ok();
 }
 
-fn line(progress: &Progress) -> String {
+fn line(progress: &InstallProgress) -> String {
     match progress {
-        Progress::Resolving { packages } => format!("looking up dependencies: {packages}"),
-        Progress::Fetching { done, total, bytes } => {
+        InstallProgress::Resolving { packages } => format!("looking up dependencies: {packages}"),
+        InstallProgress::Fetching { done, total, bytes } => {
             let filled = (CELLS * done)
                 .checked_div(*total)
                 .unwrap_or(CELLS)
@@ -73,7 +73,7 @@ fn line(progress: &Progress) -> String {
                 size(*bytes)
             )
         }
-        Progress::Running { command } => {
+        InstallProgress::Running { command } => {
             let short: String = command.chars().take(70).collect();
             format!("running {short}")
         }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_line_says_how_far_it_is() {
-        let fetching = |done, total, bytes| Progress::Fetching { done, total, bytes };
+        let fetching = |done, total, bytes| InstallProgress::Fetching { done, total, bytes };
         for (progress, expected) in [
             (fetching(0, 4, 0), "[........................] 0/4, 0 B"),
             (
@@ -114,7 +114,7 @@ mod tests {
             ),
             (fetching(0, 0, 0), "[########################] 0/0, 0 B"),
             (
-                Progress::Resolving { packages: 7 },
+                InstallProgress::Resolving { packages: 7 },
                 "looking up dependencies: 7",
             ),
         ] {

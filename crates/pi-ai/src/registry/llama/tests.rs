@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -30,8 +30,8 @@ async fn ask(models: &Models, network: NetworkUse) -> RefreshReport {
     models.refresh(options).await
 }
 
-fn answer(body: &serde_json::Value) -> Reply {
-    Reply::whole(
+fn answer(body: &serde_json::Value) -> ScriptedReply {
+    ScriptedReply::full(
         200,
         &[("content-type", "application/json")],
         body.to_string(),
@@ -48,7 +48,7 @@ async fn a_router_tells_which_models_can_be_used() {
         {"id": "broken", "source": "preset", "status": {"value": "unloaded", "failed": true}},
         {"id": "file", "source": "dir", "status": {"value": "unloaded"}},
     ]});
-    let server = GatedServer::start([
+    let server = ScriptedServer::start([
         answer(&list),
         answer(&json!({"models_autoload": true})),
         answer(&json!({"chat_template": "{% if enable_thinking %}"})),
@@ -85,8 +85,8 @@ async fn a_router_tells_which_models_can_be_used() {
 
 #[tokio::test]
 async fn a_server_that_only_speaks_openai_is_understood() {
-    let server = GatedServer::start([
-        Reply::whole(404, &[], "no such page"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(404, &[], "no such page"),
         answer(&json!({"object": "list", "data": [{"id": "qwen", "max_model_len": 32768}]})),
     ])
     .await;
@@ -101,7 +101,7 @@ async fn a_server_that_only_speaks_openai_is_understood() {
 
 #[tokio::test]
 async fn what_was_listed_is_known_without_the_network() {
-    let server = GatedServer::start([answer(&json!({"data": [{"id": "one"}]}))]).await;
+    let server = ScriptedServer::start([answer(&json!({"data": [{"id": "one"}]}))]).await;
     let store = Arc::new(InMemoryModels::default());
     ask(&models(&server.url(), &store), NetworkUse::Allowed).await;
     let later = models("http://127.0.0.1:1", &store);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -19,7 +19,7 @@ struct World {
     clock: Arc<AtomicI64>,
 }
 
-fn world(server: &GatedServer, variables: &[(&str, &str)]) -> World {
+fn world(server: &ScriptedServer, variables: &[(&str, &str)]) -> World {
     let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
     let now = Arc::clone(&clock);
     let store = Arc::new(InMemoryModels::default());
@@ -51,13 +51,13 @@ impl World {
     }
 }
 
-fn catalog(models: &Value, last_modified: &str) -> Reply {
+fn catalog(models: &Value, last_modified: &str) -> ScriptedReply {
     let headers = [
         ("content-type", "application/json"),
         ("last-modified", last_modified),
         ("etag", "\"v1\""),
     ];
-    Reply::whole(200, &headers, models.to_string())
+    ScriptedReply::full(200, &headers, models.to_string())
 }
 
 fn record(id: &str, name: &str) -> Value {
@@ -70,7 +70,7 @@ fn record(id: &str, name: &str) -> Value {
 #[tokio::test]
 async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
     let told = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
-    let server = GatedServer::start([catalog(&told, NEWER), Reply::whole(304, &[], "")]).await;
+    let server = ScriptedServer::start([catalog(&told, NEWER), ScriptedReply::full(304, &[], "")]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let before = world.models.models("groq").len();
 
@@ -92,7 +92,7 @@ async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
         added.headers.as_ref().unwrap().keys().collect::<Vec<_>>(),
         ["x-kept"]
     );
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/api/models/providers/groq");
     assert!(request.header("user-agent").unwrap().starts_with("pi/"));
     assert_eq!(request.header("if-none-match"), None);
@@ -108,7 +108,7 @@ async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
     let report = world.ask("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     assert_eq!(
-        server.request(1).await.header("if-none-match"),
+        server.wait_for_request(1).await.header("if-none-match"),
         Some("\"v1\"")
     );
     assert_eq!(world.models.models("groq").len(), before + 1);
@@ -121,7 +121,7 @@ async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
 #[tokio::test]
 async fn an_older_catalog_is_kept_but_not_used() {
     let told = json!([record("brand-new", "New")]);
-    let server = GatedServer::start([catalog(&told, OLDER)]).await;
+    let server = ScriptedServer::start([catalog(&told, OLDER)]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     world.ask("groq").await;
     assert!(world.models.model("groq", "brand-new").is_none());
@@ -130,7 +130,7 @@ async fn an_older_catalog_is_kept_but_not_used() {
 
 #[tokio::test]
 async fn what_was_stored_shows_without_the_network() {
-    let server = GatedServer::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
     let mut entry: StoredModels = serde_json::from_value(json!({
         "models": [record("brand-new", "New"), {"broken": true}], "lastModified": 1_900_000_000_000_i64}))
@@ -150,7 +150,7 @@ async fn what_was_stored_shows_without_the_network() {
 
 #[tokio::test]
 async fn a_provider_without_a_credential_is_not_asked() {
-    let server = GatedServer::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let world = world(&server, &[]);
     world.ask("groq").await;
     assert!(server.requests().is_empty());
@@ -159,7 +159,7 @@ async fn a_provider_without_a_credential_is_not_asked() {
 
 #[tokio::test]
 async fn a_catalog_nobody_serves_is_not_an_error() {
-    let server = GatedServer::start([Reply::whole(404, &[], "")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(404, &[], "")]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let report = world.ask("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
@@ -168,8 +168,8 @@ async fn a_catalog_nobody_serves_is_not_an_error() {
 
 #[tokio::test]
 async fn a_failing_server_is_tried_again_then_reported() {
-    let down = || Reply::whole(503, &[], "busy");
-    let server = GatedServer::start([down(), down(), down()]).await;
+    let down = || ScriptedReply::full(503, &[], "busy");
+    let server = ScriptedServer::start([down(), down(), down()]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let before = world.models.models("groq").len();
     let report = world.ask("groq").await;
@@ -183,7 +183,7 @@ async fn a_failing_server_is_tried_again_then_reported() {
 
 #[tokio::test]
 async fn a_refresh_can_be_cancelled() {
-    let server = GatedServer::start([Reply::silent()]).await;
+    let server = ScriptedServer::start([ScriptedReply::new()]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let options = RefreshOptions {
         network: NetworkUse::Allowed,
@@ -192,7 +192,7 @@ async fn a_refresh_can_be_cancelled() {
     };
     let cancel = options.cancel.clone();
     let cancelling = async {
-        server.request(0).await;
+        server.wait_for_request(0).await;
         cancel.cancel();
     };
     let (report, ()) = tokio::join!(world.models.refresh(options), cancelling);
@@ -202,7 +202,7 @@ async fn a_refresh_can_be_cancelled() {
 
 #[tokio::test]
 async fn two_refreshes_at_once_ask_once() {
-    let server = GatedServer::start([catalog(&json!([]), NEWER)]).await;
+    let server = ScriptedServer::start([catalog(&json!([]), NEWER)]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     tokio::join!(world.ask("groq"), world.ask("groq"));
     assert_eq!(server.requests().len(), 1);
@@ -233,9 +233,9 @@ async fn a_gateway_tells_its_models() {
             "maxTokens": 1, "cost": {"input": 0, "output": 0}, "lab": "L"},
         {"id": "no more than an id"},
     ]});
-    let server = GatedServer::start([
-        Reply::whole(200, &[], told.to_string()),
-        Reply::whole(401, &[], "no"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(200, &[], told.to_string()),
+        ScriptedReply::full(401, &[], "no"),
     ])
     .await;
     let world = world(&server, &[]);
@@ -245,7 +245,7 @@ async fn a_gateway_tells_its_models() {
 
     let report = world.ask("office").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/v1/config");
     assert_eq!(request.header("authorization"), Some("Bearer gate-key"));
     let models = world.models.models("office");
@@ -301,7 +301,7 @@ async fn a_sign_in_opens_the_models_it_lists() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_is_given_up() {
-    let server = GatedServer::start([Reply::silent(), Reply::silent(), Reply::silent()]).await;
+    let server = ScriptedServer::start([ScriptedReply::new(), ScriptedReply::new(), ScriptedReply::new()]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let report = tokio::time::timeout(Duration::from_mins(1), world.ask("groq"))
         .await

@@ -1,6 +1,6 @@
 //! What reaches a provider: key, headers, address; and how a request ends that cannot be sent.
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -270,7 +270,7 @@ async fn a_provider_of_the_users_own_is_reached_over_the_wire() {
         "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
         "data: [DONE]\n\n",
     );
-    let server = GatedServer::start([Reply::events().chunk(events)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(events)]).await;
     let models = collection(&[]);
     let local = json!({"baseUrl": server.url(), "apiKey": "local-key", "api": "openai-completions",
         "models": [{"id": "tiny", "headers": {"x-pool": "a"}}]});
@@ -284,7 +284,7 @@ async fn a_provider_of_the_users_own_is_reached_over_the_wire() {
         (answer.text().as_str(), answer.error_message.as_deref()),
         ("hello", None)
     );
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.header("authorization"), Some("Bearer local-key"));
     assert_eq!(request.header("x-pool"), Some("a"));
     assert_eq!(request.json()["model"], "tiny");

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use serde_json::json;
 
 use super::*;
@@ -151,7 +151,7 @@ fn ask(url: &str, options: StreamOptions) -> ModelRequest {
 }
 
 /// Runs the parrot against a server.
-fn talk(server: &GatedServer, options: StreamOptions) -> AssistantStream {
+fn talk(server: &ScriptedServer, options: StreamOptions) -> AssistantStream {
     stream(
         Parrot::default(),
         ask(&server.url(), options),

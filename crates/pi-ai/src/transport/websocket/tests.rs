@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use pi_test_support::{GatedServer, RecordingProxy, Reply, TestAuthority};
+use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TestCertAuthority};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
@@ -13,7 +13,7 @@ type ServerSocket = WebSocketStream<Box<dyn Duplex>>;
 /// A server for one WebSocket.
 struct Peer {
     listener: TcpListener,
-    authority: Option<TestAuthority>,
+    authority: Option<TestCertAuthority>,
 }
 
 impl Peer {
@@ -169,7 +169,7 @@ async fn closing_tells_the_other_side() {
 
 #[tokio::test]
 async fn a_refused_handshake_keeps_status_and_body() {
-    let server = GatedServer::start([Reply::whole(401, &[], "no such token")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(401, &[], "no such token")]).await;
     let error = connect(&format!("ws://{}", server.address()))
         .await
         .unwrap_err();
@@ -197,8 +197,8 @@ async fn a_handshake_that_stalls_times_out() {
 #[tokio::test]
 async fn tls_goes_through_a_tunnel_and_trust_is_checked() {
     for trusted in [true, false] {
-        let authority = TestAuthority::new();
-        let stranger = TestAuthority::new();
+        let authority = TestCertAuthority::new();
+        let stranger = TestCertAuthority::new();
         let root = if trusted { &authority } else { &stranger }.certificate();
         let peer = Peer {
             authority: Some(authority),

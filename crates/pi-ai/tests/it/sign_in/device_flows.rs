@@ -4,7 +4,7 @@ use pi_ai::{
     Credential, KimiCodingSignIn, MetaSignIn, OAuthCredential, OAuthError, OAuthFlow,
     OpenAiCodexSignIn, RadiusSignIn, XaiSignIn,
 };
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ async fn login(flow: &dyn OAuthFlow, person: &Person) -> Result<Value, OAuthErro
         .map(stored)
 }
 
-fn xai(service: &GatedServer) -> XaiSignIn {
+fn xai(service: &ScriptedServer) -> XaiSignIn {
     XaiSignIn {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
@@ -58,7 +58,7 @@ fn xai(service: &GatedServer) -> XaiSignIn {
 
 #[tokio::test]
 async fn xai_waits_until_the_code_was_used() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
         json_reply(200, &tokens()),
@@ -101,7 +101,7 @@ async fn xai_waits_until_the_code_was_used() {
 
 #[tokio::test]
 async fn xai_keeps_a_refresh_token_that_is_not_replaced() {
-    let service = GatedServer::start([json_reply(200, &json!({"access_token": "acc2"}))]).await;
+    let service = ScriptedServer::start([json_reply(200, &json!({"access_token": "acc2"}))]).await;
     let old = signed_in(json!({"type": "oauth", "access": "a", "refresh": "ref", "expires": 1}));
     let renewed = xai(&service).refresh(&old, &context()).await.unwrap();
     insta::assert_snapshot!(requests(&service, &[]), @r#"
@@ -139,7 +139,7 @@ async fn a_code_can_be_denied_or_expire() {
         ),
     ] {
         let service =
-            GatedServer::start([json_reply(200, &device()), json_reply(400, &answer)]).await;
+            ScriptedServer::start([json_reply(200, &device()), json_reply(400, &answer)]).await;
         let error = login(&xai(&service), &person(&[])).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
@@ -150,7 +150,7 @@ async fn a_page_that_is_none_is_not_shown() {
     let mut answer = device();
     answer["verification_uri"] = json!("calc:");
     answer["verification_uri_complete"] = json!("file:///bin/sh");
-    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let service = ScriptedServer::start([json_reply(200, &answer)]).await;
     let person = person(&[]);
     let error = login(&xai(&service), &person).await.unwrap_err();
     assert_eq!(
@@ -162,7 +162,7 @@ async fn a_page_that_is_none_is_not_shown() {
 
 #[tokio::test]
 async fn a_cancelled_sign_in_stops_asking() {
-    let service = GatedServer::start([json_reply(200, &device())]).await;
+    let service = ScriptedServer::start([json_reply(200, &device())]).await;
     let person = person(&[]);
     let cancel = CancellationToken::new();
     let flow = xai(&service);
@@ -171,7 +171,7 @@ async fn a_cancelled_sign_in_stops_asking() {
     tokio::pin!(login);
     tokio::select! {
         _ = &mut login => panic!("the code was not used"),
-        _ = service.request(0) => {}
+        _ = service.wait_for_request(0) => {}
     }
     cancel.cancel();
     assert_eq!(login.await.unwrap_err(), OAuthError::Cancelled);
@@ -179,7 +179,7 @@ async fn a_cancelled_sign_in_stops_asking() {
 
 #[tokio::test]
 async fn kimi_sends_its_token_as_a_bearer() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(200, &tokens()),
         json_reply(503, &json!({"message": "busy"})),
@@ -232,7 +232,7 @@ async fn kimi_sends_its_token_as_a_bearer() {
     "#);
 }
 
-fn meta(service: &GatedServer) -> MetaSignIn {
+fn meta(service: &ScriptedServer) -> MetaSignIn {
     MetaSignIn {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
@@ -242,7 +242,7 @@ fn meta(service: &GatedServer) -> MetaSignIn {
 
 #[tokio::test]
 async fn meta_mints_a_key_with_the_identity_token() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(200, &json!({"access_token": "identity"})),
         json_reply(200, &json!({"api_key": "key1"})),
@@ -296,7 +296,7 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
     // {"https://api.openai.com/auth":{"chatgpt_account_id":"acct-9"}}
     let token =
         "h.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjdC05In19.s";
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(
             200,
             &json!({"device_auth_id": "d1", "user_code": "WXYZ", "interval": "1"}),
@@ -377,7 +377,7 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
 
 #[tokio::test]
 async fn radius_takes_a_code_too() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
         json_reply(200, &tokens()),
@@ -412,7 +412,7 @@ async fn radius_takes_a_code_too() {
 
 #[tokio::test]
 async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let flow = RadiusSignIn::new("Radius", &service.url());
     let error = login(&flow, &person(&["carrier-pigeon"]))
         .await

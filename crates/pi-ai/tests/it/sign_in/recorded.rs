@@ -1,12 +1,12 @@
 //! Requests of a sign-in as text, with what is random named.
 
-use pi_test_support::{GatedServer, RecordedRequest};
+use pi_test_support::{ScriptedServer, RecordedRequest};
 
 /// Headers that every request has and that say nothing about the sign-in.
 const PLAIN: [&str; 4] = ["host", "accept-encoding", "content-length", "user-agent"];
 
 /// Shows all requests; every one must be signed with our own name.
-pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String {
+pub(crate) fn requests(service: &ScriptedServer, random: &[(&str, &str)]) -> String {
     let shown: Vec<String> = service.requests().iter().map(show).collect();
     let mut text = shown.join("\n");
     for (value, name) in random {

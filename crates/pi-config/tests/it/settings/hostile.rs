@@ -1,4 +1,4 @@
-//! Settings files that are links, pipes, folders, or not what they should be.
+//! Settings files that are links, pipes, directories, or not what they should be.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -15,7 +15,7 @@ fn a_linked_file_stays_a_link_and_keeps_its_mode() {
     symlink("../dotfiles.json", &link).unwrap();
     let store = setup.open(ProjectAccess::Trusted);
     store
-        .update(Scope::User, |it| it.theme = Some("x".to_owned()))
+        .update(ConfigScope::User, |it| it.theme = Some("x".to_owned()))
         .unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(setup.home.read("dotfiles.json"), "{\n  \"theme\": \"x\"\n}");
@@ -64,11 +64,11 @@ fn what_is_no_settings_file_is_reported_and_has_no_effect() {
         ),
     ];
     for (expected, create) in cases {
-        for scope in [Scope::User, Scope::Project] {
+        for scope in [ConfigScope::User, ConfigScope::Project] {
             let setup = Setup::new();
             let file = match scope {
-                Scope::User => setup.home.path().join("agent/settings.json"),
-                Scope::Project => setup.home.path().join("project/.pi/settings.json"),
+                ConfigScope::User => setup.home.path().join("agent/settings.json"),
+                ConfigScope::Project => setup.home.path().join("project/.pi/settings.json"),
             };
             create(&file);
             let store = setup.open(ProjectAccess::Trusted);
@@ -85,7 +85,8 @@ fn what_is_no_settings_file_is_reported_and_has_no_effect() {
 }
 
 fn put(path: &Path, content: &[u8]) {
-    pi_config::atomic_file::write(path, content, pi_config::atomic_file::NewFile::Default).unwrap();
+    pi_config::atomic_file::write(path, content, pi_config::atomic_file::NewFileMode::Default)
+        .unwrap();
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_link_in_the_place_of_dot_pi_is_not_followed_before_trust() {
         .home
         .write("elsewhere/settings.json", "{\"theme\": \"evil\"}");
     symlink("../elsewhere", setup.home.path().join("project/.pi")).unwrap();
-    let store = setup.open(ProjectAccess::Refused);
+    let store = setup.open(ProjectAccess::Denied);
     assert_eq!(*store.settings(), Settings::default());
     assert_eq!(setup.names("elsewhere"), ["settings.json"]);
     let endless = setup.home.path().join("loop");

@@ -3,7 +3,7 @@
 use pi_ai::TransportPreference;
 use pi_config::{
     CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupWord, Settings, TreeFilterMode,
+    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode,
     TuiMode,
 };
 
@@ -402,7 +402,7 @@ fn idle_timeout(settings: &Settings) -> Setting {
 fn startup_settings(settings: &Settings) -> Vec<Setting> {
     let quiet = match (settings.quiet_startup(), settings.hide_startup_header()) {
         (true, _) => QuietStartup::All(true),
-        (false, true) => QuietStartup::Part(QuietStartupWord::Header),
+        (false, true) => QuietStartup::Part(QuietStartupPart::Header),
         (false, false) => QuietStartup::All(false),
     };
     vec![
@@ -420,7 +420,7 @@ fn startup_settings(settings: &Settings) -> Vec<Setting> {
             &[
                 (QuietStartup::All(false), "off"),
                 (
-                    QuietStartup::Part(QuietStartupWord::Header),
+                    QuietStartup::Part(QuietStartupPart::Header),
                     "without header",
                 ),
                 (QuietStartup::All(true), "on"),

@@ -96,7 +96,7 @@ fn shared_dependencies_rise_and_conflicts_nest() {
 
 #[test]
 fn what_a_nested_package_hides_is_put_right() {
-    // `a` brings c@2 into its own folder, where its child `e` must not find it.
+    // `a` brings c@2 into its own directory, where its child `e` must not find it.
     let shelf: Shelf = &[
         ("a", "1.0.0", r#"{"dependencies": {"c": "2", "e": "2"}}"#),
         ("c", "1.0.0", "{}"),
@@ -203,7 +203,7 @@ fn what_will_do_stays_and_what_nothing_needs_goes() {
     let mut tree = Tree::new(manifest(r#"{"dependencies": {"new": "1"}}"#));
     for (name, version) in [("shared", "1.4.0"), ("stray", "1.0.0")] {
         let manifest = manifest(&format!(r#"{{"name": "{name}", "version": "{version}"}}"#));
-        let origin = Origin::Folder(name.into());
+        let origin = NodeOrigin::LocalDir(name.into());
         tree.add(Tree::ROOT, name, manifest, origin).unwrap();
     }
     let tree = resolve_tree(tree, shelf, Peers::Ignored).unwrap();

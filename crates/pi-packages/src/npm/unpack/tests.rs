@@ -50,8 +50,8 @@ const GOOD: (EntryType, &str, &str, &[u8]) = (EntryType::Regular, "package/a.txt
 
 #[test]
 fn an_honest_archive() {
-    let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("x");
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("x");
     let mut file = archive(&[
         (EntryType::Directory, "package/lib/", "", b""),
         GOOD,
@@ -67,7 +67,7 @@ fn an_honest_archive() {
 }
 
 #[test]
-fn nothing_leaves_the_folder() {
+fn nothing_leaves_the_dir() {
     for entry in [
         (EntryType::Regular, "package/../../evil", "", &b"x"[..]),
         (EntryType::Regular, "/etc/evil", "", b"x"),
@@ -83,33 +83,33 @@ fn nothing_leaves_the_folder() {
         (EntryType::Block, "package/disk", "", b""),
         (EntryType::Fifo, "package/pipe", "", b""),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("deep/x");
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("deep/x");
         let result = unpack("x", &mut archive(&[GOOD, entry]), &target, Limits::USUAL);
         assert!(
             matches!(result, Err(PackageError::UnsafeArchive { .. })),
             "{entry:?}: {result:?}"
         );
-        assert!(!folder.path().join("evil").exists(), "{entry:?}");
-        assert!(!folder.path().join("deep/evil").exists(), "{entry:?}");
+        assert!(!dir.path().join("evil").exists(), "{entry:?}");
+        assert!(!dir.path().join("deep/evil").exists(), "{entry:?}");
     }
 }
 
 #[test]
 fn bombs_end_at_the_limit() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let limits = Limits {
         bytes: 64 * 1024,
         entries: 10,
     };
     let large = vec![0; 1024 * 1024];
     let mut bomb = archive(&[(EntryType::Regular, "package/zeros", "", &large)]);
-    let result = unpack("x", &mut bomb, &folder.path().join("a"), limits);
+    let result = unpack("x", &mut bomb, &dir.path().join("a"), limits);
     assert!(
         matches!(result, Err(PackageError::TooLarge { .. })),
         "{result:?}"
     );
-    let written = fs::metadata(folder.path().join("a/zeros")).unwrap().len();
+    let written = fs::metadata(dir.path().join("a/zeros")).unwrap().len();
     assert!(written <= 64 * 1024 + 1, "{written}");
 
     let names: Vec<String> = (0..20).map(|number| format!("package/{number}")).collect();
@@ -117,12 +117,7 @@ fn bombs_end_at_the_limit() {
         .iter()
         .map(|name| (EntryType::Regular, name.as_str(), "", &b""[..]))
         .collect();
-    let result = unpack(
-        "x",
-        &mut archive(&entries),
-        &folder.path().join("b"),
-        limits,
-    );
+    let result = unpack("x", &mut archive(&entries), &dir.path().join("b"), limits);
     assert!(
         matches!(result, Err(PackageError::TooLarge { .. })),
         "{result:?}"
@@ -131,7 +126,7 @@ fn bombs_end_at_the_limit() {
 
 #[test]
 fn rubbish_is_told_not_unpacked() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (index, bytes) in [&b""[..], b"no archive at all", &[0x1f, 0x8b, 1, 2, 3]]
         .into_iter()
         .enumerate()
@@ -139,7 +134,7 @@ fn rubbish_is_told_not_unpacked() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         file.rewind().unwrap();
-        let target = folder.path().join(index.to_string());
+        let target = dir.path().join(index.to_string());
         assert!(
             unpack("x", &mut file, &target, Limits::USUAL).is_err(),
             "{bytes:?}"

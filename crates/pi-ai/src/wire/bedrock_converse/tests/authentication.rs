@@ -2,7 +2,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_test_support::{ScriptedServer, ScriptedReply, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::json;
@@ -232,8 +232,8 @@ async fn a_profile_may_name_a_process() {
     assert_eq!(key_id(&[("HOME", text_of(home.path()))]).await, "PROCESS");
 }
 
-fn found(body: String) -> Reply {
-    Reply::whole(200, &[], body)
+fn found(body: String) -> ScriptedReply {
+    ScriptedReply::full(200, &[], body)
 }
 
 fn temporary(key: &str) -> String {
@@ -254,7 +254,7 @@ fn assumed(operation: &str, key: &str) -> String {
 #[tokio::test]
 async fn a_container_s_endpoint_is_asked_once() {
     let server =
-        GatedServer::start([found(temporary("CONTAINER")), found(temporary("CONTAINER"))]).await;
+        ScriptedServer::start([found(temporary("CONTAINER")), found(temporary("CONTAINER"))]).await;
     let uri = format!("{}/credentials", server.url());
     let variables = [
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri.as_str()),
@@ -285,7 +285,7 @@ async fn a_container_s_endpoint_is_asked_once() {
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_role() {
     let answer = assumed("AssumeRoleWithWebIdentity", "WEB");
-    let server = GatedServer::start([found(answer)]).await;
+    let server = ScriptedServer::start([found(answer)]).await;
     let home = home(&[("token", "the-identity")]);
     let token_file = home.path().join("token");
     let variables = [
@@ -302,7 +302,7 @@ async fn a_web_identity_is_exchanged_for_a_role() {
 
 #[tokio::test]
 async fn a_profile_may_take_a_role() {
-    let server = GatedServer::start([found(assumed("AssumeRole", "ROLE"))]).await;
+    let server = ScriptedServer::start([found(assumed("AssumeRole", "ROLE"))]).await;
     let home = home(&[
         (
             ".aws/config",
@@ -332,7 +332,7 @@ async fn a_profile_may_take_a_role() {
 async fn a_profile_may_use_a_single_sign_on() {
     let credentials = json!({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "s",
         "sessionToken": "t", "expiration": 7_226_582_400_000_i64}});
-    let server = GatedServer::start([found(credentials.to_string())]).await;
+    let server = ScriptedServer::start([found(credentials.to_string())]).await;
     let token = json!({"accessToken": "the-token", "expiresAt": FAR_AWAY}).to_string();
     let home = home(&[
         (
@@ -358,8 +358,8 @@ async fn a_profile_may_use_a_single_sign_on() {
 #[tokio::test]
 async fn an_instance_s_metadata_is_the_last_resort() {
     let lifetime = [("x-aws-ec2-metadata-token-ttl-seconds", "21600")];
-    let server = GatedServer::start([
-        Reply::whole(200, &lifetime, "token"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(200, &lifetime, "token"),
         found("the-role".to_owned()),
         found(temporary("INSTANCE")),
     ])

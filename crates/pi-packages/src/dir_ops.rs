@@ -1,24 +1,24 @@
-//! Folders as a whole: copied without their content, put in place of one another, cleared away.
+//! Directories as a whole: copied without their content, put in place of one another, cleared away.
 //!
 //! What is built here is built beside its place and exchanged with what lies there in one step, so that
-//! whoever looks sees the old folder or the new one, also after a crash.
+//! whoever looks sees the old directory or the new one, also after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a folder under construction begins, beside the place it is for.
+/// How a directory under construction begins, beside the place it is for.
 const STAGING: &str = ".pi-staging-";
 
-/// How a folder begins that was taken out of its place.
+/// How a directory begins that was taken out of its place.
 const RETIRED: &str = ".pi-retired-";
 
-/// A folder to build in. Dropping it takes it away with what is in it.
+/// A directory to build in. Dropping it takes it away with what is in it.
 #[derive(Debug)]
-pub(crate) struct Staging(PathBuf);
+pub(crate) struct StagingDir(PathBuf);
 
-impl Staging {
-    /// Creates a folder to build `name` in, in the folder that will hold it: both lie on the same disk.
+impl StagingDir {
+    /// Creates a directory to build `name` in, in the directory that will hold it: both lie on the same disk.
     pub(crate) fn create(parent: &Path, name: &str) -> io::Result<Self> {
         fs::create_dir_all(parent)?;
         let path = parent.join(format!("{STAGING}{:016x}-{name}", rand::random::<u64>()));
@@ -31,7 +31,7 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+impl Drop for StagingDir {
     fn drop(&mut self) {
         clear_away(&self.0);
     }
@@ -39,7 +39,7 @@ impl Drop for Staging {
 
 /// Takes away what programs left that were killed while they built `name`. Whoever calls this holds its
 /// lock: nothing that is found is still worked on.
-pub(crate) fn sweep(parent: &Path, name: &str) {
+pub(crate) fn remove_leftovers(parent: &Path, name: &str) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -47,7 +47,7 @@ pub(crate) fn sweep(parent: &Path, name: &str) {
         let found = entry.file_name();
         let found = found.to_string_lossy();
         if found.strip_prefix(RETIRED) == Some(name) {
-            // Killed between the two steps of a replacement: the old folder goes back.
+            // Killed between the two steps of a replacement: the old directory goes back.
             let place = parent.join(name);
             if fs::symlink_metadata(&place).is_ok() || fs::rename(entry.path(), place).is_err() {
                 clear_away(&entry.path());
@@ -60,8 +60,8 @@ pub(crate) fn sweep(parent: &Path, name: &str) {
     }
 }
 
-/// Puts a folder into a place, and away what lay there.
-pub(crate) fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
+/// Puts a directory into a place, and away what lay there.
+pub(crate) fn replace_dir(new: &Path, place: &Path) -> io::Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
     }
@@ -78,7 +78,7 @@ pub(crate) fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
     }
 }
 
-/// The next best: for a moment the place is empty. The old folder comes back if the new one cannot be put
+/// The next best: for a moment the place is empty. The old directory comes back if the new one cannot be put
 /// there.
 fn replace(new: &Path, place: &Path) -> io::Result<()> {
     let parent = place.parent().unwrap_or(place);
@@ -112,7 +112,7 @@ fn exchange(_left: &Path, _right: &Path) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Removes a folder, or says in the log that it could not.
+/// Removes a directory, or says in the log that it could not.
 pub(crate) fn clear_away(path: &Path) {
     match fs::remove_dir_all(path) {
         Ok(()) => {}
@@ -123,14 +123,14 @@ pub(crate) fn clear_away(path: &Path) {
 
 /// Which files of a copy share their content with the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum CopyMode {
     /// All: nobody writes into them.
-    Shared,
-    Copied,
+    HardLink,
+    Copy,
 }
 
-/// Copies a folder; entries directly in it that `skip` names stay behind. Links stay links.
-pub(crate) fn copy(from: &Path, to: &Path, content: Content, skip: &[&str]) -> io::Result<()> {
+/// Copies a directory; entries directly in it that `skip` names stay behind. Links stay links.
+pub(crate) fn copy_dir(from: &Path, to: &Path, content: CopyMode, skip: &[&str]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut pending = Vec::new();
     for entry in fs::read_dir(from)? {
@@ -151,7 +151,7 @@ pub(crate) fn copy(from: &Path, to: &Path, content: Content, skip: &[&str]) -> i
             }
         } else if kind.is_file() {
             // Not every file system has links between files.
-            if content == Content::Copied || fs::hard_link(&source, &target).is_err() {
+            if content == CopyMode::Copy || fs::hard_link(&source, &target).is_err() {
                 fs::copy(&source, &target)?;
             }
         }
@@ -165,15 +165,15 @@ pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// Creates a symbolic link to a folder, which is what links in `node_modules` lead to.
+/// Creates a symbolic link to a directory, which is what links in `node_modules` lead to.
 #[cfg(windows)]
 pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
     std::os::windows::fs::symlink_dir(target, path)
 }
 
 /// Opens a file that nobody else can find and that goes with its handle.
-pub(crate) fn nameless_file(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!("pi-{:032x}", rand::random::<u128>()));
+pub(crate) fn unnamed_temp_file(dir: &Path) -> io::Result<File> {
+    let path = dir.join(format!("pi-{:032x}", rand::random::<u128>()));
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
@@ -202,15 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn a_new_folder_takes_the_place_of_the_old_one() {
+    fn a_new_dir_takes_the_place_of_the_old_one() {
         let home = tempfile::tempdir().unwrap();
         let place = home.path().join("deep/place");
         for content in ["one", "two"] {
-            let staging = Staging::create(home.path(), "place").unwrap();
+            let staging = StagingDir::create(home.path(), "place").unwrap();
             let new = staging.path().join("new");
             fs::create_dir(&new).unwrap();
             write(&new.join("file"), content);
-            put_in_place(&new, &place).unwrap();
+            replace_dir(&new, &place).unwrap();
             assert_eq!(fs::read_to_string(place.join("file")).unwrap(), content);
         }
         let names: Vec<_> = fs::read_dir(home.path()).unwrap().flatten().collect();
@@ -234,10 +234,10 @@ mod tests {
             names.sort();
             names
         };
-        sweep(home.path(), "x");
+        remove_leftovers(home.path(), "x");
         assert_eq!(names(), [".pi-retired-other", ".pi-staging-2-other-x", "x"]);
         fs::create_dir(home.path().join(".pi-retired-x")).unwrap();
-        sweep(home.path(), "x");
+        remove_leftovers(home.path(), "x");
         assert_eq!(names(), [".pi-retired-other", ".pi-staging-2-other-x", "x"]);
     }
 
@@ -250,7 +250,7 @@ mod tests {
         fs::create_dir_all(from.join("node_modules")).unwrap();
         write(&from.join("sub/file"), "x");
         link(Path::new("sub/file"), &from.join("link")).unwrap();
-        copy(&from, &to, Content::Shared, &["node_modules"]).unwrap();
+        copy_dir(&from, &to, CopyMode::HardLink, &["node_modules"]).unwrap();
         assert!(to.join("sub/node_modules").is_dir());
         assert!(!to.join("node_modules").exists());
         assert_eq!(

@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::location::{canonical, relative, resolve};
-use super::selection::{Candidate, Kind, Selector};
+use super::selection::{Candidate, ResourceKind, Selector};
 use super::{ResourceRequest, ScopedSettings, SourceInfo, SourceOrigin, SourceScope};
 use crate::packages::PackageAddress;
 use crate::settings::{PackageFilter, PackageSource, SettingsError};
-use crate::{ProjectAccess, Scope, Settings, SettingsStore};
+use crate::{ConfigScope, ProjectAccess, Settings, SettingsStore};
 
 /// A file that may be a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedResource {
-    pub kind: Kind,
+    pub kind: ResourceKind,
     pub enabled: bool,
     /// Where it is and where it came from.
     pub source_info: SourceInfo,
@@ -32,7 +32,7 @@ pub enum ProjectOverride {
 
 /// All resources, as the user's settings and as the project's see them.
 #[derive(Debug)]
-pub struct Switchboard {
+pub struct ResourceToggles {
     settings: SettingsStore,
     agent_dir: PathBuf,
     project_dir: PathBuf,
@@ -40,16 +40,16 @@ pub struct Switchboard {
     user: Vec<ListedResource>,
     project: Vec<ListedResource>,
     /// What counts for the user, by kind and real path.
-    inherited: HashMap<(Kind, PathBuf), bool>,
+    inherited: HashMap<(ResourceKind, PathBuf), bool>,
 }
 
-impl Switchboard {
+impl ResourceToggles {
     /// Finds all resources. Those of the project are among them if it is trusted.
     pub fn load(request: ResourceRequest) -> Self {
-        let refused = SettingsStore::open(&request.agent_dir, &request.cwd, ProjectAccess::Refused);
+        let refused = SettingsStore::open(&request.agent_dir, &request.cwd, ProjectAccess::Denied);
         let user = list(&ResourceRequest {
             settings: refused,
-            project: ProjectAccess::Refused,
+            project: ProjectAccess::Denied,
             ..request.clone()
         });
         let project = if request.project.is_trusted() {
@@ -78,21 +78,21 @@ impl Switchboard {
     }
 
     /// Returns the resources as the settings of a scope see them.
-    pub fn resources(&self, scope: Scope) -> &[ListedResource] {
+    pub fn resources(&self, scope: ConfigScope) -> &[ListedResource] {
         match scope {
-            Scope::User => &self.user,
-            Scope::Project => &self.project,
+            ConfigScope::User => &self.user,
+            ConfigScope::Project => &self.project,
         }
     }
 
     /// Returns whether the user has a resource, whatever the project says.
     pub fn is_inherited(&self, item: &ListedResource) -> bool {
-        scope_of(item) == Scope::User || self.inherited.contains_key(&key_of(item))
+        scope_of(item) == ConfigScope::User || self.inherited.contains_key(&key_of(item))
     }
 
     /// Returns what the project's settings say about a resource.
     pub fn project_override(&self, item: &ListedResource) -> ProjectOverride {
-        let settings = self.settings.scope(Scope::Project);
+        let settings = self.settings.scope(ConfigScope::Project);
         match item.source_info.origin {
             SourceOrigin::TopLevel => {
                 said(item.kind.entries(&settings), &self.top_level_names(item))
@@ -116,19 +116,19 @@ impl Switchboard {
 
     /// Switches a resource by its number: on or off in the user's settings, to the next state in the
     /// project's. What belongs to the project is not switched in the user's settings.
-    pub fn switch(&mut self, scope: Scope, number: usize) -> Result<(), SettingsError> {
+    pub fn toggle(&mut self, scope: ConfigScope, number: usize) -> Result<(), SettingsError> {
         let Some(item) = self.resources(scope).get(number).cloned() else {
             return Ok(());
         };
         let enabled = match scope {
-            Scope::User => {
-                if scope_of(&item) != Scope::User {
+            ConfigScope::User => {
+                if scope_of(&item) != ConfigScope::User {
                     return Ok(());
                 }
                 self.switch_for_user(&item)?;
                 !item.enabled
             }
-            Scope::Project => {
+            ConfigScope::Project => {
                 let was_on = self.inherited_state(&item);
                 let next = next_override(self.project_override(&item), was_on);
                 self.override_in_project(&item, next)?;
@@ -140,8 +140,8 @@ impl Switchboard {
             }
         };
         let list = match scope {
-            Scope::User => &mut self.user,
-            Scope::Project => &mut self.project,
+            ConfigScope::User => &mut self.user,
+            ConfigScope::Project => &mut self.project,
         };
         if let Some(item) = list.get_mut(number) {
             item.enabled = enabled;
@@ -152,8 +152,8 @@ impl Switchboard {
     fn inherited_state(&self, item: &ListedResource) -> bool {
         let known = self.inherited.get(&key_of(item)).copied();
         known.unwrap_or(match scope_of(item) {
-            Scope::User => item.enabled,
-            Scope::Project => true,
+            ConfigScope::User => item.enabled,
+            ConfigScope::Project => true,
         })
     }
 
@@ -164,7 +164,7 @@ impl Switchboard {
             SourceOrigin::TopLevel => {
                 let base = item.source_info.base_dir.as_deref();
                 let name = relative(base.unwrap_or(&self.agent_dir), &item.source_info.path);
-                self.settings.update(Scope::User, |settings| {
+                self.settings.update(ConfigScope::User, |settings| {
                     let entries = entries_mut(settings, item.kind).get_or_insert_default();
                     entries.retain(|entry| target(entry) != name);
                     entries.push(format!("{sign}{name}"));
@@ -172,7 +172,7 @@ impl Switchboard {
             }
             SourceOrigin::Package => {
                 let name = package_name(item);
-                self.settings.update(Scope::User, |settings| {
+                self.settings.update(ConfigScope::User, |settings| {
                     let packages = settings.packages.iter_mut().flatten();
                     let mut packages = packages.filter(|entry| entry.source() == source);
                     if let Some(entry) = packages.next() {
@@ -211,7 +211,7 @@ impl Switchboard {
             self.project_name(item)
         };
         let names = self.top_level_names(item);
-        self.settings.update(Scope::Project, |settings| {
+        self.settings.update(ConfigScope::Project, |settings| {
             let entries = entries_mut(settings, item.kind).get_or_insert_default();
             entries.retain(|entry| {
                 let is_override = entry.starts_with(['!', '+', '-']);
@@ -239,7 +239,7 @@ impl Switchboard {
         next: ProjectOverride,
     ) -> Result<(), SettingsError> {
         let name = package_name(item);
-        self.settings.update(Scope::Project, |settings| {
+        self.settings.update(ConfigScope::Project, |settings| {
             let packages = settings.packages.get_or_insert_default();
             let position = packages
                 .iter()
@@ -271,7 +271,7 @@ impl Switchboard {
             if kept.is_empty() {
                 *list = None;
             }
-            let says_nothing = Kind::ALL
+            let says_nothing = ResourceKind::ALL
                 .into_iter()
                 .all(|kind| filter.patterns(kind).is_none());
             if !says_nothing {
@@ -279,7 +279,7 @@ impl Switchboard {
             } else if filter.autoload == Some(false) {
                 packages.remove(position);
             } else {
-                *entry = PackageSource::Whole(filter.source);
+                *entry = PackageSource::Unfiltered(filter.source);
             }
         })
     }
@@ -301,12 +301,12 @@ impl Switchboard {
         names
     }
 
-    /// How the project's lists name a resource: its own from its folder, others by their path.
+    /// How the project's lists name a resource: its own from its directory, others by their path.
     fn project_name(&self, item: &ListedResource) -> String {
         let path = &item.source_info.path;
         match scope_of(item) {
-            Scope::User => path.to_string_lossy().into_owned(),
-            Scope::Project => {
+            ConfigScope::User => path.to_string_lossy().into_owned(),
+            ConfigScope::Project => {
                 let base = item.source_info.base_dir.as_deref();
                 relative(base.unwrap_or(&self.project_dir), path)
             }
@@ -318,11 +318,11 @@ impl Switchboard {
         if source == item.source_info.source {
             return true;
         }
-        let own = self.local_folder(&item.source_info.source, scope_of(item));
-        own.is_some() && own == self.local_folder(source, Scope::Project)
+        let own = self.local_dir(&item.source_info.source, scope_of(item));
+        own.is_some() && own == self.local_dir(source, ConfigScope::Project)
     }
 
-    fn local_folder(&self, source: &str, scope: Scope) -> Option<PathBuf> {
+    fn local_dir(&self, source: &str, scope: ConfigScope) -> Option<PathBuf> {
         match PackageAddress::parse(source) {
             Ok(PackageAddress::Local(path)) => {
                 Some(resolve(&path, self.base(scope), &self.request.env))
@@ -334,9 +334,9 @@ impl Switchboard {
     /// How the project's settings name the package of a resource.
     fn source_for_project(&self, item: &ListedResource) -> String {
         let source = &item.source_info.source;
-        match self.local_folder(source, scope_of(item)) {
-            Some(folder) => {
-                let path = relative(&self.project_dir, &folder);
+        match self.local_dir(source, scope_of(item)) {
+            Some(dir) => {
+                let path = relative(&self.project_dir, &dir);
                 if path.is_empty() {
                     ".".to_owned()
                 } else {
@@ -347,40 +347,40 @@ impl Switchboard {
         }
     }
 
-    fn base(&self, scope: Scope) -> &Path {
+    fn base(&self, scope: ConfigScope) -> &Path {
         match scope {
-            Scope::User => &self.agent_dir,
-            Scope::Project => &self.project_dir,
+            ConfigScope::User => &self.agent_dir,
+            ConfigScope::Project => &self.project_dir,
         }
     }
 }
 
 fn list(request: &ResourceRequest) -> Vec<ListedResource> {
-    let request = &request.with_absolute_folders();
+    let request = &request.with_absolute_dirs();
     let settings = ScopedSettings::of(&request.settings);
     let selected = Selector::new(request, &settings).select_configured();
-    let listed = |kind: Kind, candidates: Vec<Candidate>| {
+    let listed = |kind: ResourceKind, candidates: Vec<Candidate>| {
         candidates.into_iter().map(move |candidate| ListedResource {
             kind,
             enabled: candidate.enabled,
             source_info: candidate.provenance.of(&candidate.path),
         })
     };
-    listed(Kind::Extensions, selected.extensions)
-        .chain(listed(Kind::Skills, selected.skills))
-        .chain(listed(Kind::Prompts, selected.prompts))
-        .chain(listed(Kind::Themes, selected.themes))
+    listed(ResourceKind::Extensions, selected.extensions)
+        .chain(listed(ResourceKind::Skills, selected.skills))
+        .chain(listed(ResourceKind::Prompts, selected.prompts))
+        .chain(listed(ResourceKind::Themes, selected.themes))
         .collect()
 }
 
-fn key_of(item: &ListedResource) -> (Kind, PathBuf) {
+fn key_of(item: &ListedResource) -> (ResourceKind, PathBuf) {
     (item.kind, canonical(&item.source_info.path))
 }
 
-fn scope_of(item: &ListedResource) -> Scope {
+fn scope_of(item: &ListedResource) -> ConfigScope {
     match item.source_info.scope {
-        SourceScope::Project => Scope::Project,
-        SourceScope::User | SourceScope::Temporary => Scope::User,
+        SourceScope::Project => ConfigScope::Project,
+        SourceScope::User | SourceScope::Temporary => ConfigScope::User,
     }
 }
 
@@ -422,7 +422,7 @@ fn package_name(item: &ListedResource) -> String {
 
 fn filter_of(entry: &PackageSource) -> PackageFilter {
     match entry {
-        PackageSource::Whole(source) => PackageFilter {
+        PackageSource::Unfiltered(source) => PackageFilter {
             source: source.clone(),
             ..PackageFilter::default()
         },
@@ -430,20 +430,20 @@ fn filter_of(entry: &PackageSource) -> PackageFilter {
     }
 }
 
-fn patterns_mut(filter: &mut PackageFilter, kind: Kind) -> &mut Option<Vec<String>> {
+fn patterns_mut(filter: &mut PackageFilter, kind: ResourceKind) -> &mut Option<Vec<String>> {
     match kind {
-        Kind::Extensions => &mut filter.extensions,
-        Kind::Skills => &mut filter.skills,
-        Kind::Prompts => &mut filter.prompts,
-        Kind::Themes => &mut filter.themes,
+        ResourceKind::Extensions => &mut filter.extensions,
+        ResourceKind::Skills => &mut filter.skills,
+        ResourceKind::Prompts => &mut filter.prompts,
+        ResourceKind::Themes => &mut filter.themes,
     }
 }
 
-fn entries_mut(settings: &mut Settings, kind: Kind) -> &mut Option<Vec<String>> {
+fn entries_mut(settings: &mut Settings, kind: ResourceKind) -> &mut Option<Vec<String>> {
     match kind {
-        Kind::Extensions => &mut settings.extensions,
-        Kind::Skills => &mut settings.skills,
-        Kind::Prompts => &mut settings.prompts,
-        Kind::Themes => &mut settings.themes,
+        ResourceKind::Extensions => &mut settings.extensions,
+        ResourceKind::Skills => &mut settings.skills,
+        ResourceKind::Prompts => &mut settings.prompts,
+        ResourceKind::Themes => &mut settings.themes,
     }
 }

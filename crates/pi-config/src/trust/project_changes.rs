@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 use super::canonical;
 use crate::AgentDir;
-use crate::atomic_file::{self, NewFile};
-use crate::regular_file::{MAX_BYTES, UnreadableFile, read_bytes};
+use crate::atomic_file::{self, NewFileMode};
+use crate::regular_file::{MAX_BYTES, ReadFileError, read_bytes};
 
 /// What of `.pi` runs, or tells the model what to do. Themes only color.
 const TELLING: [&str; 6] = [
@@ -40,8 +40,9 @@ type Fingerprints = BTreeMap<String, String>;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
-    /// For people who look into the file.
-    folder: String,
+    /// Only for people who read the file.
+    #[serde(rename = "folder")]
+    dir: String,
     files: Fingerprints,
 }
 
@@ -61,32 +62,36 @@ impl ProjectChanges {
     }
 
     /// Remembers the project as it was when it was looked at.
-    pub fn remember(&self) -> io::Result<()> {
+    pub fn mark_seen(&self) -> io::Result<()> {
         self.record.save(&self.place)
     }
 }
 
 impl Record {
     fn save(&self, place: &Path) -> io::Result<()> {
-        if let Some(folder) = place.parent() {
-            atomic_file::create_private_directory(folder)?;
+        if let Some(dir) = place.parent() {
+            atomic_file::create_private_directory(dir)?;
         }
-        atomic_file::write(place, &serde_json::to_vec_pretty(self)?, NewFile::Private)
+        atomic_file::write(
+            place,
+            &serde_json::to_vec_pretty(self)?,
+            NewFileMode::Private,
+        )
     }
 }
 
 /// Looks for files of a project that are new or other than when it was last used. Where there are none, since it is
 /// used for the first time or has lost some, it is remembered as it is.
-pub fn changed_since_last_use(
+pub fn find_project_changes(
     agent_dir: &AgentDir,
     cwd: &Path,
 ) -> io::Result<Option<ProjectChanges>> {
-    let folder = canonical(cwd);
-    let folder_name = folder.to_string_lossy();
+    let dir = canonical(cwd);
+    let dir_name = dir.to_string_lossy();
     let place = agent_dir
         .seen_projects()
-        .join(format!("{}.json", fingerprint(folder_name.as_bytes())));
-    let files = fingerprints(&folder);
+        .join(format!("{}.json", fingerprint(dir_name.as_bytes())));
+    let files = fingerprints(&dir);
     let before = match read_bytes(&place, MAX_BYTES) {
         // A record nobody understands is as good as none.
         Ok(Some(bytes)) => serde_json::from_slice::<Record>(&bytes).ok(),
@@ -106,7 +111,7 @@ pub fn changed_since_last_use(
             .collect(),
     };
     let record = Record {
-        folder: folder_name.into_owned(),
+        dir: dir_name.into_owned(),
         files,
     };
     if changed.is_empty() {
@@ -120,14 +125,14 @@ pub fn changed_since_last_use(
     }))
 }
 
-fn fingerprints(folder: &Path) -> Fingerprints {
+fn fingerprints(dir: &Path) -> Fingerprints {
     let mut look = Look {
         found: Fingerprints::new(),
         budget: MAX_TOTAL,
     };
     let below_pi = TELLING.map(|name| format!(".pi/{name}"));
     for name in below_pi.into_iter().chain([".agents/skills".to_owned()]) {
-        look.at(&folder.join(&name), name, MAX_DEPTH);
+        look.at(&dir.join(&name), name, MAX_DEPTH);
     }
     look.found
 }
@@ -139,8 +144,8 @@ struct Look {
 }
 
 impl Look {
-    /// Takes the fingerprints of a file or of all files in a folder. Links count by where they lead; what is
-    /// behind one that leads to a folder is not looked at.
+    /// Takes the fingerprints of a file or of all files in a directory. Links count by where they lead; what is
+    /// behind one that leads to a directory is not looked at.
     fn at(&mut self, path: &Path, name: String, depth: usize) {
         if self.found.len() >= MAX_FILES || depth == 0 {
             return;
@@ -175,7 +180,7 @@ impl Look {
                 self.budget = self.budget.saturating_sub(bytes.len() as u64);
                 hash.update(&bytes);
             }
-            Ok(None) | Err(UnreadableFile::NotRegular) => {}
+            Ok(None) | Err(ReadFileError::NotRegular) => {}
             // What is too much to read is judged by its outside.
             Err(_) => {
                 hash.update(metadata.len().to_le_bytes());

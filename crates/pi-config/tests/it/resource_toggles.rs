@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pi_ai::Env;
 use pi_config::{
-    AgentDir, ProjectAccess, ProjectOverride, ResourceFlags, ResourceRequest, Scope, SettingsStore,
-    Switchboard, load_resources,
+    AgentDir, ConfigScope, ProjectAccess, ProjectOverride, ResourceFlags, ResourceRequest,
+    ResourceToggles, SettingsStore, load_resources,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -43,8 +43,8 @@ impl World {
         }
     }
 
-    fn board(&self) -> Switchboard {
-        Switchboard::load(self.request())
+    fn toggles(&self) -> ResourceToggles {
+        ResourceToggles::load(self.request())
     }
 
     fn settings(&self, file: &str) -> Value {
@@ -62,8 +62,8 @@ impl World {
     }
 }
 
-fn number(board: &Switchboard, scope: Scope, file: &str) -> usize {
-    let resources = board.resources(scope).iter();
+fn number(toggles: &ResourceToggles, scope: ConfigScope, file: &str) -> usize {
+    let resources = toggles.resources(scope).iter();
     let named = |path: &Path| path.file_name().is_some_and(|name| name == file);
     resources
         .enumerate()
@@ -75,10 +75,10 @@ fn number(board: &Switchboard, scope: Scope, file: &str) -> usize {
 #[test]
 fn the_users_resources_are_on_or_off() {
     let world = World::new();
-    let mut board = world.board();
+    let mut toggles = world.toggles();
     for file in ["daily.md", "review.md", "own.ts"] {
-        let number = number(&board, Scope::User, file);
-        board.switch(Scope::User, number).unwrap();
+        let number = number(&toggles, ConfigScope::User, file);
+        toggles.toggle(ConfigScope::User, number).unwrap();
     }
     assert_eq!(
         world.settings("agent/settings.json"),
@@ -90,8 +90,8 @@ fn the_users_resources_are_on_or_off() {
     );
     assert_eq!(world.prompts(), ["fix", "local"]);
     assert!(load_resources(&world.request()).extensions.is_empty());
-    let daily = number(&board, Scope::User, "daily.md");
-    board.switch(Scope::User, daily).unwrap();
+    let daily = number(&toggles, ConfigScope::User, "daily.md");
+    toggles.toggle(ConfigScope::User, daily).unwrap();
     assert_eq!(
         world.settings("agent/settings.json")["prompts"],
         json!(["+prompts/daily.md"])
@@ -102,15 +102,15 @@ fn the_users_resources_are_on_or_off() {
 #[test]
 fn the_project_leaves_out_loads_and_forgets() {
     let world = World::new();
-    let mut board = world.board();
-    let state = |board: &Switchboard, number: usize| {
-        let item = &board.resources(Scope::Project)[number];
-        (board.project_override(item), item.enabled)
+    let mut toggles = world.toggles();
+    let state = |toggles: &ResourceToggles, number: usize| {
+        let item = &toggles.resources(ConfigScope::Project)[number];
+        (toggles.project_override(item), item.enabled)
     };
-    let review = number(&board, Scope::Project, "review.md");
-    assert_eq!(state(&board, review), (ProjectOverride::Inherit, true));
-    board.switch(Scope::Project, review).unwrap();
-    assert_eq!(state(&board, review), (ProjectOverride::Unload, false));
+    let review = number(&toggles, ConfigScope::Project, "review.md");
+    assert_eq!(state(&toggles, review), (ProjectOverride::Inherit, true));
+    toggles.toggle(ConfigScope::Project, review).unwrap();
+    assert_eq!(state(&toggles, review), (ProjectOverride::Unload, false));
     assert_eq!(
         world.settings("project/.pi/settings.json"),
         json!({"packages": [
@@ -118,18 +118,18 @@ fn the_project_leaves_out_loads_and_forgets() {
         ]})
     );
     assert_eq!(world.prompts(), ["daily", "fix", "local"]);
-    board.switch(Scope::Project, review).unwrap();
-    assert_eq!(state(&board, review), (ProjectOverride::Load, true));
-    board.switch(Scope::Project, review).unwrap();
-    assert_eq!(state(&board, review), (ProjectOverride::Inherit, true));
+    toggles.toggle(ConfigScope::Project, review).unwrap();
+    assert_eq!(state(&toggles, review), (ProjectOverride::Load, true));
+    toggles.toggle(ConfigScope::Project, review).unwrap();
+    assert_eq!(state(&toggles, review), (ProjectOverride::Inherit, true));
     assert_eq!(
         world.settings("project/.pi/settings.json"),
         json!({"packages": []})
     );
 
-    let local = number(&board, Scope::Project, "local.md");
-    board.switch(Scope::Project, local).unwrap();
-    assert_eq!(state(&board, local), (ProjectOverride::Unload, false));
+    let local = number(&toggles, ConfigScope::Project, "local.md");
+    toggles.toggle(ConfigScope::Project, local).unwrap();
+    assert_eq!(state(&toggles, local), (ProjectOverride::Unload, false));
     assert_eq!(
         world.settings("project/.pi/settings.json")["prompts"],
         json!(["-prompts/local.md"])
@@ -138,7 +138,7 @@ fn the_project_leaves_out_loads_and_forgets() {
 
     // What belongs to the project is not the user's to switch.
     let before = world.settings("agent/settings.json");
-    assert!(board.resources(Scope::User).iter().all(|item| {
+    assert!(toggles.resources(ConfigScope::User).iter().all(|item| {
         item.source_info
             .path
             .file_name()
@@ -150,17 +150,17 @@ fn the_project_leaves_out_loads_and_forgets() {
 #[test]
 fn a_resource_of_the_user_is_left_out_of_one_project() {
     let world = World::new();
-    let mut board = world.board();
-    let daily = number(&board, Scope::Project, "daily.md");
-    board.switch(Scope::Project, daily).unwrap();
+    let mut toggles = world.toggles();
+    let daily = number(&toggles, ConfigScope::Project, "daily.md");
+    toggles.toggle(ConfigScope::Project, daily).unwrap();
     let path = world.0.path().join("agent/prompts/daily.md");
     let path = path.to_string_lossy();
     assert_eq!(
         world.settings("project/.pi/settings.json"),
         json!({"prompts": [path, format!("-{path}")]})
     );
-    board.switch(Scope::Project, daily).unwrap();
-    board.switch(Scope::Project, daily).unwrap();
+    toggles.toggle(ConfigScope::Project, daily).unwrap();
+    toggles.toggle(ConfigScope::Project, daily).unwrap();
     assert_eq!(
         world.settings("project/.pi/settings.json"),
         json!({"prompts": []})

@@ -8,7 +8,7 @@ use crate::{AgentDir, ConfigDiagnostic};
 
 /// Returns what is wrong with who may write to the agent directory.
 #[cfg(unix)]
-pub fn check_exposure(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
+pub fn check_dir_permissions(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
     use std::os::unix::fs::MetadataExt as _;
 
     let path = agent_dir.path();
@@ -37,7 +37,7 @@ pub fn check_exposure(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
 
 /// Returns nothing: access lists are not looked at.
 #[cfg(not(unix))]
-pub fn check_exposure(_agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
+pub fn check_dir_permissions(_agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
     None
 }
 
@@ -121,19 +121,19 @@ mod tests {
 
     #[test]
     fn an_open_directory_is_named_with_the_remedy() {
-        let folder = tempfile::tempdir().unwrap();
-        let agent_dir = AgentDir::at(folder.path());
+        let dir = tempfile::tempdir().unwrap();
+        let agent_dir = AgentDir::at(dir.path());
         let set_mode = |mode| {
-            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
         };
         set_mode(0o700);
-        assert_eq!(check_exposure(&agent_dir), None);
+        assert_eq!(check_dir_permissions(&agent_dir), None);
         set_mode(0o777);
-        let told = check_exposure(&agent_dir).unwrap();
+        let told = check_dir_permissions(&agent_dir).unwrap();
         assert!(told.message.contains("chmod o-w"), "{told:?}");
-        assert_eq!(told.path.as_deref(), Some(folder.path()));
+        assert_eq!(told.path.as_deref(), Some(dir.path()));
         assert_eq!(
-            check_exposure(&AgentDir::at(folder.path().join("none"))),
+            check_dir_permissions(&AgentDir::at(dir.path().join("none"))),
             None
         );
     }
