@@ -1,12 +1,11 @@
-//! Whether others can change the files that tell pi what to run.
+//! Warns if other users can write to the agent directory.
 //!
-//! Settings, extensions and keys of the agent directory act with the user's rights. A directory that
-//! somebody else can write to hands those rights out; it is named, not refused, since containers and
-//! shared machines have reasons of their own.
+//! Settings and extensions in the agent directory run with the user's permissions, so write access to it grants
+//! those permissions. This is only a warning, because containers and shared machines may need it.
 
 use crate::{AgentDir, ConfigDiagnostic};
 
-/// Returns what is wrong with who may write to the agent directory.
+/// Returns a warning if other users can write to the agent directory.
 #[cfg(unix)]
 pub fn check_dir_permissions(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
     use std::os::unix::fs::MetadataExt as _;
@@ -22,26 +21,25 @@ pub fn check_dir_permissions(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
         id: rustix::process::geteuid().as_raw(),
         group: rustix::process::getegid().as_raw(),
     };
-    let (who, remedy) = match directory.other_writer(user)? {
-        Writer::Owner => ("it belongs to another user", "use a directory of your own"),
-        Writer::Group => ("its group may write to it", "chmod g-w closes it"),
-        Writer::Everybody => ("everybody may write to it", "chmod o-w closes it"),
+    let (problem, remedy) = match directory.other_writer(user)? {
+        OtherWriter::Owner => ("owned by another user", "use a directory that you own"),
+        OtherWriter::Group => ("writable by its group", "run `chmod g-w` on it"),
+        OtherWriter::Everyone => ("writable by everyone", "run `chmod o-w` on it"),
     };
     Some(ConfigDiagnostic::warning(
         format!(
-            "others can put settings and extensions here that run with your rights: {who}; {remedy}"
+            "{problem}: others can add settings and extensions that run with your permissions; {remedy}"
         ),
         path,
     ))
 }
 
-/// Returns nothing: access lists are not looked at.
+/// Always `None`: access control lists are not checked.
 #[cfg(not(unix))]
 pub fn check_dir_permissions(_agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
     None
 }
 
-/// Whom a directory belongs to, and who may do what.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy)]
 struct Directory {
@@ -50,7 +48,7 @@ struct Directory {
     mode: u32,
 }
 
-/// Who runs the program.
+/// The current user.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy)]
 struct User {
@@ -58,29 +56,29 @@ struct User {
     group: u32,
 }
 
-/// Who else may write.
+/// Who else has write access.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writer {
+enum OtherWriter {
     Owner,
     Group,
-    Everybody,
+    Everyone,
 }
 
 #[cfg(unix)]
 impl Directory {
-    fn other_writer(self, user: User) -> Option<Writer> {
+    fn other_writer(self, user: User) -> Option<OtherWriter> {
         const ROOT: u32 = 0;
-        // Root may write anywhere anyway, and in a container it often uses a volume of somebody else.
+        // Root can write anywhere, and in containers it often uses a volume owned by another user.
         if self.owner != user.id && self.owner != ROOT && user.id != ROOT {
-            return Some(Writer::Owner);
+            return Some(OtherWriter::Owner);
         }
         if self.mode & 0o002 != 0 {
-            return Some(Writer::Everybody);
+            return Some(OtherWriter::Everyone);
         }
-        // Many systems give every user a group of their own and let it write by default.
+        // Many systems give each user a private group with write access by default.
         (self.mode & 0o020 != 0 && self.group != user.group && self.group != ROOT)
-            .then_some(Writer::Group)
+            .then_some(OtherWriter::Group)
     }
 }
 
@@ -93,9 +91,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_else_may_write_is_found() {
+    fn other_writers_are_detected() {
         const ME: u32 = 1000;
-        let judge = |owner, group, mode, id| {
+        let other_writer = |owner, group, mode, id| {
             Directory { owner, group, mode }.other_writer(User { id, group: ME })
         };
         for (owner, group, mode, id, expected) in [
@@ -104,15 +102,15 @@ mod tests {
             (ME, ME, 0o40775, ME, None),
             (0, 0, 0o40755, ME, None),
             (ME, 50, 0o40755, ME, None),
-            (ME, 50, 0o40775, ME, Some(Writer::Group)),
-            (ME, ME, 0o40777, ME, Some(Writer::Everybody)),
-            (0, 0, 0o41777, ME, Some(Writer::Everybody)),
-            (1001, 1001, 0o40755, ME, Some(Writer::Owner)),
+            (ME, 50, 0o40775, ME, Some(OtherWriter::Group)),
+            (ME, ME, 0o40777, ME, Some(OtherWriter::Everyone)),
+            (0, 0, 0o41777, ME, Some(OtherWriter::Everyone)),
+            (1001, 1001, 0o40755, ME, Some(OtherWriter::Owner)),
             (1001, 1001, 0o40755, 0, None),
-            (1001, 1001, 0o40777, 0, Some(Writer::Everybody)),
+            (1001, 1001, 0o40777, 0, Some(OtherWriter::Everyone)),
         ] {
             assert_eq!(
-                judge(owner, group, mode, id),
+                other_writer(owner, group, mode, id),
                 expected,
                 "{owner} {group} {mode:o} {id}"
             );
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_directory_is_named_with_the_remedy() {
+    fn warning_for_writable_directory_names_the_fix() {
         let dir = tempfile::tempdir().unwrap();
         let agent_dir = AgentDir::at(dir.path());
         let set_mode = |mode| {
@@ -129,9 +127,9 @@ mod tests {
         set_mode(0o700);
         assert_eq!(check_dir_permissions(&agent_dir), None);
         set_mode(0o777);
-        let told = check_dir_permissions(&agent_dir).unwrap();
-        assert!(told.message.contains("chmod o-w"), "{told:?}");
-        assert_eq!(told.path.as_deref(), Some(dir.path()));
+        let warning = check_dir_permissions(&agent_dir).unwrap();
+        assert!(warning.message.contains("chmod o-w"), "{warning:?}");
+        assert_eq!(warning.path.as_deref(), Some(dir.path()));
         assert_eq!(
             check_dir_permissions(&AgentDir::at(dir.path().join("none"))),
             None

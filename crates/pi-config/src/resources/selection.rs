@@ -1,7 +1,7 @@
-//! Which files are resources: from packages, settings paths and the directories pi looks into.
+//! Selects resource files from packages, settings paths and the default directories.
 //!
-//! Everything found is kept in order of precedence, with whether patterns left it enabled; the
-//! files themselves are not opened here. A project that is not trusted is not even looked at.
+//! All candidates are kept in order of precedence, enabled or not according to patterns; the
+//! files themselves are not opened here. The directories of an untrusted project are not searched.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,19 @@ use super::{ResourceRequest, ScopedSettings, SourceScope};
 use crate::packages::{MissingPackage, PackageLocations};
 use crate::{ConfigDiagnostic, Settings};
 
-/// The kinds of resource that come as files.
+/// The kinds of resource files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResourceKind {
-    /// Scripts that extend pi.
     Extensions,
-    /// Instructions the model can read.
     Skills,
     Prompts,
-    /// Colors of the screen.
     Themes,
 }
 
 impl ResourceKind {
     pub(crate) const ALL: [Self; 4] = [Self::Extensions, Self::Skills, Self::Prompts, Self::Themes];
 
-    /// The list of this kind in the settings.
+    /// Returns the settings list of this kind.
     pub(super) fn entries(self, settings: &Settings) -> &[String] {
         let entries = match self {
             Self::Extensions => &settings.extensions,
@@ -41,7 +38,7 @@ impl ResourceKind {
         entries.as_deref().unwrap_or_default()
     }
 
-    /// The name of the conventional directory.
+    /// Returns the name of the conventional directory.
     pub(crate) fn dir(self) -> &'static str {
         match self {
             Self::Extensions => "extensions",
@@ -52,25 +49,25 @@ impl ResourceKind {
     }
 }
 
-/// A file that may be a resource.
+/// A file that may be loaded as a resource.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct ResourceCandidate {
     pub(crate) path: PathBuf,
     pub(crate) provenance: Rc<Provenance>,
     pub(crate) enabled: bool,
 }
 
-/// The candidates of one kind; what names a path first keeps it.
+/// The candidates of one kind, unique by path; the first one wins.
 #[derive(Debug, Default)]
-struct Candidates {
-    list: Vec<Candidate>,
+struct ResourceCandidates {
+    list: Vec<ResourceCandidate>,
     known: HashSet<PathBuf>,
 }
 
-impl Candidates {
+impl ResourceCandidates {
     fn add(&mut self, path: PathBuf, provenance: &Rc<Provenance>, enabled: bool) {
         if self.known.insert(path.clone()) {
-            self.list.push(Candidate {
+            self.list.push(ResourceCandidate {
                 path,
                 provenance: Rc::clone(provenance),
                 enabled,
@@ -78,8 +75,8 @@ impl Candidates {
         }
     }
 
-    /// Sorts by precedence and keeps each real file once.
-    fn ranked(self, walk: &mut Walk) -> Vec<Candidate> {
+    /// Sorts by precedence and removes duplicate real files.
+    fn ranked(self, walk: &mut Walk) -> Vec<ResourceCandidate> {
         let mut list = self.list;
         list.sort_by_key(|candidate| candidate.provenance.rank());
         let mut seen = HashSet::new();
@@ -88,29 +85,29 @@ impl Candidates {
     }
 }
 
-/// What was selected, by kind, in order of precedence.
+/// The selected files by kind, in order of precedence.
 #[derive(Debug, Default)]
-pub(crate) struct Selected {
-    pub(crate) extensions: Vec<Candidate>,
-    pub(crate) skills: Vec<Candidate>,
-    pub(crate) prompts: Vec<Candidate>,
-    pub(crate) themes: Vec<Candidate>,
+pub(crate) struct SelectedResources {
+    pub(crate) extensions: Vec<ResourceCandidate>,
+    pub(crate) skills: Vec<ResourceCandidate>,
+    pub(crate) prompts: Vec<ResourceCandidate>,
+    pub(crate) themes: Vec<ResourceCandidate>,
 }
 
-/// Gathers candidates.
-pub(crate) struct Selector<'a> {
+/// Collects candidates.
+pub(crate) struct ResourceSelector<'a> {
     pub(super) request: &'a ResourceRequest,
     settings: &'a ScopedSettings,
     pub(super) walk: Walk,
     pub(super) diagnostics: Vec<ConfigDiagnostic>,
     pub(super) missing: Vec<MissingPackage>,
-    extensions: Candidates,
-    skills: Candidates,
-    prompts: Candidates,
-    themes: Candidates,
+    extensions: ResourceCandidates,
+    skills: ResourceCandidates,
+    prompts: ResourceCandidates,
+    themes: ResourceCandidates,
 }
 
-impl<'a> Selector<'a> {
+impl<'a> ResourceSelector<'a> {
     pub(crate) fn new(request: &'a ResourceRequest, settings: &'a ScopedSettings) -> Self {
         Self {
             request,
@@ -118,15 +115,15 @@ impl<'a> Selector<'a> {
             walk: Walk::new(),
             diagnostics: Vec::new(),
             missing: Vec::new(),
-            extensions: Candidates::default(),
-            skills: Candidates::default(),
-            prompts: Candidates::default(),
-            themes: Candidates::default(),
+            extensions: ResourceCandidates::default(),
+            skills: ResourceCandidates::default(),
+            prompts: ResourceCandidates::default(),
+            themes: ResourceCandidates::default(),
         }
     }
 
-    /// Gathers what the user's and the project's settings and directories hold.
-    pub(crate) fn select_configured(&mut self) -> Selected {
+    /// Collects the resources of the user's and the project's settings and directories.
+    pub(crate) fn select_configured(&mut self) -> SelectedResources {
         self.add_configured_packages();
         for kind in ResourceKind::ALL {
             self.add_settings_paths(kind, SourceScope::Project);
@@ -136,16 +133,16 @@ impl<'a> Selector<'a> {
         self.take_selected()
     }
 
-    /// Gathers what `--extension` names.
-    pub(crate) fn select_command_line(&mut self) -> Selected {
+    /// Collects the resources named by `--extension`.
+    pub(crate) fn select_command_line(&mut self) -> SelectedResources {
         for source in &self.request.flags.extensions {
             self.add_command_line_package(source);
         }
         self.take_selected()
     }
 
-    fn take_selected(&mut self) -> Selected {
-        Selected {
+    fn take_selected(&mut self) -> SelectedResources {
+        SelectedResources {
             extensions: std::mem::take(&mut self.extensions).ranked(&mut self.walk),
             skills: std::mem::take(&mut self.skills).ranked(&mut self.walk),
             prompts: std::mem::take(&mut self.prompts).ranked(&mut self.walk),
@@ -153,7 +150,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Returns the settings of a scope. A project that is not trusted has none.
+    /// Returns the settings of a scope; `None` for an untrusted project.
     pub(super) fn settings(&self, scope: SourceScope) -> Option<&'a Settings> {
         match scope {
             SourceScope::User => Some(&self.settings.user),
@@ -188,7 +185,7 @@ impl<'a> Selector<'a> {
         candidates.add(path, provenance, enabled);
     }
 
-    /// Adds what the plain paths of a settings list hold; its patterns decide what is enabled.
+    /// Adds the files of a settings list's plain paths; its patterns determine which are enabled.
     fn add_settings_paths(&mut self, kind: ResourceKind, scope: SourceScope) {
         let Some(settings) = self.settings(scope) else {
             return;
@@ -212,7 +209,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Collects a file as it is, or the resources of a directory.
+    /// Collects a single file, or the resources of a directory.
     pub(super) fn collect_path(
         &mut self,
         kind: ResourceKind,
@@ -226,11 +223,11 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Collects the resources of a directory that settings or a package name.
+    /// Collects the resources of a directory named by settings or a package.
     pub(super) fn collect_dir(&mut self, kind: ResourceKind, dir: &Path) -> Vec<PathBuf> {
         match kind {
             ResourceKind::Extensions => self.walk.extension_files(dir),
-            ResourceKind::Skills => self.walk.skill_files(dir, LooseSkills::AtTheTop),
+            ResourceKind::Skills => self.walk.skill_files(dir, LooseSkills::TopLevel),
             ResourceKind::Prompts => self.walk.files_below(dir, ".md"),
             ResourceKind::Themes => self.walk.files_below(dir, ".json"),
         }
@@ -265,7 +262,7 @@ impl<'a> Selector<'a> {
         let dir = base.join(kind.dir());
         let files = match kind {
             ResourceKind::Extensions => self.walk.extension_files(&dir),
-            ResourceKind::Skills => self.walk.skill_files(&dir, LooseSkills::AtTheTop),
+            ResourceKind::Skills => self.walk.skill_files(&dir, LooseSkills::TopLevel),
             ResourceKind::Prompts => self.walk.files_in(&dir, ".md"),
             ResourceKind::Themes => self.walk.files_in(&dir, ".json"),
         };
@@ -273,7 +270,7 @@ impl<'a> Selector<'a> {
     }
 
     fn discover_agents_skills(&mut self, dir: &Path, scope: SourceScope) {
-        let files = self.walk.skill_files(dir, LooseSkills::Below);
+        let files = self.walk.skill_files(dir, LooseSkills::Nested);
         let base = dir.parent().unwrap_or(dir);
         self.add_discovered_files(ResourceKind::Skills, scope, base, files);
     }
@@ -300,8 +297,8 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// Lists the `.agents/skills` directories from the working directory up to its repository, or to the
-/// root where there is none.
+/// Lists the `.agents/skills` directories from the working directory up to its repository root, or up to the
+/// file system root if there is no repository.
 fn project_agents_dirs(cwd: &Path) -> Vec<PathBuf> {
     let repository = cwd.ancestors().find(|dir| dir.join(".git").exists());
     let mut dirs = Vec::new();

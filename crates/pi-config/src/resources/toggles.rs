@@ -1,28 +1,27 @@
-//! Every resource there is, on or off, and the settings that switch it.
+//! Lists all resources with their enabled state, and toggles them in the settings.
 //!
-//! In the user's settings a resource is on or off. The project's settings leave it as it is, load it or keep
-//! it out: an entry `+path` or `-path`, in the list of its kind or in the filter of its package.
+//! User settings enable or disable a resource. Project settings inherit that state, load the resource or unload
+//! it, with an entry `+path` or `-path` in the list of its kind or in the filter of its package.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::location::{canonical, relative, resolve};
-use super::selection::{Candidate, ResourceKind, Selector};
+use super::selection::{ResourceCandidate, ResourceKind, ResourceSelector};
 use super::{ResourceRequest, ScopedSettings, SourceInfo, SourceOrigin, SourceScope};
 use crate::packages::PackageAddress;
 use crate::settings::{PackageFilter, PackageSource, SettingsError};
 use crate::{ConfigScope, ProjectAccess, Settings, SettingsStore};
 
-/// A file that may be a resource.
+/// A resource file, enabled or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedResource {
     pub kind: ResourceKind,
     pub enabled: bool,
-    /// Where it is and where it came from.
     pub source_info: SourceInfo,
 }
 
-/// What the project's settings say about a resource.
+/// The project settings' override for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectOverride {
     Inherit,
@@ -30,7 +29,7 @@ pub enum ProjectOverride {
     Unload,
 }
 
-/// All resources, as the user's settings and as the project's see them.
+/// All resources with their state in user and project settings.
 #[derive(Debug)]
 pub struct ResourceToggles {
     settings: SettingsStore,
@@ -39,12 +38,12 @@ pub struct ResourceToggles {
     request: ResourceRequest,
     user: Vec<ListedResource>,
     project: Vec<ListedResource>,
-    /// What counts for the user, by kind and real path.
+    /// The state in user settings, by kind and real path.
     inherited: HashMap<(ResourceKind, PathBuf), bool>,
 }
 
 impl ResourceToggles {
-    /// Finds all resources. Those of the project are among them if it is trusted.
+    /// Finds all resources, including the project's if it is trusted.
     pub fn load(request: ResourceRequest) -> Self {
         let refused = SettingsStore::open(&request.agent_dir, &request.cwd, ProjectAccess::Denied);
         let user = list(&ResourceRequest {
@@ -72,12 +71,12 @@ impl ResourceToggles {
         }
     }
 
-    /// Returns whether the project's settings can be changed.
+    /// Returns whether project settings can be changed.
     pub fn has_project(&self) -> bool {
         self.request.project.is_trusted()
     }
 
-    /// Returns the resources as the settings of a scope see them.
+    /// Returns the resources with their state in the settings of a scope.
     pub fn resources(&self, scope: ConfigScope) -> &[ListedResource] {
         match scope {
             ConfigScope::User => &self.user,
@@ -85,17 +84,17 @@ impl ResourceToggles {
         }
     }
 
-    /// Returns whether the user has a resource, whatever the project says.
+    /// Returns whether a resource also exists in user scope.
     pub fn is_inherited(&self, item: &ListedResource) -> bool {
         scope_of(item) == ConfigScope::User || self.inherited.contains_key(&key_of(item))
     }
 
-    /// Returns what the project's settings say about a resource.
+    /// Returns the project settings' override for a resource.
     pub fn project_override(&self, item: &ListedResource) -> ProjectOverride {
         let settings = self.settings.scope(ConfigScope::Project);
         match item.source_info.origin {
             SourceOrigin::TopLevel => {
-                said(item.kind.entries(&settings), &self.top_level_names(item))
+                override_in(item.kind.entries(&settings), &self.top_level_names(item))
             }
             SourceOrigin::Package => {
                 let packages = settings.packages.as_deref().unwrap_or_default();
@@ -108,16 +107,16 @@ impl ResourceToggles {
                 match filter.patterns(item.kind) {
                     None => ProjectOverride::Inherit,
                     Some([]) if filter.autoload != Some(false) => ProjectOverride::Unload,
-                    Some(entries) => said(entries, &[package_name(item)]),
+                    Some(entries) => override_in(entries, &[package_name(item)]),
                 }
             }
         }
     }
 
-    /// Switches a resource by its number: on or off in the user's settings, to the next state in the
-    /// project's. What belongs to the project is not switched in the user's settings.
-    pub fn toggle(&mut self, scope: ConfigScope, number: usize) -> Result<(), SettingsError> {
-        let Some(item) = self.resources(scope).get(number).cloned() else {
+    /// Toggles the resource at an index: on or off in user settings, to the next override state in
+    /// project settings. A project's resource cannot be toggled in user settings.
+    pub fn toggle(&mut self, scope: ConfigScope, index: usize) -> Result<(), SettingsError> {
+        let Some(item) = self.resources(scope).get(index).cloned() else {
             return Ok(());
         };
         let enabled = match scope {
@@ -125,15 +124,15 @@ impl ResourceToggles {
                 if scope_of(&item) != ConfigScope::User {
                     return Ok(());
                 }
-                self.switch_for_user(&item)?;
+                self.toggle_for_user(&item)?;
                 !item.enabled
             }
             ConfigScope::Project => {
-                let was_on = self.inherited_state(&item);
-                let next = next_override(self.project_override(&item), was_on);
+                let was_enabled = self.inherited_state(&item);
+                let next = next_override(self.project_override(&item), was_enabled);
                 self.override_in_project(&item, next)?;
                 match next {
-                    ProjectOverride::Inherit => was_on,
+                    ProjectOverride::Inherit => was_enabled,
                     ProjectOverride::Load => true,
                     ProjectOverride::Unload => false,
                 }
@@ -143,7 +142,7 @@ impl ResourceToggles {
             ConfigScope::User => &mut self.user,
             ConfigScope::Project => &mut self.project,
         };
-        if let Some(item) = list.get_mut(number) {
+        if let Some(item) = list.get_mut(index) {
             item.enabled = enabled;
         }
         Ok(())
@@ -157,7 +156,7 @@ impl ResourceToggles {
         })
     }
 
-    fn switch_for_user(&self, item: &ListedResource) -> Result<(), SettingsError> {
+    fn toggle_for_user(&self, item: &ListedResource) -> Result<(), SettingsError> {
         let sign = if item.enabled { '-' } else { '+' };
         let source = item.source_info.source.clone();
         match item.source_info.origin {
@@ -215,9 +214,9 @@ impl ResourceToggles {
             let entries = entries_mut(settings, item.kind).get_or_insert_default();
             entries.retain(|entry| {
                 let is_override = entry.starts_with(['!', '+', '-']);
-                let about = target(entry);
-                let is_ours = is_override && names.iter().any(|name| name == about);
-                let is_plain = next == ProjectOverride::Inherit && is_inherited && about == name;
+                let target = target(entry);
+                let is_ours = is_override && names.iter().any(|name| name == target);
+                let is_plain = next == ProjectOverride::Inherit && is_inherited && target == name;
                 !is_ours && !is_plain
             });
             let sign = match next {
@@ -225,7 +224,7 @@ impl ResourceToggles {
                 ProjectOverride::Load => '+',
                 ProjectOverride::Unload => '-',
             };
-            // What is not the project's own is named first, so that there is something to switch.
+            // List an inherited resource first, so the override applies to it.
             if is_inherited && !entries.contains(&name) {
                 entries.push(name.clone());
             }
@@ -284,7 +283,7 @@ impl ResourceToggles {
         })
     }
 
-    /// The ways in which the project's lists may name a resource that stands on its own.
+    /// Returns the names by which project lists may refer to a top-level resource.
     fn top_level_names(&self, item: &ListedResource) -> Vec<String> {
         let path = &item.source_info.path;
         let mut names = vec![
@@ -301,7 +300,7 @@ impl ResourceToggles {
         names
     }
 
-    /// How the project's lists name a resource: its own from its directory, others by their path.
+    /// Returns the name of a resource in project lists: relative to the project, or absolute outside of it.
     fn project_name(&self, item: &ListedResource) -> String {
         let path = &item.source_info.path;
         match scope_of(item) {
@@ -313,7 +312,7 @@ impl ResourceToggles {
         }
     }
 
-    /// Returns whether a source of the project's settings is the package of a resource.
+    /// Returns whether a package source in project settings is the package of a resource.
     fn is_package_of(&self, item: &ListedResource, source: &str) -> bool {
         if source == item.source_info.source {
             return true;
@@ -331,7 +330,7 @@ impl ResourceToggles {
         }
     }
 
-    /// How the project's settings name the package of a resource.
+    /// Returns the source of a resource's package as written in project settings.
     fn source_for_project(&self, item: &ListedResource) -> String {
         let source = &item.source_info.source;
         match self.local_dir(source, scope_of(item)) {
@@ -358,8 +357,8 @@ impl ResourceToggles {
 fn list(request: &ResourceRequest) -> Vec<ListedResource> {
     let request = &request.with_absolute_dirs();
     let settings = ScopedSettings::of(&request.settings);
-    let selected = Selector::new(request, &settings).select_configured();
-    let listed = |kind: ResourceKind, candidates: Vec<Candidate>| {
+    let selected = ResourceSelector::new(request, &settings).select_configured();
+    let listed = |kind: ResourceKind, candidates: Vec<ResourceCandidate>| {
         candidates.into_iter().map(move |candidate| ListedResource {
             kind,
             enabled: candidate.enabled,
@@ -384,8 +383,8 @@ fn scope_of(item: &ListedResource) -> ConfigScope {
     }
 }
 
-fn next_override(current: ProjectOverride, was_on: bool) -> ProjectOverride {
-    match (current, was_on) {
+fn next_override(current: ProjectOverride, was_enabled: bool) -> ProjectOverride {
+    match (current, was_enabled) {
         (ProjectOverride::Inherit, true) | (ProjectOverride::Load, false) => {
             ProjectOverride::Unload
         }
@@ -398,22 +397,22 @@ fn next_override(current: ProjectOverride, was_on: bool) -> ProjectOverride {
     }
 }
 
-/// What the last entry about any of these names says.
-fn said(entries: &[String], names: &[String]) -> ProjectOverride {
-    let about = |entry: &&String| names.iter().any(|name| name == target(entry));
-    match entries.iter().rev().find(about) {
+/// Returns the override of the last entry that matches one of the names.
+fn override_in(entries: &[String], names: &[String]) -> ProjectOverride {
+    let matches = |entry: &&String| names.iter().any(|name| name == target(entry));
+    match entries.iter().rev().find(matches) {
         None => ProjectOverride::Inherit,
         Some(entry) if entry.starts_with(['!', '-']) => ProjectOverride::Unload,
         Some(_) => ProjectOverride::Load,
     }
 }
 
-/// What an entry is about, without its sign.
+/// Returns an entry without its prefix.
 fn target(entry: &str) -> &str {
     entry.strip_prefix(['!', '+', '-']).unwrap_or(entry)
 }
 
-/// How the filter of a package names a resource.
+/// Returns the name of a resource in its package's filter.
 fn package_name(item: &ListedResource) -> String {
     let path = &item.source_info.path;
     let base = item.source_info.base_dir.as_deref();

@@ -1,10 +1,10 @@
-//! Names and shapes that settings had in earlier versions.
+//! Migrations of settings from earlier versions.
 //!
-//! They are understood whenever a file is read; the file itself changes when a setting is written.
+//! They are applied whenever a file is read; the file itself changes only when a setting is written.
 
 use serde_json::{Map, Value, json};
 
-/// Brings an object to today's names.
+/// Converts an object to the current format.
 pub(super) fn migrate(object: &mut Map<String, Value>) {
     queue_mode(object);
     websockets(object);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_names_become_todays() {
+    fn legacy_settings_are_migrated() {
         for (before, after) in [
             (json!({"queueMode": "all"}), json!({"steeringMode": "all"})),
             (

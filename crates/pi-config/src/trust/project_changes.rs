@@ -1,8 +1,6 @@
-//! What a trusted project brought when it was last used here, so that a later pull that changes it does
-//! not go unnoticed.
+//! Detects changes to a trusted project's configuration since its last use, for example by a `git pull`.
 //!
-//! Only fingerprints are kept, a file for each project. They decide nothing: trust stays as it was given,
-//! and what changed is told.
+//! Only fingerprints are stored, one file per project. They do not affect trust; changes are only reported.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,8 +17,8 @@ use crate::AgentDir;
 use crate::atomic_file::{self, NewFileMode};
 use crate::regular_file::{MAX_BYTES, ReadFileError, read_bytes};
 
-/// What of `.pi` runs, or tells the model what to do. Themes only color.
-const TELLING: [&str; 6] = [
+/// Entries of `.pi` that run code or instruct the model. Themes are left out, as they do neither.
+const TRACKED_ENTRIES: [&str; 6] = [
     "settings.json",
     "extensions",
     "skills",
@@ -29,76 +27,76 @@ const TELLING: [&str; 6] = [
     "APPEND_SYSTEM.md",
 ];
 
-/// A project with more files than this is judged by the first ones, and what is over the bytes by its
-/// outside: this happens beside the first frames, and a few milliseconds are all it may take.
+/// Only the first files up to this limit are tracked, and content beyond [`MAX_TOTAL`] bytes is tracked by size
+/// and modification time: this runs during startup and must take only a few milliseconds.
 const MAX_FILES: usize = 500;
 const MAX_DEPTH: usize = 8;
 const MAX_TOTAL: u64 = 1 << 20;
 
-/// Fingerprints by path below the project.
+/// Fingerprints by path relative to the project.
 type Fingerprints = BTreeMap<String, String>;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
+struct ProjectFingerprints {
     /// Only for people who read the file.
     #[serde(rename = "folder")]
     dir: String,
     files: Fingerprints,
 }
 
-/// What is new or other in a project than when it was last used. It counts as seen once it is
-/// [remembered](Self::remember): whoever leaves before hearing of it hears of it the next time.
+/// New and changed files of a project since its last use. They are reported again until
+/// [`mark_seen`](Self::mark_seen) is called.
 #[derive(Debug)]
 pub struct ProjectChanges {
     files: Vec<String>,
-    place: PathBuf,
-    record: Record,
+    fingerprint_file: PathBuf,
+    current: ProjectFingerprints,
 }
 
 impl ProjectChanges {
-    /// Returns the paths of the files below the project; there is at least one.
+    /// Returns the changed paths relative to the project; never empty.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// Remembers the project as it was when it was looked at.
+    /// Saves the fingerprints that were taken when the changes were found.
     pub fn mark_seen(&self) -> io::Result<()> {
-        self.record.save(&self.place)
+        self.current.save(&self.fingerprint_file)
     }
 }
 
-impl Record {
-    fn save(&self, place: &Path) -> io::Result<()> {
-        if let Some(dir) = place.parent() {
+impl ProjectFingerprints {
+    fn save(&self, path: &Path) -> io::Result<()> {
+        if let Some(dir) = path.parent() {
             atomic_file::create_private_directory(dir)?;
         }
         atomic_file::write(
-            place,
+            path,
             &serde_json::to_vec_pretty(self)?,
             NewFileMode::Private,
         )
     }
 }
 
-/// Looks for files of a project that are new or other than when it was last used. Where there are none, since it is
-/// used for the first time or has lost some, it is remembered as it is.
+/// Finds new and changed files of a project since its last use. If there are none, because the project is used for
+/// the first time or files were only removed, the current state is saved.
 pub fn find_project_changes(
     agent_dir: &AgentDir,
     cwd: &Path,
 ) -> io::Result<Option<ProjectChanges>> {
     let dir = canonical(cwd);
     let dir_name = dir.to_string_lossy();
-    let place = agent_dir
+    let fingerprint_file = agent_dir
         .seen_projects()
         .join(format!("{}.json", fingerprint(dir_name.as_bytes())));
     let files = fingerprints(&dir);
-    let before = match read_bytes(&place, MAX_BYTES) {
-        // A record nobody understands is as good as none.
-        Ok(Some(bytes)) => serde_json::from_slice::<Record>(&bytes).ok(),
+    let before = match read_bytes(&fingerprint_file, MAX_BYTES) {
+        // Treat a malformed file as missing.
+        Ok(Some(bytes)) => serde_json::from_slice::<ProjectFingerprints>(&bytes).ok(),
         Ok(None) => None,
         Err(error) => return Err(error.into()),
     };
-    let before = before.map(|record| record.files);
+    let before = before.map(|previous| previous.files);
     if before.as_ref() == Some(&files) || (before.is_none() && files.is_empty()) {
         return Ok(None);
     }
@@ -110,43 +108,42 @@ pub fn find_project_changes(
             .map(|(path, _)| path.clone())
             .collect(),
     };
-    let record = Record {
+    let current = ProjectFingerprints {
         dir: dir_name.into_owned(),
         files,
     };
     if changed.is_empty() {
-        record.save(&place)?;
+        current.save(&fingerprint_file)?;
         return Ok(None);
     }
     Ok(Some(ProjectChanges {
         files: changed,
-        place,
-        record,
+        fingerprint_file,
+        current,
     }))
 }
 
 fn fingerprints(dir: &Path) -> Fingerprints {
-    let mut look = Look {
+    let mut scanner = FingerprintScanner {
         found: Fingerprints::new(),
-        budget: MAX_TOTAL,
+        remaining_bytes: MAX_TOTAL,
     };
-    let below_pi = TELLING.map(|name| format!(".pi/{name}"));
+    let below_pi = TRACKED_ENTRIES.map(|name| format!(".pi/{name}"));
     for name in below_pi.into_iter().chain([".agents/skills".to_owned()]) {
-        look.at(&dir.join(&name), name, MAX_DEPTH);
+        scanner.scan(&dir.join(&name), name, MAX_DEPTH);
     }
-    look.found
+    scanner.found
 }
 
-/// A look at a project's files, and how much may still be read.
-struct Look {
+struct FingerprintScanner {
     found: Fingerprints,
-    budget: u64,
+    remaining_bytes: u64,
 }
 
-impl Look {
-    /// Takes the fingerprints of a file or of all files in a directory. Links count by where they lead; what is
-    /// behind one that leads to a directory is not looked at.
-    fn at(&mut self, path: &Path, name: String, depth: usize) {
+impl FingerprintScanner {
+    /// Adds the fingerprint of a file, or of all files in a directory. The fingerprint of a symlink includes its
+    /// target; symlinked directories are not descended into.
+    fn scan(&mut self, path: &Path, name: String, depth: usize) {
         if self.found.len() >= MAX_FILES || depth == 0 {
             return;
         }
@@ -159,12 +156,12 @@ impl Look {
             return;
         }
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        let mut inside: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        inside.sort();
-        for inner in inside {
-            if inner != "node_modules" && inner != ".git" {
-                let name = format!("{name}/{}", inner.to_string_lossy());
-                self.at(&path.join(inner), name, depth - 1);
+        let mut children: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        children.sort();
+        for child in children {
+            if child != "node_modules" && child != ".git" {
+                let name = format!("{name}/{}", child.to_string_lossy());
+                self.scan(&path.join(child), name, depth - 1);
             }
         }
     }
@@ -175,35 +172,35 @@ impl Look {
             let target = fs::read_link(path).unwrap_or_default();
             hash.update(target.to_string_lossy().as_bytes());
         }
-        match read_bytes(path, self.budget.min(MAX_BYTES)) {
+        match read_bytes(path, self.remaining_bytes.min(MAX_BYTES)) {
             Ok(Some(bytes)) => {
-                self.budget = self.budget.saturating_sub(bytes.len() as u64);
+                self.remaining_bytes = self.remaining_bytes.saturating_sub(bytes.len() as u64);
                 hash.update(&bytes);
             }
             Ok(None) | Err(ReadFileError::NotRegular) => {}
-            // What is too much to read is judged by its outside.
+            // Too large to read: use size and modification time.
             Err(_) => {
                 hash.update(metadata.len().to_le_bytes());
-                let changed = metadata.modified().ok();
-                let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                hash.update(changed.unwrap_or_default().as_nanos().to_le_bytes());
+                let modified = metadata.modified().ok();
+                let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                hash.update(modified.unwrap_or_default().as_nanos().to_le_bytes());
             }
         }
-        short(&hash.finalize())
+        short_hex(&hash.finalize())
     }
 }
 
 fn fingerprint(bytes: &[u8]) -> String {
-    short(&Sha256::digest(bytes))
+    short_hex(&Sha256::digest(bytes))
 }
 
-/// Half of the digest is far more than chance, and more than anybody can forge.
-fn short(digest: &[u8]) -> String {
+/// Formats the first 128 bits of a digest, which is enough to rule out collisions.
+fn short_hex(digest: &[u8]) -> String {
     digest
         .iter()
         .take(16)
         .fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             write!(text, "{byte:02x}").ok();
             text
         })
