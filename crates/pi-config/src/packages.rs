@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_lie_where_the_typescript_pi_puts_them() {
+    fn install_paths_match_the_typescript_pi() {
         let agent_dir = AgentDir::at("/home/u/.pi/agent");
         let env = Env::fixed([("HOME", "/home/u")]);
         let locations = PackageLocations {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agent_directory_follows_the_environment() {
+    fn agent_dir_from_environment() {
         for (configured, expected) in [
             ("", "/home/u/.pi/agent"),
             ("/srv/pi", "/srv/pi"),

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flag_wins_over_the_environment_over_the_setting() {
+    fn precedence_of_flag_environment_and_setting() {
         for (flag, variable, setting, expected) in [
             (None, "", None, None),
             (None, "", Some(""), None),

@@ -1,4 +1,4 @@
-//! Markdown files with a YAML block at their head: a prompt template and a skill with the same text.
+//! Markdown files with YAML front matter: a prompt template and a skill with the same text.
 
 use std::path::Path;
 
@@ -11,28 +11,34 @@ use pretty_assertions::assert_eq;
 
 use crate::temp_files;
 
-/// Checks that each file is loaded or complained about, that text without a block is kept whole, and that
-/// line ends of other systems mean the same.
+/// Checks that each file is either loaded or reported, that text without front matter is unchanged, and that
+/// line endings make no difference.
 pub fn front_matter(data: &[u8]) {
     let loaded = load(data);
     let text = String::from_utf8_lossy(data);
     match loaded.prompt_templates.as_slice() {
         [template] => {
             assert_eq!(template.name, "template");
-            let whole = text.replace("\r\n", "\n").replace('\r', "\n");
+            let complete = text.replace("\r\n", "\n").replace('\r', "\n");
             assert!(
-                whole.contains(&template.content),
-                "the body is what stands there"
+                complete.contains(&template.content),
+                "body is not part of the file"
             );
             if !text.contains("---") && !text.starts_with('\u{feff}') {
-                assert_eq!(template.content, whole);
+                assert_eq!(template.content, complete);
             }
         }
-        [] => assert!(!loaded.diagnostics.is_empty(), "left out in silence"),
-        _ => unreachable!("one file is one template"),
+        [] => assert!(
+            !loaded.diagnostics.is_empty(),
+            "skipped without a diagnostic"
+        ),
+        _ => unreachable!("one file gives one template"),
     }
     if loaded.skills.is_empty() {
-        assert!(!loaded.diagnostics.is_empty(), "left out in silence");
+        assert!(
+            !loaded.diagnostics.is_empty(),
+            "skipped without a diagnostic"
+        );
     }
     if !text.contains('\r') {
         let windows = load(text.replace('\n', "\r\n").as_bytes());

@@ -1,4 +1,4 @@
-//! `settings.json` as people and other programs leave it, and one setting that is saved to it.
+//! Saves one setting to an arbitrary `settings.json`.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::temp_files;
 
-/// Settings that had other names or shapes once; a file is brought up to date when it is written.
+/// Settings that are migrated when the file is written.
 const RENAMED: [&str; 7] = [
     "queueMode",
     "steeringMode",
@@ -20,7 +20,7 @@ const RENAMED: [&str; 7] = [
     "retry",
 ];
 
-/// Checks that saving one setting keeps everything else, and that a file nobody can read stays as it is.
+/// Checks that saving a setting preserves everything else, and that a malformed file is not changed.
 pub fn settings_file(data: &[u8]) {
     let file = temp_files::write("agent/settings.json", data);
     let dir = temp_files::dir();
@@ -32,7 +32,7 @@ pub fn settings_file(data: &[u8]) {
     });
     assert_eq!(store.settings().theme.as_deref(), Some("another"));
     let Ok(()) = saved else {
-        assert_eq!(fs::read(&file).unwrap(), data, "left as it was");
+        assert_eq!(fs::read(&file).unwrap(), data, "file changed");
         return;
     };
     let after = read(&file);

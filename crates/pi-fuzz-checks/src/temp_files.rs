@@ -1,4 +1,4 @@
-//! A directory for the files of checks: one a thread, since a directory an input would be most of the time.
+//! Temporary files for checks, in one directory per thread: creating one per input would take most of the time.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ thread_local! {
     static DIR: TempDir = TempDir::new().unwrap();
 }
 
-/// Returns the directory of this thread, which exists as long as the thread does.
+/// Returns this thread's directory, which exists until the thread exits.
 pub(crate) fn dir() -> PathBuf {
     DIR.with(|dir| dir.path().to_owned())
 }

@@ -1,7 +1,7 @@
-//! What a package brings and asks for, told before anything of it runs.
+//! Inspects a package before any of its code runs.
 //!
-//! Code is parsed, never executed: from each extension the imports are followed through the package's own
-//! files, and what leads out of it is compared with what the extension host has.
+//! Code is parsed, never executed: the imports of each extension are followed through the package's
+//! files, and external imports are compared with the modules of the extension host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -19,52 +19,50 @@ use pi_ext::{
 use serde_json::Value;
 
 use crate::error::PackageError;
-use crate::npm::{Manifest, is_provided, read_manifest};
+use crate::npm::{NpmManifest, is_provided, read_manifest};
 
-/// Code beyond this many files is not looked at.
+/// Maximum number of code files that are parsed.
 const MAX_CODE_FILES: usize = 2_000;
 
-/// A file of code larger than this is not looked at.
+/// Larger code files are skipped.
 const MAX_CODE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Packages beyond this many files are only counted.
+/// Counting stops at this many files.
 const MAX_FILES: usize = 200_000;
 
-/// What is known of a package.
+/// The result of an inspection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageInspection {
-    /// Its name, by its manifest.
+    /// From the manifest.
     pub name: Option<String>,
     pub version: Option<String>,
-    /// Under which license it comes.
     pub license: Option<String>,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// How large they are together.
+    /// Total size.
     pub bytes: u64,
-    /// Its extensions, as paths below it.
+    /// Paths relative to the package.
     pub extensions: Vec<String>,
-    /// The names of its skills.
+    /// Names.
     pub skills: Vec<String>,
-    /// The names of its prompt templates.
+    /// Names.
     pub prompts: Vec<String>,
-    /// The names of its themes.
+    /// Names.
     pub themes: Vec<String>,
-    /// Packages it needs, with the versions it takes.
+    /// Version ranges by package name.
     pub dependencies: BTreeMap<String, String>,
-    /// Modules of the host its code imports.
+    /// Host modules that the code imports.
     pub modules: BTreeMap<String, ModuleSupport>,
-    /// Packages its code imports without naming them as dependencies.
+    /// Imported packages that are not declared as dependencies.
     pub undeclared: BTreeSet<String>,
-    /// Code that is not for this host: native libraries and what builds them, WebAssembly.
+    /// Files that the built-in engine cannot run: native libraries, their build files, and WebAssembly.
     pub native: Vec<String>,
-    /// What its manifest would run while it is installed.
+    /// Install scripts: event and command.
     pub scripts: Vec<(String, String)>,
-    /// What is wrong with its files.
     pub problems: Vec<String>,
 }
 
-/// Looks at the package in a directory.
+/// Inspects the package in a directory. `scratch` is an empty directory.
 pub(crate) fn inspect(dir: &Path, scratch: &Path) -> Result<PackageInspection, PackageError> {
     let dir = &fs::canonicalize(dir).map_err(PackageError::disk(dir))?;
     let manifest = read_manifest(dir);
@@ -121,7 +119,7 @@ pub(crate) fn inspect(dir: &Path, scratch: &Path) -> Result<PackageInspection, P
     Ok(inspection)
 }
 
-/// Finds the resources of a package as a session would, with nothing of the user's beside them.
+/// Loads the resources of a package as a session would, without any user resources.
 fn resources_of(dir: &Path, scratch: &Path) -> Resources {
     let agent_dir = AgentDir::at(scratch);
     let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Denied);
@@ -144,13 +142,13 @@ fn below(path: &Path, dir: &Path) -> String {
     inside.to_string_lossy().into_owned()
 }
 
-fn license_of(manifest: Option<&Manifest>, dir: &Path) -> Option<String> {
-    let told = manifest.and_then(|manifest| match manifest.json.get("license")? {
+fn license_of(manifest: Option<&NpmManifest>, dir: &Path) -> Option<String> {
+    let declared = manifest.and_then(|manifest| match manifest.json.get("license")? {
         Value::String(name) => Some(name.clone()),
         Value::Object(about) => Some(about.get("type")?.as_str()?.to_owned()),
         _ => None,
     });
-    told.or_else(|| {
+    declared.or_else(|| {
         let files = ["LICENSE", "LICENSE.md", "LICENCE", "COPYING"];
         let file = files.into_iter().find(|name| dir.join(name).is_file())?;
         let text = fs::read_to_string(dir.join(file)).ok()?;
@@ -159,7 +157,7 @@ fn license_of(manifest: Option<&Manifest>, dir: &Path) -> Option<String> {
     })
 }
 
-/// Counts the files and finds those that are no JavaScript.
+/// Counts the files and collects native ones.
 fn count_files(dir: &Path, inspection: &mut PackageInspection) {
     let mut pending = vec![dir.to_owned()];
     while let Some(current) = pending.pop() {
@@ -180,7 +178,7 @@ fn count_files(dir: &Path, inspection: &mut PackageInspection) {
                 || entry
                     .path()
                     .extension()
-                    .is_some_and(|ending| ending == "node" || ending == "wasm");
+                    .is_some_and(|extension| extension == "node" || extension == "wasm");
             if is_native {
                 inspection.native.push(below(&entry.path(), dir));
             }
@@ -196,7 +194,7 @@ fn count_files(dir: &Path, inspection: &mut PackageInspection) {
 fn follow_imports(
     entries: Vec<PathBuf>,
     dir: &Path,
-    manifest: Option<&Manifest>,
+    manifest: Option<&NpmManifest>,
     inspection: &mut PackageInspection,
 ) {
     let resolver = Resolver::new(virtual_module_names());
@@ -245,7 +243,7 @@ fn follow_imports(
     }
 }
 
-fn names_dependency(manifest: &Manifest, package: &str) -> bool {
+fn names_dependency(manifest: &NpmManifest, package: &str) -> bool {
     manifest.name == package
         || manifest.dependencies.contains_key(package)
         || manifest.optional_dependencies.contains_key(package)
@@ -268,14 +266,14 @@ fn merge(modules: &mut BTreeMap<String, ModuleSupport>, name: &str, new: ModuleS
     }
 }
 
-/// The package of an import such as `@s/a/deep` or `a/deep`.
+/// Returns the package name of an import such as `@s/a/deep` or `a/deep`.
 fn package_of(specifier: &str) -> String {
     let parts = if specifier.starts_with('@') { 2 } else { 1 };
     let parts: Vec<&str> = specifier.split('/').take(parts).collect();
     parts.join("/")
 }
 
-/// Finds what code requires by a plain name.
+/// Finds `require` calls with a string literal.
 fn required(code: &str) -> impl Iterator<Item = String> + '_ {
     code.split("require(").skip(1).filter_map(|rest| {
         let mut characters = rest.chars();

@@ -1,8 +1,8 @@
-//! Packages without Node: installs extensions, skills, prompts and themes from npm and git.
+//! Package installer that does not need PackageNode: installs extensions, skills, prompts and themes from npm and git.
 //!
-//! [`PackageInstaller`] puts packages where the TypeScript pi puts them and keeps the files beside them
-//! that npm expects. Everything is built beside its place and moved there in one step; what fails changes
-//! nothing. Which packages the settings name is the caller's matter.
+//! [`PackageInstaller`] uses the same directories as the TypeScript pi and maintains the files
+//! that npm expects. Packages are built in a staging directory and moved into place atomically, so a failed
+//! installation changes nothing. Callers read the configured packages from the settings.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -31,7 +31,7 @@ fn keys(read: &UserKeybindings) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn a_key_or_a_list_replaces_the_defaults_and_an_empty_list_disables() {
+fn keys_replace_defaults_and_empty_list_disables() {
     let read = read(
         "\u{feff}{\"app.exit\": \"ctrl+q\", \"app.clear\": [], \"tui.input.submit\": [\"enter\", \"enter\", \"ctrl+m\"]}",
     );
@@ -47,7 +47,7 @@ fn a_key_or_a_list_replaces_the_defaults_and_an_empty_list_disables() {
 }
 
 #[test]
-fn earlier_names_are_understood_and_todays_win() {
+fn legacy_names_are_accepted_and_current_names_win() {
     let read = read(r#"{"exit": "x", "clear": "c", "app.clear": "d", "submit": "s"}"#);
     assert_eq!(
         keys(&read),
@@ -60,7 +60,7 @@ fn earlier_names_are_understood_and_todays_win() {
 }
 
 #[test]
-fn conflicts_and_useless_entries_are_reported() {
+fn conflicts_and_invalid_entries_are_reported() {
     let read = read(
         r#"{"$schema": "s", "app.exit": ["ctrl+q", "f1"], "app.clear": "Ctrl+Q", "app.later": "x", "tui.input.submit": {"key": 1}}"#,
     );
@@ -91,7 +91,7 @@ fn conflicts_and_useless_entries_are_reported() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_counts_as_empty() {
+fn unreadable_file_is_treated_as_empty() {
     assert_eq!(
         read_keybindings(Path::new("/nonexistent/keybindings.json"), &KNOWN),
         UserKeybindings::default()

@@ -38,7 +38,7 @@ fn comments_and_trailing_commas_are_allowed() {
 }
 
 #[test]
-fn text_that_is_not_json_is_placed() {
+fn invalid_json_is_reported_with_position() {
     for (text, expected) in [
         ("{ nope", "1:3: not JSON: "),
         (
@@ -64,7 +64,7 @@ fn text_that_is_not_json_is_placed() {
 }
 
 #[test]
-fn every_value_of_the_wrong_shape_is_named_with_its_place() {
+fn invalid_values_are_reported_with_position() {
     let text = r#"{
   "providers": {
     "a": {
@@ -123,7 +123,7 @@ fn every_value_of_the_wrong_shape_is_named_with_its_place() {
 }
 
 #[test]
-fn what_the_schema_does_not_know_is_left_alone() {
+fn unknown_fields_are_allowed() {
     let text = r#"{"$schema": "x", "providers": {"a": {"later": {"x": [1]}, "compat": {
         "thinkingFormat": "openai", "supportsStrictTools": "checked for another API",
         "chatTemplateKwargs": {"t": {"$var": "thinking.enabled", "omitWhenOff": true}, "n": null},
@@ -137,7 +137,7 @@ fn what_the_schema_does_not_know_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_not_there_has_no_providers() {
+fn missing_file_has_no_providers() {
     let home = tempfile::TempDir::new().unwrap();
     let file = home.path().join("models.json");
     assert_eq!(read_models_file::<Value>(&file).unwrap(), []);
@@ -148,7 +148,7 @@ fn a_file_that_is_not_there_has_no_providers() {
 }
 
 #[test]
-fn what_the_type_refuses_is_named_too() {
+fn deserialization_errors_are_reported() {
     let text = "{\"providers\": {\n  \"a\": {},\n  \"b\": {\"name\": \"x\"}\n}}";
     let error = parse_models_file::<std::collections::BTreeMap<String, u8>>(Path::new("f"), text)
         .unwrap_err()
@@ -161,7 +161,7 @@ fn what_the_type_refuses_is_named_too() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_the_parser_fail_otherwise_than_with_a_place(text in "[\\{\\}\\[\\]\",:a-z0-9/\\* \n\\\\é]{0,60}") {
+    fn arbitrary_text_fails_only_with_a_position(text in "[\\{\\}\\[\\]\",:a-z0-9/\\* \n\\\\é]{0,60}") {
         match parse_text(&text) {
             Ok(_) | Err(ModelsFileError::Invalid { .. }) => {}
             Err(ModelsFileError::Io { .. }) => panic!("nothing was read"),

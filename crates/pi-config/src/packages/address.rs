@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_understood() {
+    fn all_source_forms_are_parsed() {
         let github = |reference| git("https://github.com/o/r", "github.com", "o/r", reference);
         for (source, expected) in [
             ("npm:left-pad", npm("left-pad", None)),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_climbs_out_or_reads_as_an_option() {
+    fn unsafe_sources_are_rejected() {
         for source in [
             "npm:../../etc",
             "npm:@a/../b",
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_version_is_a_pin() {
+    fn exact_version_is_pinned() {
         for (source, pinned) in [
             ("npm:a@1.2.3", true),
             ("npm:a@^1.2.3", false),

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_read_as_npm_reads_them() {
+    fn ranges_match_npm() {
         for (range, version, expected) in [
             ("1.2.3", "1.2.3", true),
             ("1.2.3", "1.2.4", false),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_and_nonsense_are_no_range() {
+    fn tags_and_invalid_text_are_not_ranges() {
         for text in ["latest", "1.2.3.4", "1..2", "^", "git+ssh", "1.a"] {
             assert!(NpmRange::parse(text).is_none(), "{text}");
         }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_paths_become_absolute() {
+    fn paths_are_resolved() {
         let env = Env::fixed([("HOME", "/home/u")]);
         let base = Path::new("/srv/project");
         for (input, expected) in [
@@ -148,7 +148,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn remembered_paths_are_the_real_ones() {
+    fn cached_paths_are_canonical() {
         let home = pi_test_support::TempHome::new();
         home.write("a/b/file", "");
         let root = home.path();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_climb_when_they_must() {
+    fn relative_paths_use_parent_components() {
         for (base, path, expected) in [
             ("/a/b", "/a/b/c/d.md", "c/d.md"),
             ("/a/b", "/a/x", "../x"),

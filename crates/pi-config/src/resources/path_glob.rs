@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_as_people_expect() {
+    fn glob_matching() {
         for (pattern, path, expected) in [
             ("*.md", "a.md", true),
             ("*.md", "x/a.md", false),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_split_at_blanks_outside_quotes() {
+    fn arguments_are_split_at_unquoted_whitespace() {
         for (text, expected) in [
             ("", vec![]),
             ("  one\ttwo\nthree ", vec!["one", "two", "three"]),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_filled_in() {
+    fn all_placeholder_forms_are_substituted() {
         let three = arguments(&["one", "two words", "x"]);
         for (template, filled, without) in [
             ("$1-$2-$4", "one-two words-", "--"),
@@ -261,7 +261,7 @@ mod tests {
         /// arguments, is the same as substituting the real arguments: nothing from an
         /// argument was parsed as a template.
         #[test]
-        fn arguments_are_never_read_as_template(template in pieces(), first in pieces(), second in pieces()) {
+        fn arguments_are_never_expanded(template in pieces(), first in pieces(), second in pieces()) {
             prop_assume!(!first.is_empty() && !second.is_empty());
             let marked = substitute(&template, &arguments(&["\u{1}", "\u{2}"]));
             let expected: String = marked.chars().map(|character| match character {
@@ -273,12 +273,12 @@ mod tests {
         }
 
         #[test]
-        fn a_template_without_dollars_stays(template in "[^$]{0,40}", argument in ".{0,10}") {
+        fn template_without_dollars_is_unchanged(template in "[^$]{0,40}", argument in ".{0,10}") {
             prop_assert_eq!(substitute(&template, std::slice::from_ref(&argument)), template);
         }
 
         #[test]
-        fn splitting_loses_only_quotes_and_blanks(text in ".{0,60}") {
+        fn splitting_removes_only_quotes_and_whitespace(text in ".{0,60}") {
             let kept: String = split_arguments(&text).concat();
             let quoteless = |text: &str| -> String {
                 text.chars().filter(|c| !c.is_whitespace() && *c != '"' && *c != '\'').collect()

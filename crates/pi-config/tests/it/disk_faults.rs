@@ -1,6 +1,6 @@
-//! A disk that fails, or a process that dies, at every step of a change to settings, credentials and trust.
+//! Disk faults and crashes at every operation of a change to settings, credentials and trust.
 //!
-//! The kernel makes the faults, in a process of their own: see `pi_test_support::kernel_fault_command`.
+//! The kernel injects the faults in a child process: see `pi_test_support::kernel_fault_command`.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ const STORE: &str = "PI_TEST_STORE";
 const AGENT_DIR: &str = "PI_TEST_AGENT_DIR";
 const STORES: [&str; 3] = ["settings.json", "auth.json", "trust.json"];
 
-/// What a store holds before the change.
+/// The contents of a store before the change.
 fn before(store: &str) -> Value {
     match store {
         "settings.json" => json!({"theme": "dark", "foreign": {"kept": [1, 2]}}),
@@ -30,7 +30,7 @@ fn before(store: &str) -> Value {
     }
 }
 
-/// What it holds after.
+/// The contents of a store after the change.
 fn after(store: &str) -> Value {
     let mut value = before(store);
     match store {
@@ -41,7 +41,7 @@ fn after(store: &str) -> Value {
     value
 }
 
-/// Makes the change; an error is told by a panic.
+/// Makes the change; panics on error.
 fn change(store: &str, agent_dir: &Path) {
     let agent_dir = AgentDir::at(agent_dir);
     match store {
@@ -67,7 +67,7 @@ fn change(store: &str, agent_dir: &Path) {
 
 #[test]
 #[ignore = "run by another test, in a process of its own"]
-fn change_under_a_fault() {
+fn change_with_injected_fault() {
     let (Ok(store), Ok(agent_dir)) = (std::env::var(STORE), std::env::var(AGENT_DIR)) else {
         return;
     };
@@ -76,7 +76,7 @@ fn change_under_a_fault() {
     }
 }
 
-/// Makes what is in a directory look as if it had been there for a while.
+/// Backdates the files in a directory.
 fn age(dir: &Path) {
     let long_ago = SystemTime::now() - Duration::from_mins(5);
     for entry in fs::read_dir(dir).unwrap() {
@@ -92,7 +92,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_change_is_made_or_not_made_and_the_next_one_works() {
+fn change_is_atomic_under_disk_faults() {
     for store in STORES {
         for step in DiskOperation::ALL.into_iter().take(7) {
             for fault in DiskFault::ALL.into_iter().take(4) {
@@ -101,7 +101,7 @@ fn a_change_is_made_or_not_made_and_the_next_one_works() {
                 let dir = home.path().join("agent");
                 let lock = format!("{store}.lock");
                 let case = format!("{store}: {fault:?} at {step:?}");
-                let test = "disk_faults::change_under_a_fault";
+                let test = "disk_faults::change_with_injected_fault";
                 let output = kernel_fault_command(test, step, fault)
                     .env(STORE, store)
                     .env(AGENT_DIR, &dir)
@@ -111,7 +111,7 @@ fn a_change_is_made_or_not_made_and_the_next_one_works() {
                 let content = || -> Value {
                     serde_json::from_str(&home.read(&format!("agent/{store}"))).unwrap()
                 };
-                // The last step comes when the change is made, and is only the lock's.
+                // The last operation only releases the lock, after the change.
                 let is_made = step == DiskOperation::RemoveDir;
                 let expected = if is_made { after(store) } else { before(store) };
                 assert_eq!(content(), expected, "{case}: {told}");

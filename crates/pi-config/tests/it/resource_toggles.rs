@@ -1,4 +1,4 @@
-//! Switching resources writes what the TypeScript pi writes, and loading follows it.
+//! Toggling resources writes the same settings as the TypeScript pi, and loading applies them.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-struct World(TempHome);
+struct TogglesTestEnv(TempHome);
 
-impl World {
+impl TogglesTestEnv {
     fn new() -> Self {
         let home = TempHome::new();
         home.write("agent/prompts/daily.md", "x");
@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-fn number(toggles: &ResourceToggles, scope: ConfigScope, file: &str) -> usize {
+fn index_of(toggles: &ResourceToggles, scope: ConfigScope, file: &str) -> usize {
     let resources = toggles.resources(scope).iter();
     let named = |path: &Path| path.file_name().is_some_and(|name| name == file);
     resources
@@ -73,96 +73,96 @@ fn number(toggles: &ResourceToggles, scope: ConfigScope, file: &str) -> usize {
 }
 
 #[test]
-fn the_users_resources_are_on_or_off() {
-    let world = World::new();
-    let mut toggles = world.toggles();
+fn user_resources_are_toggled() {
+    let env = TogglesTestEnv::new();
+    let mut toggles = env.toggles();
     for file in ["daily.md", "review.md", "own.ts"] {
-        let number = number(&toggles, ConfigScope::User, file);
+        let number = index_of(&toggles, ConfigScope::User, file);
         toggles.toggle(ConfigScope::User, number).unwrap();
     }
     assert_eq!(
-        world.settings("agent/settings.json"),
+        env.settings("agent/settings.json"),
         json!({
             "packages": [{"source": "../tools", "prompts": ["-prompts/review.md"]}],
             "prompts": ["-prompts/daily.md"],
             "extensions": ["-extensions/own.ts"],
         })
     );
-    assert_eq!(world.prompts(), ["fix", "local"]);
-    assert!(load_resources(&world.request()).extensions.is_empty());
-    let daily = number(&toggles, ConfigScope::User, "daily.md");
+    assert_eq!(env.prompts(), ["fix", "local"]);
+    assert!(load_resources(&env.request()).extensions.is_empty());
+    let daily = index_of(&toggles, ConfigScope::User, "daily.md");
     toggles.toggle(ConfigScope::User, daily).unwrap();
     assert_eq!(
-        world.settings("agent/settings.json")["prompts"],
+        env.settings("agent/settings.json")["prompts"],
         json!(["+prompts/daily.md"])
     );
-    assert_eq!(world.prompts(), ["daily", "fix", "local"]);
+    assert_eq!(env.prompts(), ["daily", "fix", "local"]);
 }
 
 #[test]
-fn the_project_leaves_out_loads_and_forgets() {
-    let world = World::new();
-    let mut toggles = world.toggles();
+fn project_override_cycles_through_states() {
+    let env = TogglesTestEnv::new();
+    let mut toggles = env.toggles();
     let state = |toggles: &ResourceToggles, number: usize| {
         let item = &toggles.resources(ConfigScope::Project)[number];
         (toggles.project_override(item), item.enabled)
     };
-    let review = number(&toggles, ConfigScope::Project, "review.md");
+    let review = index_of(&toggles, ConfigScope::Project, "review.md");
     assert_eq!(state(&toggles, review), (ProjectOverride::Inherit, true));
     toggles.toggle(ConfigScope::Project, review).unwrap();
     assert_eq!(state(&toggles, review), (ProjectOverride::Unload, false));
     assert_eq!(
-        world.settings("project/.pi/settings.json"),
+        env.settings("project/.pi/settings.json"),
         json!({"packages": [
             {"source": "../../tools", "autoload": false, "prompts": ["-prompts/review.md"]}
         ]})
     );
-    assert_eq!(world.prompts(), ["daily", "fix", "local"]);
+    assert_eq!(env.prompts(), ["daily", "fix", "local"]);
     toggles.toggle(ConfigScope::Project, review).unwrap();
     assert_eq!(state(&toggles, review), (ProjectOverride::Load, true));
     toggles.toggle(ConfigScope::Project, review).unwrap();
     assert_eq!(state(&toggles, review), (ProjectOverride::Inherit, true));
     assert_eq!(
-        world.settings("project/.pi/settings.json"),
+        env.settings("project/.pi/settings.json"),
         json!({"packages": []})
     );
 
-    let local = number(&toggles, ConfigScope::Project, "local.md");
+    let local = index_of(&toggles, ConfigScope::Project, "local.md");
     toggles.toggle(ConfigScope::Project, local).unwrap();
     assert_eq!(state(&toggles, local), (ProjectOverride::Unload, false));
     assert_eq!(
-        world.settings("project/.pi/settings.json")["prompts"],
+        env.settings("project/.pi/settings.json")["prompts"],
         json!(["-prompts/local.md"])
     );
-    assert_eq!(world.prompts(), ["daily", "fix", "review"]);
+    assert_eq!(env.prompts(), ["daily", "fix", "review"]);
 
-    // What belongs to the project is not the user's to switch.
-    let before = world.settings("agent/settings.json");
+    // Project resources cannot be toggled in user settings.
+    let before = env.settings("agent/settings.json");
     assert!(toggles.resources(ConfigScope::User).iter().all(|item| {
         item.source_info
             .path
             .file_name()
             .is_some_and(|name| name != "local.md")
     }));
-    assert_eq!(world.settings("agent/settings.json"), before);
+    assert_eq!(env.settings("agent/settings.json"), before);
 }
 
 #[test]
-fn a_resource_of_the_user_is_left_out_of_one_project() {
-    let world = World::new();
-    let mut toggles = world.toggles();
-    let daily = number(&toggles, ConfigScope::Project, "daily.md");
+fn user_resource_is_disabled_in_one_project() {
+    let env = TogglesTestEnv::new();
+    let mut toggles = env.toggles();
+    let daily = index_of(&toggles, ConfigScope::Project, "daily.md");
     toggles.toggle(ConfigScope::Project, daily).unwrap();
-    let path = world.0.path().join("agent/prompts/daily.md");
+    let path = env.0.path().join("agent/prompts/daily.md");
     let path = path.to_string_lossy();
     assert_eq!(
-        world.settings("project/.pi/settings.json"),
+        env.settings("project/.pi/settings.json"),
         json!({"prompts": [path, format!("-{path}")]})
     );
     toggles.toggle(ConfigScope::Project, daily).unwrap();
     toggles.toggle(ConfigScope::Project, daily).unwrap();
     assert_eq!(
-        world.settings("project/.pi/settings.json"),
+        env.settings("project/.pi/settings.json"),
         json!({"prompts": []})
     );
 }

@@ -1,8 +1,8 @@
-//! A `node_modules` directory as a tree of packages: read from disk, changed by the resolver, and written
-//! down in the lock file.
+//! A `node_modules` directory as a tree of packages: read from disk, changed by the resolver, and serialized
+//! to the lock file.
 //!
-//! A package looks for a dependency in its own `node_modules`, then in that of the package around it,
-//! up to the root. The tree holds no more than one package of a name at a place.
+//! A package resolves a dependency in its own `node_modules`, then in that of its parent package,
+//! up to the root. Each node has at most one child per name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,66 +10,61 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::manifest::Manifest;
+use super::manifest::NpmManifest;
 use super::packument::Release;
 use super::spec::is_package_name;
 use crate::error::PackageError;
 
-/// More packages than this are no honest tree.
 const MAX_PACKAGES: usize = 20_000;
 
-/// How deep packages may lie in each other.
+/// Maximum nesting of packages.
 const MAX_DEPTH: usize = 64;
 
-/// A `package.json` larger than this is not read.
+/// Larger `package.json` files are ignored.
 const MAX_MANIFEST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A package in the tree, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(usize);
 
-/// Where a package's files come from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NodeOrigin {
-    /// The directory that holds everything.
+    /// The install directory itself.
     Root,
-    /// They lie in this directory.
+    /// Already present in this directory.
     LocalDir(PathBuf),
-    /// The directory is a link, which stays one.
+    /// A symlink, which is preserved.
     Link(PathBuf),
-    /// They are to be fetched.
+    /// Must be fetched.
     Archive(Box<Release>),
 }
 
-/// A package and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct PackageNode {
     pub(crate) parent: Option<NodeId>,
-    /// The name of its directory, with a scope's.
+    /// Directory name, including the scope.
     pub(crate) dir: String,
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: NpmManifest,
     pub(crate) origin: NodeOrigin,
     pub(crate) children: BTreeMap<String, NodeId>,
-    /// It came inside the archive of a package around it.
+    /// Contained in the archive of an ancestor.
     pub(crate) is_bundled: bool,
-    /// The optional package that needs it, which is left out when this one cannot be had.
+    /// The optional package that needs it, which is dropped if this package cannot be installed.
     pub(crate) optional_for: Option<NodeId>,
 }
 
-/// The tree; the root is the directory itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
-    nodes: Vec<Node>,
+pub(crate) struct PackageTree {
+    nodes: Vec<PackageNode>,
     removed: HashSet<NodeId>,
 }
 
-impl Tree {
+impl PackageTree {
     pub(crate) const ROOT: NodeId = NodeId(0);
 
-    /// Creates a tree of nothing but what the root asks for.
-    pub(crate) fn new(root: Manifest) -> Self {
+    /// Creates a tree with only the root.
+    pub(crate) fn new(root: NpmManifest) -> Self {
         Self {
-            nodes: vec![Node {
+            nodes: vec![PackageNode {
                 parent: None,
                 dir: String::new(),
                 manifest: root,
@@ -82,8 +77,8 @@ impl Tree {
         }
     }
 
-    /// Reads the `node_modules` of a directory. What is not a package there is not part of the tree.
-    pub(crate) fn load(root: Manifest, dir: &Path) -> Result<Self, PackageError> {
+    /// Reads the `node_modules` of a directory; entries that are not packages are ignored.
+    pub(crate) fn load(root: NpmManifest, dir: &Path) -> Result<Self, PackageError> {
         let mut tree = Self::new(root);
         let mut pending = vec![(Self::ROOT, dir.join("node_modules"), 0)];
         while let Some((parent, modules, depth)) = pending.pop() {
@@ -114,37 +109,37 @@ impl Tree {
         Ok(tree)
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+    pub(crate) fn node(&self, id: NodeId) -> Option<&PackageNode> {
         self.nodes.get(id.0)
     }
 
-    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut PackageNode> {
         self.nodes.get_mut(id.0)
     }
 
-    /// Puts a package below another.
+    /// Adds a package as a child.
     pub(crate) fn add(
         &mut self,
         parent: NodeId,
         dir: &str,
-        manifest: Manifest,
+        manifest: NpmManifest,
         origin: NodeOrigin,
     ) -> Result<NodeId, PackageError> {
         if self.nodes.len() >= MAX_PACKAGES {
             return Err(PackageError::TooLarge {
-                what: "the tree of dependencies".to_owned(),
+                what: "dependency tree".to_owned(),
                 limit: format!("{MAX_PACKAGES} packages"),
             });
         }
-        // Packages that need each other in ever other versions would nest for ever.
+        // Packages that depend on each other in ever different versions would nest forever.
         if self.depth(parent) >= MAX_DEPTH {
             return Err(PackageError::TooLarge {
-                what: format!("the nesting of {dir}"),
-                limit: format!("{MAX_DEPTH} packages in each other"),
+                what: format!("nesting of {dir}"),
+                limit: format!("{MAX_DEPTH} levels"),
             });
         }
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node {
+        self.nodes.push(PackageNode {
             parent: Some(parent),
             dir: dir.to_owned(),
             manifest,
@@ -164,7 +159,7 @@ impl Tree {
         parents.count()
     }
 
-    /// Takes a package away, with everything in its directory.
+    /// Removes a package and its descendants.
     pub(crate) fn remove(&mut self, id: NodeId) {
         let Some(node) = self.node(id) else { return };
         let (parent, dir) = (node.parent, node.dir.clone());
@@ -185,23 +180,23 @@ impl Tree {
         self.removed.contains(&id)
     }
 
-    /// Finds what a package gets for a dependency, starting in its own directory.
+    /// Resolves a dependency as PackageNode does, starting in the package's own directory.
     pub(crate) fn find(&self, from: NodeId, name: &str) -> Option<NodeId> {
-        let mut place = Some(from);
-        while let Some(id) = place {
+        let mut node_id = Some(from);
+        while let Some(id) = node_id {
             let node = self.node(id)?;
             if let Some(found) = node.children.get(name) {
                 return Some(*found);
             }
-            place = node.parent;
+            node_id = node.parent;
         }
         None
     }
 
-    /// Lists the packages below a place, the place itself left out.
-    pub(crate) fn below(&self, place: NodeId) -> Vec<NodeId> {
+    /// Lists the descendants of a node.
+    pub(crate) fn below(&self, node_id: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
-        let mut pending = vec![place];
+        let mut pending = vec![node_id];
         while let Some(id) = pending.pop() {
             if let Some(node) = self.node(id) {
                 pending.extend(node.children.values());
@@ -211,8 +206,8 @@ impl Tree {
         found
     }
 
-    /// Tells the place of a package below the root, as `node_modules/a/node_modules/b`.
-    pub(crate) fn place(&self, id: NodeId) -> String {
+    /// Returns the path of a package relative to the root, such as `node_modules/a/node_modules/b`.
+    pub(crate) fn path(&self, id: NodeId) -> String {
         let mut parts = Vec::new();
         let mut current = self.node(id);
         while let Some(node) = current
@@ -225,8 +220,8 @@ impl Tree {
         parts.join("/")
     }
 
-    /// Writes the tree down as npm's lock file does. `known` is the lock file so far, which may know the
-    /// archives of packages that were there already.
+    /// Serializes the tree as npm's lock file. `known` is the previous lock file, which may contain the
+    /// archive URLs of packages that are kept.
     pub(crate) fn lock_file(&self, known: &Map<String, Value>) -> Value {
         let root = self.node(Self::ROOT).map(|node| &node.manifest);
         let name = root.map_or("", |root| root.name.as_str());
@@ -236,23 +231,23 @@ impl Tree {
             String::new(),
             json!({"name": name, "dependencies": dependencies}),
         );
-        let mut places: Vec<(String, NodeId)> = self
+        let mut paths: Vec<(String, NodeId)> = self
             .below(Self::ROOT)
             .into_iter()
-            .map(|id| (self.place(id), id))
+            .map(|id| (self.path(id), id))
             .collect();
-        places.sort();
-        for (place, id) in places {
+        paths.sort();
+        for (path, id) in paths {
             if let Some(node) = self.node(id) {
-                let entry = lock_entry(node, known.get(&place));
-                packages.insert(place, Value::Object(entry));
+                let entry = lock_entry(node, known.get(&path));
+                packages.insert(path, Value::Object(entry));
             }
         }
         json!({"name": name, "lockfileVersion": 3, "requires": true, "packages": packages})
     }
 }
 
-/// What of a manifest the lock file repeats.
+/// Keys of a manifest that are copied to the lock file.
 const LOCKED_KEYS: [&str; 11] = [
     "license",
     "dependencies",
@@ -267,7 +262,7 @@ const LOCKED_KEYS: [&str; 11] = [
     "libc",
 ];
 
-fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
+fn lock_entry(node: &PackageNode, known: Option<&Value>) -> Map<String, Value> {
     let manifest = &node.manifest;
     let mut entry = Map::new();
     if manifest.name != node.dir {
@@ -316,7 +311,7 @@ fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
     entry
 }
 
-/// Lists the packages in a `node_modules` directory: those with a scope too, without npm's own directories.
+/// Lists the packages in a `node_modules` directory, including scoped ones, without npm's internal directories.
 fn packages_in(modules: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for (name, path) in entries(modules) {
@@ -346,8 +341,8 @@ fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Reads the `package.json` of a directory; `None` where there is no usable one.
-pub(crate) fn read_manifest(dir: &Path) -> Option<Manifest> {
+/// Reads the `package.json` of a directory; `None` if it is missing or invalid.
+pub(crate) fn read_manifest(dir: &Path) -> Option<NpmManifest> {
     let file = dir.join("package.json");
     let metadata = fs::metadata(&file).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
@@ -355,5 +350,5 @@ pub(crate) fn read_manifest(dir: &Path) -> Option<Manifest> {
     }
     let text = fs::read_to_string(&file).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    serde_json::from_str(text).ok().map(Manifest::from_json)
+    serde_json::from_str(text).ok().map(NpmManifest::from_json)
 }

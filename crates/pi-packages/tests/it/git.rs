@@ -1,4 +1,4 @@
-//! Packages of git repositories, which `insteadOf` maps from their addresses to directories of the test.
+//! Git packages; `insteadOf` maps their URLs to local directories.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,14 +9,14 @@ use pi_packages::PackageError;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::test_env::{TestEnv, listing, package};
+use crate::test_env::{PackageTestEnv, listing, package};
 
-/// A repository that sources name `h.x/o/NAME`.
+/// A repository with the source `h.x/o/NAME`.
 struct Repository(PathBuf);
 
 impl Repository {
-    /// Creates it, and makes git find it under its address for everything below the test's home.
-    fn create(env: &TestEnv, name: &str) -> Self {
+    /// Creates the repository and maps its URL to it in the test's git configuration.
+    fn create(env: &PackageTestEnv, name: &str) -> Self {
         let dir = env.path("served").join(name);
         fs::create_dir_all(&dir).unwrap();
         let own = Self(dir);
@@ -24,14 +24,14 @@ impl Repository {
         own
     }
 
-    fn git(&self, words: &[&str]) -> String {
+    fn git(&self, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(words)
+            .args(args)
             .current_dir(&self.0)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{words:?}: {output:?}");
+        assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -47,13 +47,13 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Serves the repositories of a test with git's own server, where there is one.
-    fn daemon(env: &TestEnv) -> Option<Daemon> {
+    /// Serves the repositories with `git daemon`, if it is installed.
+    fn daemon(env: &PackageTestEnv) -> Option<Daemon> {
         let port = {
             let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             free.local_addr().unwrap().port()
         };
-        // The program itself: `git daemon` would start it as a child, which outlives a kill.
+        // Start the daemon's executable directly: `git daemon` runs it as a child, which survives a kill.
         let programs = Command::new("git").arg("--exec-path").output().unwrap();
         let programs = String::from_utf8(programs.stdout).unwrap();
         let program = Path::new(programs.trim()).join("git-daemon");
@@ -68,7 +68,7 @@ impl Repository {
             .spawn()
             .unwrap();
         let daemon = Daemon { process, port };
-        // It listens once a connection is taken.
+        // Wait until it accepts connections.
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             std::thread::yield_now();
         }
@@ -94,17 +94,17 @@ impl Drop for Daemon {
     }
 }
 
-fn place(env: &TestEnv, name: &str) -> PathBuf {
+fn checkout_dir(env: &PackageTestEnv, name: &str) -> PathBuf {
     env.path("agent/git/127.0.0.1/o").join(name)
 }
 
-fn read(env: &TestEnv, path: &str) -> String {
-    fs::read_to_string(place(env, "tools").join(path)).unwrap()
+fn read(env: &PackageTestEnv, path: &str) -> String {
+    fs::read_to_string(checkout_dir(env, "tools").join(path)).unwrap()
 }
 
 #[tokio::test]
-async fn a_repository_with_dependencies_and_its_updates() {
-    let env = TestEnv::new();
+async fn installs_and_updates_a_repository_with_dependencies() {
+    let env = PackageTestEnv::new();
     env.registry
         .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep 1")]);
     let manifest = json!({
@@ -121,7 +121,7 @@ async fn a_repository_with_dependencies_and_its_updates() {
     assert_eq!(read(&env, "a.txt"), "one");
     assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep 1");
     assert!(
-        !place(&env, "tools")
+        !checkout_dir(&env, "tools")
             .join("node_modules/@earendil-works")
             .exists()
     );
@@ -136,17 +136,17 @@ async fn a_repository_with_dependencies_and_its_updates() {
     assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep 1");
     assert!(installer.outdated(&used).await.is_empty());
 
-    // An update whose dependencies cannot be had leaves the old checkout as it is.
+    // An update whose dependencies cannot be installed does not change the checkout.
     let broken = json!({"name": "tools", "dependencies": {"gone": "1"}}).to_string();
     repository.commit(&[("package.json", &broken), ("a.txt", "three")]);
     let error = installer.update(&used).await.unwrap_err();
     assert!(matches!(error, PackageError::UnknownPackage(_)), "{error}");
     assert_eq!(read(&env, "a.txt"), "two");
-    let beside: Vec<_> = fs::read_dir(place(&env, "tools").parent().unwrap())
+    let siblings: Vec<_> = fs::read_dir(checkout_dir(&env, "tools").parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
-    assert_eq!(beside, ["tools"]);
+    assert_eq!(siblings, ["tools"]);
 
     installer.remove(&package(&source)).await.unwrap();
     assert_eq!(listing(&env.path("agent/git")), [".gitignore"]);
@@ -155,7 +155,7 @@ async fn a_repository_with_dependencies_and_its_updates() {
 
 #[tokio::test]
 async fn refs_are_branches_tags_and_commits() {
-    let env = TestEnv::new();
+    let env = PackageTestEnv::new();
     let repository = Repository::create(&env, "o/tools");
     let first = repository.commit(&[("a.txt", "one")]);
     repository.git(&["tag", "v1"]);
@@ -183,8 +183,8 @@ async fn refs_are_branches_tags_and_commits() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_repository_runs_or_leads_out() {
-    let env = TestEnv::new();
+async fn repository_code_never_runs_or_escapes() {
+    let env = PackageTestEnv::new();
     env.registry
         .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep")]);
     let outside = env.path("outside");
@@ -208,13 +208,13 @@ async fn nothing_of_a_repository_runs_or_leads_out() {
     env.install(&daemon.source("tools")).await.unwrap();
     assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep");
     assert_eq!(listing(&outside), Vec::<String>::new());
-    let files = listing(&place(&env, "tools"));
+    let files = listing(&checkout_dir(&env, "tools"));
     assert!(!files.iter().any(|file| file.ends_with("ran")), "{files:?}");
 }
 
 #[tokio::test]
-async fn a_repository_has_no_say_in_where_requests_go() {
-    let mut env = TestEnv::new();
+async fn repository_cannot_control_the_registry() {
+    let mut env = PackageTestEnv::new();
     env.variables
         .insert("OWN_TOKEN".to_owned(), "secret".to_owned());
     let stranger = pi_test_support::FakeNpmRegistry::start();
@@ -244,8 +244,8 @@ async fn a_repository_has_no_say_in_where_requests_go() {
 }
 
 #[tokio::test]
-async fn a_repository_that_is_not_there_leaves_nothing() {
-    let env = TestEnv::new();
+async fn missing_repository_leaves_nothing_behind() {
+    let env = PackageTestEnv::new();
     fs::create_dir_all(env.path("served")).unwrap();
     let Some(daemon) = Repository::daemon(&env) else {
         return;

@@ -1,4 +1,4 @@
-//! Integration tests of installing packages: a registry on the loopback interface, real repositories.
+//! Integration tests of the package installer, with a loopback registry and real git repositories.
 
 #![expect(
     clippy::unwrap_used,

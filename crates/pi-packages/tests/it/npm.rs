@@ -1,4 +1,4 @@
-//! Packages of a registry.
+//! npm packages.
 
 use std::fs;
 
@@ -8,9 +8,9 @@ use pi_test_support::npm_archive;
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
-use crate::test_env::{TestEnv, package};
+use crate::test_env::{PackageTestEnv, package};
 
-fn shelves(env: &TestEnv) {
+fn publish_packages(env: &PackageTestEnv) {
     let registry = &env.registry;
     registry.publish(
         "@own/tools",
@@ -35,9 +35,9 @@ fn shelves(env: &TestEnv) {
 }
 
 #[tokio::test]
-async fn a_package_with_its_dependencies() {
-    let env = TestEnv::new();
-    shelves(&env);
+async fn installs_a_package_with_dependencies() {
+    let env = PackageTestEnv::new();
+    publish_packages(&env);
     env.install("npm:@own/tools").await.unwrap();
     assert_eq!(env.read("node_modules/@own/tools/index.js"), "tools");
     assert_eq!(env.read("node_modules/shared/index.js"), "shared");
@@ -69,9 +69,9 @@ async fn a_package_with_its_dependencies() {
 }
 
 #[tokio::test]
-async fn a_second_package_leaves_the_first_alone() {
-    let env = TestEnv::new();
-    shelves(&env);
+async fn second_package_does_not_change_the_first() {
+    let env = PackageTestEnv::new();
+    publish_packages(&env);
     env.install("npm:@own/tools").await.unwrap();
     let before = env.registry.requests().len();
     env.install("npm:other").await.unwrap();
@@ -99,7 +99,7 @@ async fn a_second_package_leaves_the_first_alone() {
 
 #[tokio::test]
 async fn updates_follow_the_source() {
-    let env = TestEnv::new();
+    let env = PackageTestEnv::new();
     for version in ["1.0.0", "1.1.0"] {
         env.registry
             .publish("moving", version, &json!({}), &[("v.txt", version)]);
@@ -121,9 +121,9 @@ async fn updates_follow_the_source() {
 }
 
 #[tokio::test]
-async fn a_failed_install_changes_nothing() {
-    let env = TestEnv::new();
-    shelves(&env);
+async fn failed_install_changes_nothing() {
+    let env = PackageTestEnv::new();
+    publish_packages(&env);
     env.install("npm:@own/tools").await.unwrap();
     let before = (env.tree(), env.read("package.json"));
     let registry = &env.registry;
@@ -159,7 +159,7 @@ async fn a_failed_install_changes_nothing() {
 
 #[tokio::test]
 async fn bundled_and_optional_dependencies() {
-    let env = TestEnv::new();
+    let env = PackageTestEnv::new();
     let registry = &env.registry;
     registry.publish(
         "bundle",
@@ -194,8 +194,8 @@ async fn bundled_and_optional_dependencies() {
 }
 
 #[tokio::test]
-async fn the_token_goes_to_its_registry_and_nowhere_else() {
-    let env = TestEnv::new();
+async fn token_is_only_sent_to_its_registry() {
+    let env = PackageTestEnv::new();
     let private = pi_test_support::FakeNpmRegistry::start();
     private.require_token("s3cret");
     private.publish(
@@ -216,7 +216,7 @@ async fn the_token_goes_to_its_registry_and_nowhere_else() {
     );
     let error = env.install("npm:@own/hidden").await.unwrap_err();
     assert!(
-        matches!(error, PackageError::Refused { status: 401, .. }),
+        matches!(error, PackageError::HttpStatus { status: 401, .. }),
         "{error}"
     );
     let mut env = env;
@@ -236,8 +236,8 @@ async fn the_token_goes_to_its_registry_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_project_has_its_own_packages_and_registry() {
-    let env = TestEnv::new();
+async fn project_has_its_own_packages_and_registry() {
+    let env = PackageTestEnv::new();
     let own = pi_test_support::FakeNpmRegistry::start();
     own.publish("local-only", "1.0.0", &json!({}), &[]);
     env.home
@@ -253,8 +253,8 @@ async fn a_project_has_its_own_packages_and_registry() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn scripts_run_only_where_they_are_allowed() {
-    let env = TestEnv::new();
+async fn scripts_run_only_if_allowed() {
+    let env = PackageTestEnv::new();
     let scripts = json!({"scripts": {"postinstall": "echo $npm_package_name > ran"}});
     env.registry.publish("eager", "1.0.0", &scripts, &[]);
     env.install("npm:eager").await.unwrap();
@@ -278,9 +278,9 @@ async fn scripts_run_only_where_they_are_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_installs_at_once_both_succeed() {
-    let env = TestEnv::new();
-    shelves(&env);
+async fn concurrent_installs_both_succeed() {
+    let env = PackageTestEnv::new();
+    publish_packages(&env);
     env.registry.publish("slow", "1.0.0", &json!({}), &[]);
     env.registry.block_archive("slow", "1.0.0");
     let (installer, other) = (env.installer(), env.installer());
@@ -304,8 +304,8 @@ async fn two_installs_at_once_both_succeed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_users_own_package_manager_is_used_instead() {
-    let env = TestEnv::new();
+async fn external_package_manager_is_used() {
+    let env = PackageTestEnv::new();
     let script = env
         .home
         .write("manager.sh", "#!/bin/sh\necho \"$@\" >> \"$0.log\"\n");
@@ -329,9 +329,9 @@ async fn the_users_own_package_manager_is_used_instead() {
 }
 
 #[tokio::test]
-async fn offline_nothing_is_asked() {
-    let mut env = TestEnv::new();
-    shelves(&env);
+async fn offline_makes_no_requests() {
+    let mut env = PackageTestEnv::new();
+    publish_packages(&env);
     env.variables
         .insert("PI_OFFLINE".to_owned(), "1".to_owned());
     let error = env.install("npm:other").await.unwrap_err();
@@ -343,11 +343,11 @@ async fn offline_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn without_a_registry_the_user_is_told_which_line_to_add() {
-    let env = TestEnv::new();
+async fn missing_registry_error_has_a_hint() {
+    let env = PackageTestEnv::new();
     env.home.write(".npmrc", "");
     let error = env.install("npm:x").await.unwrap_err();
-    // A build may name a registry of its own, which is not reached from here.
+    // The build may have a default registry, which is not reachable from here.
     if option_env!("PI_NPM_REGISTRY").is_none() {
         assert!(matches!(error, PackageError::NoRegistry), "{error}");
         assert!(error.hints()[0].contains("registry=URL"));

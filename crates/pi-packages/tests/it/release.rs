@@ -1,4 +1,4 @@
-//! Releases of pi: signed feeds, and the program that replaces itself.
+//! Self-update from a signed feed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +21,7 @@ fn program(version: &str) -> String {
     format!("#!/bin/sh\necho {version}\n")
 }
 
-/// The servers of a feed and of the program it offers.
+/// The servers of a feed and its executable.
 struct Servers(
     #[expect(dead_code, reason = "they serve as long as they live")] [ScriptedServer; 2],
 );
@@ -30,8 +30,8 @@ fn ok(body: impl Into<Vec<u8>>) -> ScriptedReply {
     ScriptedReply::full(200, &[], body.into())
 }
 
-/// A feed that offers `content`, signed with a key of ours. `served` is what is there instead, `twist`
-/// changes the feed after it was signed.
+/// Serves a signed feed for `content`. `served` is the actual download; `twist`
+/// modifies the feed after signing.
 async fn channel(
     content: &str,
     served: &str,
@@ -66,7 +66,7 @@ fn installed(home: &TempHome) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_signed_release_takes_the_place_of_the_program() {
+async fn signed_release_replaces_the_executable() {
     let home = TempHome::new();
     let path = installed(&home);
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
@@ -86,7 +86,7 @@ async fn a_signed_release_takes_the_place_of_the_program() {
 }
 
 #[tokio::test]
-async fn a_feed_that_was_changed_is_not_believed() {
+async fn modified_feed_is_rejected() {
     let (channel, _server) = channel(&program(NEW), &program(NEW), |feed| {
         feed["version"] = json!("9.9.9");
     })
@@ -99,11 +99,11 @@ async fn a_feed_that_was_changed_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_the_release_changes_nothing() {
+async fn invalid_executable_changes_nothing() {
     for (content, served) in [
-        // What is served is not what was signed.
+        // The download differs from the signed content.
         (program(NEW), program("evil")),
-        // What was signed does not run as what it should be.
+        // The signed executable does not report the expected version.
         (program("another"), program("another")),
         ("not a program".to_owned(), "not a program".to_owned()),
     ] {
@@ -119,7 +119,7 @@ async fn a_program_that_is_not_the_release_changes_nothing() {
 }
 
 #[tokio::test]
-async fn neither_older_releases_nor_managed_programs_are_replaced() {
+async fn older_releases_and_managed_executables_are_rejected() {
     let home = TempHome::new();
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
     let news = channel.latest().await.unwrap();

@@ -1,4 +1,4 @@
-//! A home, a project and a registry for one test.
+//! Test environment with a home directory, a project and a registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,14 +13,14 @@ use pi_packages::{
 };
 use pi_test_support::{FakeNpmRegistry, TempHome};
 
-pub(crate) struct TestEnv {
+pub(crate) struct PackageTestEnv {
     pub(crate) home: TempHome,
     pub(crate) registry: FakeNpmRegistry,
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-impl TestEnv {
+impl PackageTestEnv {
     pub(crate) fn new() -> Self {
         let home = TempHome::new();
         let registry = FakeNpmRegistry::start();
@@ -73,13 +73,13 @@ impl TestEnv {
         self.home.path().join(path)
     }
 
-    /// Reads a file of the user's npm packages.
+    /// Reads a file in the user's npm directory.
     pub(crate) fn read(&self, path: &str) -> String {
         let path = self.path("agent/npm").join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Lists what lies below the user's npm directory.
+    /// Lists the files in the user's npm directory.
     pub(crate) fn tree(&self) -> Vec<String> {
         listing(&self.path("agent/npm"))
     }
@@ -92,7 +92,7 @@ pub(crate) fn package(source: &str) -> ConfiguredPackage {
     }
 }
 
-/// Lists the files below a directory, without the directory itself.
+/// Lists the files below a directory, as relative paths.
 pub(crate) fn listing(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![dir.to_owned()];
