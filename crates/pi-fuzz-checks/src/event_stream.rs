@@ -14,6 +14,6 @@ pub fn event_stream(data: &[u8]) {
     let expected = read_frames(complete);
     let carried: usize = expected.0.iter().map(|(_, payload)| payload.len()).sum();
     assert!(carried <= bytes.len());
-    assert_eq!(read_frames(pieces), expected);
+    assert_eq!(read_frames(chunks), expected);
     assert_eq!(read_frames(halves), expected);
 }

@@ -74,17 +74,14 @@ fn conflicts_and_invalid_entries_are_reported() {
     assert_eq!(
         messages(&read),
         [
+            (DiagnosticLevel::Info, "unknown action `app.later`"),
             (
-                DiagnosticLevel::Info,
-                "app.later is not an action of this version"
+                DiagnosticLevel::Warning,
+                "ignoring `tui.input.submit`: expected a key or a list of keys"
             ),
             (
                 DiagnosticLevel::Warning,
-                "tui.input.submit is ignored: expected a key or a list of keys"
-            ),
-            (
-                DiagnosticLevel::Warning,
-                "ctrl+q is set for several actions: app.exit, app.clear"
+                "ctrl+q is bound to several actions: app.exit, app.clear"
             ),
         ]
     );

@@ -40,22 +40,22 @@ fn comments_and_trailing_commas_are_allowed() {
 #[test]
 fn invalid_json_is_reported_with_position() {
     for (text, expected) in [
-        ("{ nope", "1:3: not JSON: "),
+        ("{ nope", "1:3: invalid JSON: "),
         (
             "{\"providers\": {\n  \"é\": {\"baseUrl\": 'x'}}}",
-            "2:20: not JSON: ",
+            "2:20: invalid JSON: ",
         ),
-        ("{\"providers\": {}\n\"more\": 1}", "1:17: not JSON: "),
+        ("{\"providers\": {}\n\"more\": 1}", "1:17: invalid JSON: "),
         (
             "{\"providers\": {\"x\": {\"models\": [{\"id\": \"a\"}",
-            "not JSON: ",
+            "invalid JSON: ",
         ),
         (
             "/* block */ {\"providers\": {}}",
-            "1:1: only // comments are allowed",
+            "1:1: block comments are not supported",
         ),
-        ("", "1:1: the file is empty"),
-        ("// only a comment", "1:1: the file is empty"),
+        ("", "1:1: empty file"),
+        ("// only a comment", "1:1: empty file"),
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1, "{text:?}");
@@ -95,9 +95,9 @@ fn invalid_values_are_reported_with_position() {
 }"#;
     let error = parse_text(text).unwrap_err().to_string();
     insta::assert_snapshot!(error, @r#"
-    models.json is ignored until it is corrected:
-      4:18: providers.a.baseUrl: must be a string that is not empty
-      5:14: providers.a.api: must be a string that is not empty
+    cannot load models: models.json has errors and is ignored:
+      4:18: providers.a.baseUrl: must be a nonempty string
+      5:14: providers.a.api: must be a nonempty string
       6:16: providers.a.oauth: must be "radius"
       7:21: providers.a.authHeader: must be true or false
       8:26: providers.a.headers.x-y: must be a string
@@ -107,9 +107,9 @@ fn invalid_values_are_reported_with_position() {
       15:39: providers.a.models[1].thinkingLevelMap.low: must be a string or null
       16:19: providers.a.models[1].cost.cacheWrite: is missing
       16:42: providers.a.models[1].cost.output: must be a number
-      17:36: providers.a.models[1].promptCache.short: must be a number above 0
-      18:46: providers.a.models[1].inputLimits.maxRequestBytes: must be a whole number from 1 on
-      18:88: providers.a.models[1].inputLimits.images.resize.jpegQuality: must be a whole number from 1 to 100
+      17:36: providers.a.models[1].promptCache.short: must be a positive number
+      18:46: providers.a.models[1].inputLimits.maxRequestBytes: must be an integer of at least 1
+      18:88: providers.a.models[1].inputLimits.images.resize.jpegQuality: must be an integer from 1 to 100
       19:28: providers.a.models[1].contextWindow: must be a number
       20:29: providers.a.models[1].samplingParams: must be an object
       21:52: providers.a.models[1].compat.supportsLongCacheRetention: must be true or false
@@ -154,7 +154,7 @@ fn deserialization_errors_are_reported() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("f is ignored until it is corrected:\n  3:3: providers.b: "),
+        error.starts_with("cannot load models: f has errors and is ignored:\n  3:3: providers.b: "),
         "{error}"
     );
 }

@@ -112,8 +112,8 @@ async fn malformed_file_is_not_overwritten() {
             "{\"openai\": {\"type\": \"api_key\", \"key\": \"s3cret\" \"x\"}}",
             ":1:48: expected `,` or `}`",
         ),
-        ("[]", ":1:1: must be an object"),
-        ("\"s3cret\"", ":1:1: must be an object"),
+        ("[]", ":1:1: expected an object"),
+        ("\"s3cret\"", ":1:1: expected an object"),
         ("not json s3cret", ":1:2: expected ident"),
     ] {
         let home = TempHome::new();

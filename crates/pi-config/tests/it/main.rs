@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "failed setup must fail the test immediately"
 )]
 
 mod auth_file;

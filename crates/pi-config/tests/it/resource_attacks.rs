@@ -125,7 +125,7 @@ fn pipes_instead_of_files_do_not_block() {
         .collect();
     assert_eq!(texts, ["still read"]);
     assert!(env.messages(&resources).contains(
-        &"Warning project/AGENTS.md: context file is left out: it is not a regular file".to_owned()
+        &"Warning project/AGENTS.md: skipped context file: not a regular file".to_owned()
     ));
 }
 
@@ -180,7 +180,9 @@ fn context_file_symlink_cannot_expose_keys() {
         assert_eq!(files(), [""; 0], "{target}");
         let messages = env.messages(&env.load());
         assert!(
-            messages.iter().any(|it| it.contains("left out")),
+            messages
+                .iter()
+                .any(|it| it.contains("skipped context file")),
             "{messages:?}"
         );
         std::fs::remove_file(&link).unwrap();
@@ -222,9 +224,9 @@ fn huge_and_garbled_files_are_handled() {
     assert_eq!(
         env.messages(&resources),
         [
-            "Warning agent/skills/open/SKILL.md: skill has no description and is not loaded; add one to its front matter",
-            "Warning agent/prompts/huge.md: prompt template is left out: it is larger than 4 MiB",
-            "Warning project/AGENTS.md: context file is left out: it is larger than 4 MiB",
+            "Warning agent/skills/open/SKILL.md: skipped skill: no description; add one to its front matter",
+            "Warning agent/prompts/huge.md: skipped prompt template: larger than 4 MiB",
+            "Warning project/AGENTS.md: skipped context file: larger than 4 MiB",
         ]
     );
 }

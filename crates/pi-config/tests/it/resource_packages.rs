@@ -162,7 +162,7 @@ fn missing_packages_are_listed() {
     assert!(
         env.messages(&resources)
             .iter()
-            .any(|line| line.contains("not a valid npm name"))
+            .any(|line| line.contains("invalid npm package name"))
     );
 }
 

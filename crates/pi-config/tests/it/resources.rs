@@ -194,26 +194,26 @@ fn invalid_skills_are_reported_or_skipped() {
     };
     assert_eq!(
         about("Bad_Name"),
-        ["skill name \"Bad_Name\" should hold only a-z, 0-9 and hyphens"]
+        ["skill name \"Bad_Name\" should contain only a-z, 0-9 and hyphens"]
     );
     assert_eq!(about("a").len(), 2);
     assert_eq!(
         about("b"),
-        ["skill description has 1025 characters; keep it within 1024"]
+        ["skill description is too long: 1025 characters, at most 1024 allowed"]
     );
     assert_eq!(
         about("c"),
-        ["skill has no description and is not loaded; add one to its front matter"]
+        ["skipped skill: no description; add one to its front matter"]
     );
     assert!(
         about("d")
             .concat()
-            .starts_with("front matter is not valid YAML: ")
+            .starts_with("invalid YAML front matter: ")
     );
     // Names are escaped before they reach a terminal.
     assert_eq!(
         about("f"),
-        ["skill name \"f\\u{1b}[31m\" should hold only a-z, 0-9 and hyphens"]
+        ["skill name \"f\\u{1b}[31m\" should contain only a-z, 0-9 and hyphens"]
     );
 }
 
@@ -259,11 +259,7 @@ fn skill_command_expands_to_instructions() {
     assert_eq!(expand("skill:pdf"), None);
     std::fs::remove_file(env.root().join("agent/skills/pdf/SKILL.md")).unwrap();
     let gone = expand_skill_command("/skill:pdf", &resources.skills).unwrap();
-    assert!(
-        gone.unwrap_err()
-            .to_string()
-            .contains("cannot be used: it is gone")
-    );
+    assert!(gone.unwrap_err().to_string().contains("file not found"));
 }
 
 #[test]
@@ -336,10 +332,10 @@ fn project_wins_over_user_and_settings_over_directories() {
     assert_eq!(
         env.messages(&resources),
         [
-            "Warning project/.pi/prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning user-prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning agent/prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning agent/prompts/u.md: prompt template \"u\" is left out: /user-prompts/deep/u.md has the same name",
+            "Warning project/.pi/prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning user-prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning agent/prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning agent/prompts/u.md: skipped prompt template \"u\": the name is already used by /user-prompts/deep/u.md",
         ]
     );
     assert_eq!(
@@ -497,11 +493,11 @@ fn themes_require_name_and_colors() {
     assert_eq!(
         env.messages(&resources),
         [
-            "Warning agent/themes/c.json: theme is left out: its name \"a/b\" must not hold a slash",
-            "Warning agent/themes/d.json: theme is left out: it has no name",
-            "Warning agent/themes/e.json: theme is left out: not valid JSON: EOF while parsing an object at line 1 column 1",
-            "Warning agent/themes/f.json: theme is left out: it has no colors",
-            "Warning agent/themes/b.json: theme \"dusk\" is left out: /agent/themes/a.json has the same name",
+            "Warning agent/themes/c.json: skipped theme: name \"a/b\" must not contain a slash",
+            "Warning agent/themes/d.json: skipped theme: no name",
+            "Warning agent/themes/e.json: skipped theme: invalid JSON: EOF while parsing an object at line 1 column 1",
+            "Warning agent/themes/f.json: skipped theme: no colors",
+            "Warning agent/themes/b.json: skipped theme \"dusk\": the name is already used by /agent/themes/a.json",
         ]
     );
 }

@@ -254,7 +254,7 @@ fn malformed_file_is_not_overwritten_but_change_applies() {
         let store = env.open(ProjectAccess::Trusted);
         let reported = problems(&store);
         assert!(
-            matches!(reported.as_slice(), [one] if one.starts_with("settings file FILE is ignored: line ")),
+            matches!(reported.as_slice(), [one] if one.starts_with("cannot read settings: FILE: ") && one.contains(" at line ")),
             "{reported:?}"
         );
         let result = store.update(ConfigScope::User, |settings| {
@@ -264,7 +264,12 @@ fn malformed_file_is_not_overwritten_but_change_applies() {
             matches!(&result, Err(SettingsError::Unreadable { .. })),
             "{content:?}"
         );
-        assert!(result.unwrap_err().to_string().contains("was not changed"));
+        assert!(
+            result
+                .unwrap_err()
+                .to_string()
+                .starts_with("cannot save settings: ")
+        );
         assert_eq!(env.user_text(), content);
         assert_eq!(store.settings().theme.as_deref(), Some("x"));
         assert_eq!(env.names("agent"), ["settings.json"]);

@@ -92,10 +92,7 @@ async fn modified_feed_is_rejected() {
     })
     .await;
     let error = channel.latest().await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the release feed is not signed by pi's key"
-    );
+    assert_eq!(error.to_string(), "invalid signature of the release feed");
 }
 
 #[tokio::test]

@@ -169,13 +169,13 @@ fn failed_required_dependency_is_an_error() {
         ("d", "1.0.0", r#"{"dependencies": {"../x": "1"}}"#),
     ];
     for (root, expected) in [
-        ("a", "the registry has no package gone"),
+        ("a", "package not found in the registry: gone"),
         (
             "b",
-            "b wants x from git+ssh://h/o/r, which is not a registry",
+            "b depends on x from git+ssh://h/o/r, which is not a registry",
         ),
-        ("c", "c@1.0.0 does not run on this system"),
-        ("d", r#"d: "../x" is not the name of a package"#),
+        ("c", "c@1.0.0 does not support this platform"),
+        ("d", r#"d: "../x" is not a valid package name"#),
     ] {
         let error = resolve(&format!(r#"{{"dependencies": {{"{root}": "1"}}}}"#), table);
         assert_eq!(error.unwrap_err().to_string(), expected);
