@@ -1,4 +1,4 @@
-//! AWS event-stream frames, cut anywhere; see `pi_fuzz_checks::event_stream`.
+//! AWS event-stream frames in arbitrary chunks; see `pi_fuzz_checks::event_stream`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Markdown files with a YAML block at their head; see `pi_fuzz_checks::front_matter`.
+//! Markdown files with YAML front matter; see `pi_fuzz_checks::front_matter`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Patterns of models and of resource files; see `pi_fuzz_checks::globs`.
+//! Model and resource file patterns; see `pi_fuzz_checks::globs`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes of a terminal, cut anywhere; see `pi_fuzz_checks::input`.
+//! Terminal input in arbitrary chunks; see `pi_fuzz_checks::input`.
 
 #![no_main]
 

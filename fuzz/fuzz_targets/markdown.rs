@@ -1,4 +1,4 @@
-//! Markdown, whole and in pieces; see `pi_fuzz_checks::markdown`.
+//! Markdown, complete and streamed; see `pi_fuzz_checks::markdown`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Arguments of a tool call while they arrive; see `pi_fuzz_checks::partial_json`.
+//! Streamed tool call arguments; see `pi_fuzz_checks::partial_json`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Lines of a client of RPC mode; see `pi_fuzz_checks::rpc_lines`.
+//! RPC client lines; see `pi_fuzz_checks::rpc_lines`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Server-sent events, cut anywhere; see `pi_fuzz_checks::sse`.
+//! Server-sent events in arbitrary chunks; see `pi_fuzz_checks::sse`.
 
 #![no_main]
 

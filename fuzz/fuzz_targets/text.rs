@@ -1,4 +1,4 @@
-//! Foreign text for the terminal; see `pi_fuzz_checks::text`.
+//! Untrusted terminal text; see `pi_fuzz_checks::text`.
 
 #![no_main]
 

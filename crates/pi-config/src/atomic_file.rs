@@ -1,4 +1,4 @@
-//! Replaces a file as a whole: readers see the old content or the new, also after a crash.
+//! Atomic file replacement: readers see either the old or the new content, even after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 
 mod leftovers;
 
-/// Who may read a file that does not exist yet. An existing file keeps its mode.
+/// Permissions of a newly created file. An existing file keeps its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewFile {
-    /// The user alone, from the first byte on.
+pub enum NewFileMode {
+    /// Mode 0600 from the start.
     Private,
-    /// Whoever the user's defaults allow.
+    /// The user's umask applies.
     Default,
 }
 
 /// Replaces the content of a file.
 ///
-/// The content is written to a file beside it, synced and renamed. A symbolic link stays one: the
-/// file it leads to is replaced. What writers that were killed left beside the file is cleared away.
-pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
+/// The content is written to a temporary file in the same directory, synced and renamed. A symbolic link is
+/// preserved: its target is replaced. Temporary files left behind by killed writers are removed.
+pub fn write(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<()> {
     write_with(path, new_file, |file| file.write_all(content))
 }
 
-/// Replaces the content of a file as [`write()`] does, without holding it in memory.
+/// Like [`write()`], but streams the content instead of taking it from memory.
 ///
-/// If `fill` fails, the old content stays. What is no regular file, such as a terminal or a pipe, is
-/// written to directly.
+/// If `fill` fails, the old content is kept. A path that is not a regular file, such as a terminal or a pipe,
+/// is written to directly.
 pub fn write_with<E: From<io::Error>>(
     path: &Path,
-    new_file: NewFile,
+    new_file: NewFileMode,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let existing = match fs::metadata(path) {
@@ -52,8 +52,8 @@ pub fn write_with<E: From<io::Error>>(
     written.sync_all()?;
     drop(written);
     match fs::rename(&temporary.0, &target) {
-        Ok(()) => temporary.forget(),
-        // A file that is itself a mount point, as in a container, cannot be replaced.
+        Ok(()) => temporary.keep(),
+        // A file that is itself a mount point, as in containers, cannot be replaced.
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
             return Ok(overwrite(&target, &temporary)?);
         }
@@ -62,7 +62,7 @@ pub fn write_with<E: From<io::Error>>(
     Ok(sync_directory(&directory)?)
 }
 
-/// Returns whether there is no content to replace: a terminal, a pipe, a socket.
+/// Returns whether the file has no content to replace: a terminal, a pipe or a socket.
 fn is_stream(metadata: &fs::Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
@@ -77,7 +77,7 @@ fn fill_stream<E: From<io::Error>>(
 }
 
 /// Creates a file with this content unless it exists; returns whether it was created.
-pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool> {
+pub fn create(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<bool> {
     match creation(new_file).open(path) {
         Ok(mut file) => {
             file.write_all(content)?;
@@ -89,26 +89,26 @@ pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool
     }
 }
 
-/// Moves a file or folder to a place that must be free.
+/// Renames a file or directory; fails if `to` exists.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags};
     use rustix::io::Errno;
 
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // A file system that knows no such move.
+        // The file system does not support the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_if_free(from, to),
         moved => Ok(moved?),
     }
 }
 
-/// Moves a file or folder to a place that must be free.
+/// Renames a file or directory; fails if `to` exists.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     rename_if_free(from, to)
 }
 
-/// The next best: somebody may take the place in between.
+/// Fallback with a race: another process may create `to` between the check and the rename.
 fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
     match fs::symlink_metadata(to) {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -117,7 +117,7 @@ fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a directory and its parents, for the user alone; an existing one is left as it is.
+/// Creates a directory and its parents with mode 0700; an existing directory is not changed.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -126,21 +126,21 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// A file that is removed unless it was renamed.
-struct Temporary(PathBuf);
+/// A temporary file, removed on drop unless it was renamed.
+struct TemporaryFile(PathBuf);
 
-impl Temporary {
-    fn forget(mut self) {
+impl TemporaryFile {
+    fn keep(mut self) {
         self.0.clear();
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty()
             && let Err(error) = fs::remove_file(&self.0)
         {
-            tracing::debug!(%error, file = %self.0.display(), "a temporary file stays");
+            tracing::debug!(%error, file = %self.0.display(), "cannot remove temporary file");
         }
     }
 }
@@ -148,16 +148,16 @@ impl Drop for Temporary {
 fn create_temporary(
     target: &Path,
     directory: &Path,
-    new_file: NewFile,
-) -> io::Result<(File, Temporary)> {
+    new_file: NewFileMode,
+) -> io::Result<(File, TemporaryFile)> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    leftovers::clear(name, directory);
+    leftovers::remove_abandoned(name, directory);
     loop {
         let path = directory.join(leftovers::temporary_name(name));
         match creation(new_file).open(&path) {
             Ok(file) => {
-                leftovers::hold(&file);
-                return Ok((file, Temporary(path)));
+                leftovers::lock(&file);
+                return Ok((file, TemporaryFile(path)));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -165,11 +165,11 @@ fn create_temporary(
     }
 }
 
-fn creation(new_file: NewFile) -> OpenOptions {
+fn creation(new_file: NewFileMode) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    if new_file == NewFile::Private {
+    if new_file == NewFileMode::Private {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     #[cfg(not(unix))]
@@ -177,7 +177,7 @@ fn creation(new_file: NewFile) -> OpenOptions {
     options
 }
 
-/// Gives the new file the mode and, as far as we may, the owner of the old one.
+/// Copies the mode and, if permitted, the owner of the existing file.
 #[cfg(unix)]
 fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -187,7 +187,7 @@ fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
         && let Err(error) =
             std::os::unix::fs::fchown(file, Some(existing.uid()), Some(existing.gid()))
     {
-        tracing::debug!(%error, "a replaced file changes its owner");
+        tracing::debug!(%error, "cannot keep the owner of a replaced file");
     }
     file.set_permissions(existing.permissions())
 }
@@ -197,18 +197,18 @@ fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(existing.permissions())
 }
 
-/// The last resort: the old content is gone before the new is there.
-fn overwrite(target: &Path, temporary: &Temporary) -> io::Result<()> {
+/// Last resort, not atomic: truncates the target and copies the content.
+fn overwrite(target: &Path, temporary: &TemporaryFile) -> io::Result<()> {
     let mut content = File::open(&temporary.0)?;
     let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
     io::copy(&mut content, &mut file)?;
     file.sync_all()
 }
 
-/// Returns the file a path leads to, also when that does not exist yet.
+/// Resolves symbolic links; the target need not exist.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
-    // As many links as the kernel would follow.
+    // The kernel's limit.
     for _ in 0..40 {
         match fs::read_link(&target) {
             Ok(link) => target = parent(&target).join(link),
@@ -225,7 +225,7 @@ fn parent(path: &Path) -> PathBuf {
     }
 }
 
-/// Makes a rename survive a power failure.
+/// Makes a rename durable.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
@@ -260,27 +260,27 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_private_and_nothing_is_left_beside_it() {
+    fn new_file_is_private_and_leaves_no_temporary_files() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert_eq!(mode(&path), 0o600);
         assert_eq!(fs::read(&path).unwrap(), b"{}");
         assert_eq!(names(home.path()), ["auth.json"]);
     }
 
     #[test]
-    fn an_existing_file_keeps_its_mode_and_is_replaced_as_a_whole() {
+    fn existing_file_keeps_its_mode_and_is_replaced() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        assert!(create(&path, b"long old content", NewFile::Private).unwrap());
+        assert!(create(&path, b"long old content", NewFileMode::Private).unwrap());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let before = fs::metadata(&path).unwrap().ino();
-        write(&path, b"new", NewFile::Private).unwrap();
+        write(&path, b"new", NewFileMode::Private).unwrap();
         assert_eq!(mode(&path), 0o640);
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_ne!(fs::metadata(&path).unwrap().ino(), before);
-        assert!(!create(&path, b"other", NewFile::Private).unwrap());
+        assert!(!create(&path, b"other", NewFileMode::Private).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
@@ -291,8 +291,8 @@ mod tests {
         fs::create_dir(&real).unwrap();
         let link = home.path().join("auth.json");
         symlink("dotfiles/real.json", &link).unwrap();
-        write(&link, b"1", NewFile::Private).unwrap();
-        write(&link, b"2", NewFile::Private).unwrap();
+        write(&link, b"1", NewFileMode::Private).unwrap();
+        write(&link, b"2", NewFileMode::Private).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(real.join("real.json")).unwrap(), b"2");
         assert_eq!(mode(&real.join("real.json")), 0o600);
@@ -303,8 +303,8 @@ mod tests {
         let home = TempDir::new().unwrap();
         let target = home.path().join("is-a-directory");
         fs::create_dir(&target).unwrap();
-        create(&target.join("child"), b"x", NewFile::Default).unwrap();
-        assert!(write(&target, b"new", NewFile::Private).is_err());
+        create(&target.join("child"), b"x", NewFileMode::Default).unwrap();
+        assert!(write(&target, b"new", NewFileMode::Private).is_err());
         assert_eq!(names(home.path()), ["is-a-directory"]);
     }
 
@@ -312,8 +312,8 @@ mod tests {
     fn content_that_cannot_be_finished_leaves_the_old() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("page.html");
-        write(&path, b"old", NewFile::Default).unwrap();
-        let filled = write_with(&path, NewFile::Default, |file| {
+        write(&path, b"old", NewFileMode::Default).unwrap();
+        let filled = write_with(&path, NewFileMode::Default, |file| {
             file.write_all(b"half of it")?;
             Err(io::Error::other("the source is gone"))
         });
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_writers_left_is_cleared_away() {
+    fn temporary_files_of_killed_writers_are_removed() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
         let put = |name: &str, age: u64| {
@@ -333,13 +333,13 @@ mod tests {
             file
         };
         drop(put(".auth.json.0123456789abcdef.tmp", 60));
-        // Of another file, not of ours, young, and of a writer that is still there.
+        // Another file's, not a temporary name, too young, and held by a live writer.
         drop(put(".settings.json.0123456789abcdef.tmp", 60));
         drop(put(".auth.json.notes.tmp", 60));
         drop(put(".auth.json.0000000000000001.tmp", 0));
         let held = put(".auth.json.0000000000000002.tmp", 60);
         held.lock().unwrap();
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert_eq!(
             names(home.path()),
             [
@@ -351,18 +351,18 @@ mod tests {
             ]
         );
         drop(held);
-        write(&path, b"{}", NewFile::Private).unwrap();
+        write(&path, b"{}", NewFileMode::Private).unwrap();
         assert!(!names(home.path()).contains(&".auth.json.0000000000000002.tmp".to_owned()));
     }
 
     #[test]
-    fn a_stream_is_written_to_and_not_replaced() {
-        write(Path::new("/dev/null"), b"gone", NewFile::Default).unwrap();
+    fn stream_is_written_to_and_not_replaced() {
+        write(Path::new("/dev/null"), b"gone", NewFileMode::Default).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]
-    fn directories_are_created_for_the_user_alone() {
+    fn created_directories_are_private() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("a/b");
         create_private_directory(&path).unwrap();

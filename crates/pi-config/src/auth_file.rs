@@ -1,4 +1,4 @@
-//! `auth.json`: the credentials of a user, shared with the TypeScript pi.
+//! `auth.json`: the user's credentials, shared with the TypeScript pi.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +13,26 @@ use serde_json::Value;
 use crate::lock_dir::LockTiming;
 use crate::locked_file::{LockedEntry, LockedFile};
 
-/// Credentials in a file, one entry per provider; cheap to clone.
+/// A credentials file with one entry per provider; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AuthFile(LockedFile);
 
 impl AuthFile {
-    /// Uses this file. Nothing is read or created yet.
+    /// Does not access the file yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with_timing(path, LockTiming::CREDENTIALS)
     }
 
-    /// Uses this file, with another patience about its lock.
+    /// Like [`new`](Self::new), with custom lock timeouts.
     pub fn with_timing(path: impl Into<PathBuf>, timing: LockTiming) -> Self {
         Self(LockedFile::new(path, timing))
     }
 
-    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Creates the file if there is none: an empty object, readable by the user alone.
+    /// Creates the file as an empty object with mode 0600, unless it exists.
     pub async fn create_if_missing(&self) -> Result<(), AuthError> {
         self.0.create().await
     }
@@ -67,14 +66,14 @@ impl CredentialStore for AuthFile {
         async move {
             let mut list = Vec::new();
             for (provider, entry) in self.0.entries().await? {
-                // A kind of credential that a later version stores is not an error here.
+                // A kind of credential stored by a newer version is not an error.
                 match Credential::from_value(entry) {
                     Ok(credential) => list.push(CredentialInfo {
                         kind: credential.kind(),
                         provider,
                     }),
                     Err(error) => {
-                        tracing::warn!(provider, %error, "a stored credential is unusable");
+                        tracing::warn!(provider, %error, "ignoring invalid stored credential");
                     }
                 }
             }
@@ -89,7 +88,7 @@ impl CredentialStore for AuthFile {
     ) -> BoxFuture<'a, Result<Box<dyn LockedCredential>, AuthError>> {
         async move {
             let entry = self.0.lock(provider).await?;
-            // An entry that cannot be read is no obstacle to signing in again.
+            // An unreadable entry must not prevent signing in again.
             let current = entry
                 .value()
                 .cloned()

@@ -1,20 +1,19 @@
-//! JSON files as TypeScript pi writes them: two spaces, no newline at the end.
+//! Reads and writes JSON files in the TypeScript pi's format: indented by two spaces, no trailing newline.
 
 use pi_ai::{AuthError, FilePosition};
 use serde_json::{Map, Value};
 
 use std::path::Path;
 
-/// Why a text is not the object it should be.
+/// A parse error, or valid JSON that is not an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {}, column {}: {problem}", position.line, position.column)]
+#[error("{problem} at line {} column {}", position.line, position.column)]
 pub(crate) struct NotAnObject {
-    /// Where the parser stopped.
     pub(crate) position: FilePosition,
     pub(crate) problem: String,
 }
 
-/// Parses a file that must hold an object. An empty file counts as an empty object.
+/// Parses the text of a file that must contain an object. An empty file is an empty object.
 pub(crate) fn parse_object(file: &Path, text: &str) -> Result<Map<String, Value>, AuthError> {
     parse(text).map_err(|error| AuthError::Malformed {
         file: file.to_owned(),
@@ -24,7 +23,7 @@ pub(crate) fn parse_object(file: &Path, text: &str) -> Result<Map<String, Value>
     })
 }
 
-/// Parses a text that must hold an object. An empty text counts as an empty object.
+/// Parses text that must contain an object. Empty text is an empty object.
 pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, NotAnObject> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.is_empty() {
@@ -34,20 +33,20 @@ pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, NotAnObject> {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(NotAnObject {
             position: FilePosition { line: 1, column: 1 },
-            problem: "must be an object".to_owned(),
+            problem: "expected an object".to_owned(),
         }),
         Err(error) => Err(NotAnObject {
             position: FilePosition {
                 line: error.line(),
                 column: error.column(),
             },
-            problem: parser_words(&error),
+            problem: parser_message(&error),
         }),
     }
 }
 
-/// Returns what the parser says, without the position it repeats.
-fn parser_words(error: &serde_json::Error) -> String {
+/// Returns the parser's message without its position suffix.
+fn parser_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
         Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
@@ -55,7 +54,6 @@ fn parser_words(error: &serde_json::Error) -> String {
     }
 }
 
-/// Writes an object.
 pub(crate) fn to_text(object: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
     serde_json::to_vec_pretty(object)
 }

@@ -1,7 +1,6 @@
-//! `keybindings.json`: the user's keys for actions.
+//! `keybindings.json`: the user's key bindings.
 //!
-//! Which actions there are, and what a key's name means, is the terminal application's matter; the
-//! names come in as an argument.
+//! The terminal application defines the actions and key names; known actions are passed in as an argument.
 
 mod legacy;
 
@@ -14,44 +13,42 @@ use serde_json::Value;
 
 use crate::{ConfigDiagnostic, DiagnosticLevel, object_file};
 
-/// Two or more actions that the user gave the same key.
+/// A key that the user bound to several actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyConflict {
+pub struct KeybindingConflict {
     pub key: String,
-    /// The actions, in the order of the file.
+    /// In file order.
     pub actions: Vec<String>,
 }
 
-/// What `keybindings.json` says.
+/// The contents of `keybindings.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keybindings {
-    /// Each action the user set, with its keys; they replace its defaults. No keys disable it.
+pub struct UserKeybindings {
+    /// Keys by action; they replace the action's defaults. An empty list disables the action.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// Keys that more than one of these actions claims.
-    pub conflicts: Vec<KeyConflict>,
-    /// What is wrong with the file.
+    pub conflicts: Vec<KeybindingConflict>,
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
-/// Reads the user's keys. Earlier names of actions are understood; a file that cannot be read
-/// counts as empty.
-pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> Keybindings {
+/// Reads the user's key bindings. Legacy action names are accepted; a file that cannot be read
+/// is treated as empty.
+pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> UserKeybindings {
     let mut object = match object_file::read(file) {
         Ok(Some(object)) => object,
-        Ok(None) => return Keybindings::default(),
+        Ok(None) => return UserKeybindings::default(),
         Err(problem) => {
-            return Keybindings {
+            return UserKeybindings {
                 diagnostics: vec![ConfigDiagnostic::warning(
-                    format!("keybindings file {} is ignored: {problem}", file.display()),
+                    format!("cannot read keybindings: {}: {problem}", file.display()),
                     file,
                 )],
-                ..Keybindings::default()
+                ..UserKeybindings::default()
             };
         }
     };
     rename_legacy(&mut object);
-    let mut read = Keybindings::default();
-    let mut claims: Vec<(String, String)> = Vec::new();
+    let mut read = UserKeybindings::default();
+    let mut bindings: Vec<(String, String)> = Vec::new();
     for (action, value) in object {
         if action == "$schema" {
             continue;
@@ -60,53 +57,53 @@ pub fn read_keybindings(file: &Path, known_actions: &[&str]) -> Keybindings {
             read.report(
                 file,
                 DiagnosticLevel::Warning,
-                &format!("{action} is ignored: expected a key or a list of keys"),
+                &format!("ignoring `{action}`: expected a key or a list of keys"),
             );
             continue;
         };
         if !known_actions.contains(&action.as_str()) {
-            // An action of another version: no reason to alarm anybody.
+            // Possibly an action of another version, so not a warning.
             read.report(
                 file,
                 DiagnosticLevel::Info,
-                &format!("{action} is not an action of this version"),
+                &format!("unknown action `{action}`"),
             );
             continue;
         }
-        claims.extend(keys.iter().map(|key| (key.clone(), action.clone())));
+        bindings.extend(keys.iter().map(|key| (key.clone(), action.clone())));
         read.keys.insert(action, keys);
     }
-    read.conflicts = conflicts_of(claims);
+    read.conflicts = find_conflicts(bindings);
     for conflict in read.conflicts.clone() {
         let actions = conflict.actions.join(", ");
         read.report(
             file,
             DiagnosticLevel::Warning,
-            &format!("{} is set for several actions: {actions}", conflict.key),
+            &format!("{} is bound to several actions: {actions}", conflict.key),
         );
     }
     read
 }
 
-impl Keybindings {
+impl UserKeybindings {
     fn report(&mut self, file: &Path, level: DiagnosticLevel, problem: &str) {
         self.diagnostics.push(ConfigDiagnostic {
             level,
-            message: format!("keybindings file {}: {problem}", file.display()),
+            message: format!("{}: {problem}", file.display()),
             path: Some(file.to_owned()),
         });
     }
 }
 
-/// Returns the keys of an action, each once.
+/// Returns the keys of an action without duplicates.
 fn keys_of(value: &Value) -> Option<Vec<String>> {
-    let listed: Vec<&str> = match value {
+    let all: Vec<&str> = match value {
         Value::String(key) => vec![key],
         Value::Array(keys) => keys.iter().map(Value::as_str).collect::<Option<_>>()?,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
-    let mut keys: Vec<String> = Vec::with_capacity(listed.len());
-    for key in listed {
+    let mut keys: Vec<String> = Vec::with_capacity(all.len());
+    for key in all {
         if !keys.iter().any(|known| known == key) {
             keys.push(key.to_owned());
         }
@@ -114,18 +111,18 @@ fn keys_of(value: &Value) -> Option<Vec<String>> {
     Some(keys)
 }
 
-fn conflicts_of(claims: Vec<(String, String)>) -> Vec<KeyConflict> {
-    let mut by_key: Vec<KeyConflict> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for (key, action) in claims {
-        let place = *places.entry(key.to_ascii_lowercase()).or_insert_with(|| {
-            by_key.push(KeyConflict {
+fn find_conflicts(bindings: Vec<(String, String)>) -> Vec<KeybindingConflict> {
+    let mut by_key: Vec<KeybindingConflict> = Vec::new();
+    let mut indexes: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, action) in bindings {
+        let index = *indexes.entry(key.to_ascii_lowercase()).or_insert_with(|| {
+            by_key.push(KeybindingConflict {
                 key,
                 actions: Vec::new(),
             });
             by_key.len() - 1
         });
-        if let Some(conflict) = by_key.get_mut(place) {
+        if let Some(conflict) = by_key.get_mut(index) {
             conflict.actions.push(action);
         }
     }

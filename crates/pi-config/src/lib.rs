@@ -21,8 +21,8 @@
 pub mod atomic_file;
 mod auth_file;
 mod diagnostic;
+mod dir_permissions;
 pub mod env_vars;
-mod exposure;
 mod json_text;
 mod keybindings_file;
 mod lock_dir;
@@ -42,38 +42,38 @@ mod trust;
 
 pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
-pub use exposure::check_exposure;
-pub use keybindings_file::{KeyConflict, Keybindings, read_keybindings};
+pub use dir_permissions::check_dir_permissions;
+pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings};
 pub use lock_dir::{LockDir, LockError, LockTiming};
-pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
+pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use packages::{
     GitAddress, MissingPackage, NpmAddress, NpmRange, NpmVersion, PackageAddress,
     PackageAddressError, PackageLocations, installed_version,
 };
 pub use paths::{AgentDir, expand_home};
-pub use regular_file::UnreadableFile;
+pub use regular_file::ReadFileError;
 pub use resources::{
     ContextFile, ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags,
-    ResourceKind, ResourceRequest, Resources, Skill, SkillError, SkillListing, SourceInfo,
-    SourceOrigin, SourceScope, Switchboard, ThemeFile, expand_prompt_template,
-    expand_skill_command, list_skills_for_model, load_resources,
+    ResourceKind, ResourceRequest, ResourceToggles, Resources, Skill, SkillError, SkillListing,
+    SourceInfo, SourceOrigin, SourceScope, ThemeFile, expand_prompt_template, expand_skill_command,
+    list_skills_for_model, load_resources,
 };
-pub use scope::{ProjectAccess, Scope};
+pub use scope::{ConfigScope, ProjectAccess};
 pub use session_directory::session_directory;
 pub use settings::{
-    AutoDetect, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings, CommandLine,
-    CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
+    AutoDetect, BoolOrAuto, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings,
+    CommandSetting, CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
     DoubleEscapeAction, ExtensionEngine, ExtensionHosts, FullscreenExitOutput, FullscreenScrollbar,
-    ImageProtocol, ImageProtocolName, ImageSettings, MarkdownSettings, MermaidMode, PackageFilter,
-    PackageSource, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord,
-    RetrySettings, RunSettings, SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic,
-    Settings, SettingsError, SettingsStore, ShareDestination, Switch, TerminalSettings,
-    TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
+    ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings, MermaidMode,
+    PackageFilter, PackageSource, ProjectTrustDefault, ProviderRetrySettings, QuietStartup,
+    QuietStartupPart, RetrySettings, SETTING_REFERENCE, SettingReference, SettingScope,
+    SettingTopic, Settings, SettingsError, SettingsOverrides, SettingsStore, ShareDestination,
+    TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
 };
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
     ProjectChanges, SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError,
-    TrustInputs, TrustStore, TrustUpdate, changed_since_last_use, decide_trust, requires_trust,
+    TrustInputs, TrustStore, TrustUpdate, decide_trust, find_project_changes, requires_trust,
     trust_choices,
 };

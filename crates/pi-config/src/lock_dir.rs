@@ -1,9 +1,10 @@
-//! The lock that the TypeScript pi takes on shared files, `proper-lockfile`'s.
+//! The lock that the TypeScript pi uses for shared files: `proper-lockfile`'s protocol.
 //!
-//! The lock of `auth.json` is the directory `auth.json.lock`: whoever creates it holds the lock,
+//! The lock of `auth.json` is the directory `auth.json.lock`: the process that creates it holds the lock, and
 //! removing it releases it. The holder renews the directory's modification time; a directory that
 //! has not been renewed for the stale time was left behind by a crash and may be taken over. A
-//! holder that slept through its stale time finds out by the time it no longer recognizes.
+//! holder that was suspended for longer than the stale time notices because the modification time is no longer
+//! its own.
 //!
 //! The path is not resolved through links, because the TypeScript pi does not resolve it either:
 //! both must agree on where the lock is.
@@ -24,30 +25,30 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::atomic_file;
 
-/// How long to wait for a lock and when to believe that its holder is gone.
+/// Timeouts for acquiring, renewing and taking over a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockTiming {
-    /// A lock that was not renewed for this long was left behind.
+    /// A lock that was not renewed for this long is abandoned.
     pub stale: Duration,
     /// How long to wait for the lock.
     pub patience: Duration,
-    /// How often our own lock is renewed.
+    /// How often a held lock is renewed.
     pub renewal: Duration,
 }
 
 impl LockTiming {
-    /// For credentials: a holder may be waiting for a service.
+    /// For credentials: the holder may be waiting for a network response.
     ///
-    /// We wait a little longer than the stale time, so that a lock somebody just died with is
-    /// outlived. We renew more often than a stale time of 30 seconds asks for, because the
-    /// TypeScript pi applies one of 10 seconds when it reads credentials at its start.
+    /// The timeout is slightly longer than the stale time, so a lock whose holder just crashed expires while we
+    /// wait. Locks are renewed more often than a stale time of 30 seconds requires, because the
+    /// TypeScript pi uses a stale time of 10 seconds when it reads credentials at startup.
     pub const CREDENTIALS: Self = Self {
         stale: Duration::from_secs(30),
         patience: Duration::from_secs(35),
         renewal: Duration::from_secs(4),
     };
 
-    /// For settings and trust: a holder is done in a moment, and the user is waiting.
+    /// For settings and trust decisions: holders release quickly, and the user is waiting.
     pub const SETTINGS: Self = Self {
         stale: Duration::from_secs(10),
         patience: Duration::from_millis(200),
@@ -55,18 +56,16 @@ impl LockTiming {
     };
 }
 
-/// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else holds it and does not let go.
-    #[error("locked by another program")]
+    /// Another process held the lock until the timeout.
+    #[error("locked by another process")]
     Held,
-    /// The file system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A lock we hold. Dropping it releases it.
+/// A held lock, released on drop.
 #[derive(Debug)]
 pub struct LockDir {
     path: PathBuf,
@@ -74,24 +73,24 @@ pub struct LockDir {
     _renewal: AbortOnDropHandle<()>,
 }
 
-type SharedIdentity = Arc<Mutex<Option<Identity>>>;
+type SharedIdentity = Arc<Mutex<Option<LockIdentity>>>;
 
-/// How we recognize our own lock: inode numbers are reused at once, so the time counts too.
+/// Identifies our own lock. Inode numbers can be reused immediately, so the modification time is compared too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct LockIdentity {
     modified: SystemTime,
     inode: u64,
 }
 
 impl LockDir {
-    /// Takes the lock of a file, waiting for whoever holds it.
+    /// Acquires the lock of a file, waiting until the current holder releases it.
     pub async fn acquire(file: &Path, timing: LockTiming) -> Result<Self, LockError> {
         let path = lock_path(file)?;
         let deadline = Instant::now() + timing.patience;
         let mut backoff = Duration::from_millis(10);
         loop {
-            if let Some(identity) = try_take(&path, timing.stale)? {
-                return Ok(Self::hold(path, identity, timing.renewal));
+            if let Some(identity) = try_acquire(&path, timing.stale)? {
+                return Ok(Self::start_renewal(path, identity, timing.renewal));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -103,13 +102,13 @@ impl LockDir {
         }
     }
 
-    /// Returns whether the lock is still ours.
+    /// Returns whether we still hold the lock.
     pub fn is_held(&self) -> bool {
         let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
         identity.is_some() && *identity == read_identity(&self.path).ok()
     }
 
-    fn hold(path: PathBuf, identity: Identity, renewal: Duration) -> Self {
+    fn start_renewal(path: PathBuf, identity: LockIdentity, renewal: Duration) -> Self {
         let shared: SharedIdentity = Arc::new(Mutex::new(Some(identity)));
         let task = tokio::spawn(renew_forever(path.clone(), Arc::clone(&shared), renewal));
         Self {
@@ -122,12 +121,12 @@ impl LockDir {
 
 impl Drop for LockDir {
     fn drop(&mut self) {
-        // Whoever took the lock over keeps it. Holding the mutex keeps the renewal out.
+        // Do not remove a lock that another process has taken over. Holding the mutex blocks the renewal task.
         let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = identity.is_some() && *identity == read_identity(&self.path).ok();
         *identity = None;
         if ours && let Err(error) = fs::remove_dir(&self.path) {
-            tracing::warn!(%error, lock = %self.path.display(), "a lock could not be released");
+            tracing::warn!(%error, lock = %self.path.display(), "cannot release lock");
         }
     }
 }
@@ -138,15 +137,15 @@ fn lock_path(file: &Path) -> io::Result<PathBuf> {
     Ok(path.into())
 }
 
-/// Takes the lock if it is free or left behind.
-fn try_take(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
+/// Acquires the lock if it is free or stale.
+fn try_acquire(path: &Path, stale: Duration) -> io::Result<Option<LockIdentity>> {
     match create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         taken => return taken.map(Some),
     }
     let held = match read_identity(path) {
         Ok(held) => held,
-        // Released meanwhile: the next attempt takes it.
+        // Released in the meantime: the next attempt gets it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -156,12 +155,12 @@ fn try_take(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
     take_over(path, stale)
 }
 
-/// Takes over a lock that was left behind, unless somebody else just did.
+/// Takes over a stale lock, unless another process just did.
 ///
-/// Our processes do this one at a time and judge again once it is their turn, so that none of them
-/// moves the fresh lock of a faster one, which could be released while it is out of place.
-fn take_over(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
-    let Some(_turn) = turn_to_take_over(path)? else {
+/// Our processes do this one at a time and check again once it is their turn. Otherwise one could move the
+/// fresh lock of a faster process, which might be released while it is moved aside.
+fn take_over(path: &Path, stale: Duration) -> io::Result<Option<LockIdentity>> {
+    let Some(_takeover_lock) = lock_takeover(path)? else {
         return Ok(None);
     };
     let held = match read_identity(path) {
@@ -179,31 +178,30 @@ fn take_over(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
     }
 }
 
-/// Locks the folder of the lock for the moment of a take-over. The kernel's lock leaves nothing
-/// behind in a crash. Where a file system has none, the take-over goes on without it.
-fn turn_to_take_over(path: &Path) -> io::Result<Option<fs::File>> {
-    let folder = open_directory(path.parent().unwrap_or(path))?;
-    match folder.try_lock() {
-        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(folder)),
+/// Locks the parent directory during a takeover. A kernel lock leaves nothing behind after a crash. On a file
+/// system without locks, the takeover proceeds unlocked.
+fn lock_takeover(path: &Path) -> io::Result<Option<fs::File>> {
+    let dir = open_directory(path.parent().unwrap_or(path))?;
+    match dir.try_lock() {
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(dir)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),
     }
 }
 
-/// Returns whether a lock was left behind. One from the future was, too: its holder would have renewed it
-/// since the clock was put back, and waiting for that time to come could take years.
-fn is_stale(held: Identity, stale: Duration) -> bool {
+/// Returns whether a lock is abandoned. A modification time in the future counts as abandoned too: a live
+/// holder would have renewed it since the clock was set back, and waiting for that time could take years.
+fn is_stale(held: LockIdentity, stale: Duration) -> bool {
     let distance = SystemTime::now()
         .duration_since(held.modified)
         .unwrap_or_else(|ahead| ahead.duration());
     distance > stale
 }
 
-/// Removes a lock that was left behind; returns whether that was the one we judged.
+/// Removes a stale lock; returns whether it was the one we checked.
 ///
-/// The TypeScript pi may judge the same lock. Removing by name could hit the fresh lock of the
-/// faster one, so the directory is moved aside first: a move hits one directory, which we can look
-/// at.
-fn remove_stale(path: &Path, judged: Identity) -> io::Result<bool> {
+/// The TypeScript pi may find the same lock stale. Removing by name could hit the fresh lock of the
+/// faster process, so the directory is moved aside first and then verified.
+fn remove_stale(path: &Path, checked: LockIdentity) -> io::Result<bool> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{:016x}", rand::random::<u64>()));
     let aside = PathBuf::from(aside);
@@ -212,32 +210,32 @@ fn remove_stale(path: &Path, judged: Identity) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     }
-    if read_identity(&aside)? == judged {
+    if read_identity(&aside)? == checked {
         fs::remove_dir(&aside)?;
         return Ok(true);
     }
-    // The faster one's lock. If it cannot be put back, somebody holds a newer one, and the faster
-    // one notices before it writes.
+    // It is the faster process's lock. If it cannot be moved back, a newer lock exists, and the faster process
+    // notices the loss before it writes.
     if let Err(error) = atomic_file::rename_without_replacing(&aside, path) {
-        tracing::warn!(%error, lock = %path.display(), "a lock was lost to another program");
+        tracing::warn!(%error, lock = %path.display(), "lock lost to another process");
         fs::remove_dir(&aside)?;
     }
     Ok(false)
 }
 
-fn create(path: &Path) -> io::Result<Identity> {
+fn create(path: &Path) -> io::Result<LockIdentity> {
     fs::create_dir(path)?;
     touch(path).inspect_err(|_| {
-        // Without a time of our own we could not recognize it.
+        // Without a modification time of ours we could not recognize the lock.
         if let Err(error) = fs::remove_dir(path) {
-            tracing::warn!(%error, lock = %path.display(), "a lock could not be released");
+            tracing::warn!(%error, lock = %path.display(), "cannot release lock");
         }
     })
 }
 
-/// Sets the time to now, in the milliseconds JavaScript can read back, and returns what the file
-/// system made of it.
-fn touch(path: &Path) -> io::Result<Identity> {
+/// Sets the modification time to now, in whole milliseconds because JavaScript reads no finer times, and
+/// returns the identity as stored by the file system.
+fn touch(path: &Path) -> io::Result<LockIdentity> {
     let now = SystemTime::now();
     let since_epoch = now
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -265,9 +263,9 @@ fn open_directory(path: &Path) -> io::Result<fs::File> {
         .open(path)
 }
 
-fn read_identity(path: &Path) -> io::Result<Identity> {
+fn read_identity(path: &Path) -> io::Result<LockIdentity> {
     let metadata = fs::symlink_metadata(path)?;
-    Ok(Identity {
+    Ok(LockIdentity {
         modified: metadata.modified()?,
         inode: inode(&metadata),
     })
@@ -283,7 +281,7 @@ fn inode(_metadata: &Metadata) -> u64 {
     0
 }
 
-/// Keeps the lock fresh until it is released or lost.
+/// Renews the lock until it is released or lost.
 async fn renew_forever(path: PathBuf, shared: SharedIdentity, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
@@ -302,8 +300,8 @@ async fn renew_forever(path: PathBuf, shared: SharedIdentity, every: Duration) {
             Ok(Some(renewed)) => *identity = Some(renewed),
             Ok(None) => *identity = None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => *identity = None,
-            // A passing fault; the next round tries again, well before the lock is stale.
-            Err(error) => tracing::warn!(%error, lock = %path.display(), "a lock was not renewed"),
+            // Possibly transient: the next renewal is well before the lock becomes stale.
+            Err(error) => tracing::warn!(%error, lock = %path.display(), "cannot renew lock"),
         }
     }
 }

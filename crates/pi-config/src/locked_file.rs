@@ -1,7 +1,7 @@
-//! A JSON object of entries in a file that other programs change too.
+//! A JSON file of keyed entries that is shared with other programs.
 //!
-//! It is read freely and changed entry by entry, under the lock. Entries we do not touch are written
-//! back as they are, and a file we do not understand is not written at all.
+//! Reading needs no lock; entries are changed one at a time under the lock. Other entries are preserved, and a
+//! malformed file is never overwritten.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use pi_ai::AuthError;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::json_text;
 use crate::lock_dir::{LockDir, LockError, LockTiming};
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
 
-/// A shared file of entries; cheap to clone.
+/// A handle to the file; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct LockedFile {
     path: Arc<Path>,
     timing: LockTiming,
-    /// Lines up the tasks of this process, so that only one of them polls for the lock.
+    /// Serializes the tasks of this process, so only one polls for the lock.
     queue: Arc<Mutex<()>>,
 }
 
-/// The right to change one entry.
+/// An entry locked for writing.
 #[derive(Debug)]
 pub(crate) struct LockedEntry {
     file: LockedFile,
@@ -48,7 +48,7 @@ impl LockedFile {
         &self.path
     }
 
-    /// Creates the file, and its directory, for the user alone.
+    /// Creates the file (mode 0600) and its directory (mode 0700) if they do not exist.
     pub(crate) async fn create(&self) -> Result<(), AuthError> {
         let path = Arc::clone(&self.path);
         self.blocking("create", move || {
@@ -57,12 +57,12 @@ impl LockedFile {
             }
             match std::fs::metadata(&path) {
                 Ok(_) => Ok(()),
-                // Through a dangling link the file is created where the link leads.
+                // For a dangling symlink, create the link's target.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     if path.is_symlink() {
-                        atomic_file::write(&path, b"{}", NewFile::Private)
+                        atomic_file::write(&path, b"{}", NewFileMode::Private)
                     } else {
-                        atomic_file::create(&path, b"{}", NewFile::Private).map(drop)
+                        atomic_file::create(&path, b"{}", NewFileMode::Private).map(drop)
                     }
                 }
                 Err(error) => Err(error),
@@ -71,10 +71,10 @@ impl LockedFile {
         .await
     }
 
-    /// Reads all entries; none when there is no file.
+    /// Reads all entries; none if the file does not exist.
     ///
-    /// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read
-    /// again under the lock before it is called malformed.
+    /// The TypeScript pi writes in place, so we may see a partially written file. A malformed file is read
+    /// again under the lock before it is reported.
     pub(crate) async fn entries(&self) -> Result<Map<String, Value>, AuthError> {
         match self.read().await {
             Ok(Some(entries)) => Ok(entries),
@@ -82,7 +82,7 @@ impl LockedFile {
             Err(error @ AuthError::File { .. }) => Err(error),
             Err(malformed) => {
                 let _queue = Arc::clone(&self.queue).lock_owned().await;
-                // A directory that may not be written to has no lock; then the first look counts.
+                // A read-only directory cannot be locked; report the first result then.
                 let Ok(_lock) = LockDir::acquire(&self.path, self.timing).await else {
                     return Err(malformed);
                 };
@@ -91,7 +91,7 @@ impl LockedFile {
         }
     }
 
-    /// Takes the right to change an entry.
+    /// Locks an entry for writing.
     pub(crate) async fn lock(&self, key: &str) -> Result<LockedEntry, AuthError> {
         let queue = Arc::clone(&self.queue).lock_owned().await;
         self.create().await?;
@@ -135,7 +135,7 @@ impl LockedFile {
             .map_err(|error| AuthError::file("write", &*self.path, io::Error::other(error)))?;
         let path = Arc::clone(&self.path);
         self.blocking("write", move || {
-            atomic_file::write(&path, &text, NewFile::Private)
+            atomic_file::write(&path, &text, NewFileMode::Private)
         })
         .await
     }
@@ -153,23 +153,22 @@ impl LockedFile {
 }
 
 impl LockedEntry {
-    /// Returns the entry as it was last seen.
+    /// Returns the entry as last read.
     pub(crate) fn value(&self) -> Option<&Value> {
         self.seen.as_ref()
     }
 
-    /// Returns the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Writes or removes the entry.
+    /// Writes the entry, or removes it if `value` is `None`.
     ///
-    /// A lock that was lost, because this machine slept, is taken again. The entry must still be
-    /// what we last saw, whoever changed it.
+    /// A lock lost while the machine was suspended is acquired again. Returns [`AuthError::Conflict`] if the entry
+    /// has changed since it was last read.
     pub(crate) async fn replace(&mut self, value: Option<Value>) -> Result<(), AuthError> {
         if !self.lock.is_held() {
-            tracing::warn!(file = %self.path().display(), "a lock was lost and is taken again");
+            tracing::warn!(file = %self.path().display(), "lock lost; acquiring it again");
             self.lock = self.file.acquire().await?;
         }
         let mut entries = self.file.read().await?.unwrap_or_default();

@@ -1,8 +1,7 @@
-//! `models.json`: the providers and models a user adds or changes.
+//! `models.json`: providers and models that the user adds or changes.
 //!
-//! JSON with `//` comments and commas before a closing bracket. The file is taken as a whole or not at
-//! all: an error names every place that is wrong, by line, column and path, and the file is never
-//! written. What the entries mean is `pi-ai`'s matter.
+//! JSON with `//` comments and trailing commas. The file is used only if all of it is valid: an error lists
+//! every invalid value by line, column and path. The file is never written. `pi-ai` interprets the entries.
 
 mod schema;
 mod shape;
@@ -20,46 +19,42 @@ use serde::de::DeserializeOwned;
 use self::shape::Fault;
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
 
-/// Why `models.json` is ignored.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelsFileError {
-    /// The file system refused.
-    #[error("cannot read {}: {source}; it is ignored", file.display())]
+    #[error("cannot read models: {}: {source}", file.display())]
     Io {
         file: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It is not what it should be.
     #[error(
-        "{} is ignored until it is corrected:{}",
+        "cannot load models: {} has errors and is ignored:{}",
         file.display(),
-        listed(problems)
+        format_problems(problems)
     )]
     Invalid {
         file: PathBuf,
-        /// Every place that is wrong, in the order of the file.
-        problems: Vec<Problem>,
+        /// In file order.
+        problems: Vec<ModelsFileProblem>,
     },
 }
 
-/// One place of a file that is wrong.
+/// An invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ModelsFileProblem {
     pub position: FilePosition,
-    /// The path of the value, such as `providers.local.models[0].id`; empty for the file itself.
+    /// The path of the value, such as `providers.local.models[0].id`; empty for the whole file.
     pub path: String,
-    /// What is wrong with it.
     pub message: String,
 }
 
-fn listed(problems: &[Problem]) -> String {
+fn format_problems(problems: &[ModelsFileProblem]) -> String {
     problems.iter().fold(String::new(), |list, problem| {
         format!("{list}\n  {problem}")
     })
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ModelsFileProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FilePosition { line, column } = self.position;
         write!(formatter, "{line}:{column}: ")?;
@@ -70,9 +65,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Reads the providers of a `models.json`, in the order of the file; none when there is no file.
+/// Reads the providers of a `models.json`, in file order; none if the file does not exist.
 ///
-/// `P` is what a provider is read into; the shape of every field is checked before.
+/// Every field is validated before a provider is deserialized into `P`.
 pub fn read_models_file<P: DeserializeOwned>(
     file: &Path,
 ) -> Result<Vec<(String, P)>, ModelsFileError> {
@@ -91,7 +86,7 @@ pub fn read_models_file<P: DeserializeOwned>(
     }
 }
 
-/// Reads the providers of the text of a `models.json`; see [`read_models_file`].
+/// Like [`read_models_file`], from text.
 pub fn parse_models_file<P: DeserializeOwned>(
     file: &Path,
     text: &str,
@@ -122,7 +117,7 @@ pub fn parse_models_file<P: DeserializeOwned>(
     if faults.is_empty() {
         return Ok(providers);
     }
-    let mut problems: Vec<Problem> = faults
+    let mut problems: Vec<ModelsFileProblem> = faults
         .into_iter()
         .map(|fault| locate(text, fault))
         .collect();
@@ -134,7 +129,7 @@ fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {
     let Node::Object(root) = root else {
         return Vec::new();
     };
-    // Of a key that stands twice the last one counts, as to everybody who reads JSON.
+    // The last of duplicate keys wins, as in other JSON parsers.
     let mut properties = root.properties.into_iter().rev();
     let providers = properties.find(|property| property.name.as_str() == "providers");
     match providers.map(|property| property.value) {
@@ -143,7 +138,7 @@ fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {
     }
 }
 
-fn parse(text: &str) -> Result<Node<'_>, Problem> {
+fn parse(text: &str) -> Result<Node<'_>, ModelsFileProblem> {
     let collect = CollectOptions {
         comments: CommentCollectionStrategy::Separate,
         tokens: false,
@@ -160,12 +155,12 @@ fn parse(text: &str) -> Result<Node<'_>, Problem> {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
-    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| Problem {
+    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| ModelsFileProblem {
         position: position(text, error.range().start),
         path: String::new(),
-        message: format!("not JSON: {}", error.kind()),
+        message: format!("invalid JSON: {}", error.kind()),
     })?;
-    // TypeScript pi would not read the file.
+    // The TypeScript pi would reject the file.
     let block = parsed
         .comments
         .iter()
@@ -175,21 +170,21 @@ fn parse(text: &str) -> Result<Node<'_>, Problem> {
         .map(Ranged::start)
         .min();
     if let Some(start) = block {
-        return Err(Problem {
+        return Err(ModelsFileProblem {
             position: position(text, start),
             path: String::new(),
-            message: "only // comments are allowed".to_owned(),
+            message: "block comments are not supported; use //".to_owned(),
         });
     }
-    parsed.value.ok_or_else(|| Problem {
+    parsed.value.ok_or_else(|| ModelsFileProblem {
         position: FilePosition { line: 1, column: 1 },
         path: String::new(),
-        message: "the file is empty; write {\"providers\": {}}".to_owned(),
+        message: "empty file; expected {\"providers\": {}}".to_owned(),
     })
 }
 
-fn locate(text: &str, fault: Fault) -> Problem {
-    Problem {
+fn locate(text: &str, fault: Fault) -> ModelsFileProblem {
+    ModelsFileProblem {
         position: position(text, fault.offset),
         path: fault.path,
         message: fault.problem,

@@ -1,7 +1,7 @@
-//! `models-store.json`: the catalogs providers were last asked for.
+//! `models-store.json`: cached model catalogs of providers.
 //!
-//! A cache: when it cannot be read, it is empty. It is still changed under the lock, because the
-//! TypeScript pi keeps its own providers' entries in it. What an entry looks like is `pi-ai`'s matter.
+//! An unreadable cache is treated as empty. It is still changed under the lock, because the
+//! TypeScript pi stores its own entries in the same file. `pi-ai` defines the format of an entry.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,29 +15,28 @@ use serde_json::Value;
 use crate::lock_dir::LockTiming;
 use crate::locked_file::LockedFile;
 
-/// The stored catalogs, one entry per provider; cheap to clone.
+/// The cached catalogs, one entry per provider; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ModelsStoreFile(LockedFile);
 
 impl ModelsStoreFile {
-    /// Uses this file. Nothing is read or created yet.
+    /// Does not access the file yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(LockedFile::new(path, LockTiming::CREDENTIALS))
     }
 
-    /// Returns what is stored for a provider.
+    /// Returns the cached catalog of a provider.
     pub async fn read<C: DeserializeOwned>(&self, provider: &str) -> Option<C> {
         let entry = match self.0.entries().await {
             Ok(mut entries) => entries.shift_remove(provider)?,
             Err(error) => {
-                tracing::warn!(%error, "the stored catalogs are unusable");
+                tracing::warn!(%error, "cannot read cached model catalogs");
                 return None;
             }
         };
         read_entry(provider, entry)
     }
 
-    /// Stores what a provider said.
     pub async fn write<C: Serialize>(&self, provider: &str, catalog: &C) -> Result<(), AuthError> {
         let value = serde_json::to_value(catalog).map_err(|error| {
             AuthError::file("write", self.0.path(), std::io::Error::other(error))
@@ -45,7 +44,6 @@ impl ModelsStoreFile {
         self.0.lock(provider).await?.replace(Some(value)).await
     }
 
-    /// Forgets what a provider said.
     pub async fn delete(&self, provider: &str) -> Result<(), AuthError> {
         self.0.lock(provider).await?.replace(None).await
     }
@@ -86,6 +84,8 @@ impl ModelsStore for ModelsStoreFile {
 
 fn read_entry<C: DeserializeOwned>(provider: &str, entry: Value) -> Option<C> {
     serde_json::from_value(entry)
-        .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalog is unusable"))
+        .inspect_err(
+            |error| tracing::warn!(provider, %error, "ignoring invalid cached model catalog"),
+        )
         .ok()
 }

@@ -1,6 +1,6 @@
-//! A JSON object in a file that other programs change too, read and written without a runtime.
+//! A JSON object in a file that is shared with other programs; blocking, needs no async runtime.
 //!
-//! What cannot be understood is never overwritten. Which keys mean what is the callers' matter.
+//! A malformed file is never overwritten. Callers interpret the keys.
 
 use std::fs;
 use std::io;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::json_text::{self, NotAnObject};
 use crate::lock_dir::{BriefLock, LockError, LockTiming};
-use crate::regular_file::{self, UnreadableFile};
+use crate::regular_file::{self, ReadFileError};
 
-impl From<NotAnObject> for UnreadableFile {
+impl From<NotAnObject> for ReadFileError {
     fn from(error: NotAnObject) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-/// Reads an object; `None` when there is no file.
+/// Reads an object; `None` if the file does not exist.
 ///
-/// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read again
-/// under the lock before it is called malformed.
-pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+/// The TypeScript pi writes in place, so we may see a partially written file. A malformed file is read again
+/// under the lock before it is reported.
+pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadFileError> {
     match read_unlocked(path) {
-        Err(malformed @ (UnreadableFile::Malformed(_) | UnreadableFile::NotText)) => {
-            // A directory that may not be written to has no lock; then the first look counts.
+        Err(malformed @ (ReadFileError::Malformed(_) | ReadFileError::NotUtf8)) => {
+            // A read-only directory cannot be locked; report the first result then.
             match BriefLock::acquire(path, LockTiming::SETTINGS) {
                 Ok(_lock) => read_unlocked(path),
                 Err(_) => Err(malformed),
@@ -36,42 +36,41 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, Unreadable
     }
 }
 
-/// Reads an object as it is at this moment, be it half written; `None` when there is no file.
-pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+/// Reads an object without the lock; the file may be partially written. `None` if it does not exist.
+pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, ReadFileError> {
     let Some(text) = regular_file::read_text(path)? else {
         return Ok(None);
     };
     Ok(Some(json_text::parse(&text)?))
 }
 
-/// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangeError {
     #[error(transparent)]
-    Unreadable(UnreadableFile),
-    #[error("locked by another program")]
+    Unreadable(ReadFileError),
+    #[error("locked by another process")]
     Locked,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// An object whose file nobody else changes until this is dropped.
+/// An object whose file is locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LockedObject {
     path: PathBuf,
     lock: BriefLock,
-    /// What the file says.
+    /// The contents of the file.
     pub(crate) object: Map<String, Value>,
 }
 
 impl LockedObject {
-    /// Locks a file and reads it; no file is an empty object. The folder is created, for the user
-    /// alone if the file is private.
-    pub(crate) fn open(path: &Path, folder: NewFile) -> Result<Self, ChangeError> {
+    /// Locks a file and reads it; a missing file is an empty object. The directory is created, with mode 0700
+    /// if the file is private.
+    pub(crate) fn open(path: &Path, mode: NewFileMode) -> Result<Self, ChangeError> {
         if let Some(parent) = path.parent() {
-            match folder {
-                NewFile::Private => atomic_file::create_private_directory(parent)?,
-                NewFile::Default => fs::create_dir_all(parent)?,
+            match mode {
+                NewFileMode::Private => atomic_file::create_private_directory(parent)?,
+                NewFileMode::Default => fs::create_dir_all(parent)?,
             }
         }
         let lock = BriefLock::acquire(path, LockTiming::SETTINGS).map_err(|error| match error {
@@ -88,29 +87,29 @@ impl LockedObject {
         })
     }
 
-    /// Replaces the file by the object.
-    pub(crate) fn write(self, ending: Ending) -> Result<(), ChangeError> {
+    /// Replaces the contents of the file with the object.
+    pub(crate) fn write(self, ending: FileEnding) -> Result<(), ChangeError> {
         let mut text = json_text::to_text(&self.object).map_err(io::Error::other)?;
         match ending {
-            Ending::None => {}
-            Ending::Newline => text.push(b'\n'),
+            FileEnding::None => {}
+            FileEnding::Newline => text.push(b'\n'),
         }
-        // A machine that slept meanwhile has lost the lock, and somebody may have written.
+        // If the machine was suspended, the lock may be lost and the file changed.
         if !self.lock.is_held() {
             return Err(ChangeError::Locked);
         }
-        // A rename would not ask; whoever made the file read-only meant it.
+        // A rename ignores the file's permissions; respect a file that was made read-only.
         if fs::metadata(&self.path).is_ok_and(|file| file.permissions().readonly()) {
             return Err(ChangeError::Io(io::ErrorKind::PermissionDenied.into()));
         }
-        Ok(atomic_file::write(&self.path, &text, NewFile::Default)?)
+        Ok(atomic_file::write(&self.path, &text, NewFileMode::Default)?)
     }
 }
 
-/// How a file ends, as TypeScript pi writes it.
+/// How the file ends, to match the TypeScript pi.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// With the closing brace.
+pub(crate) enum FileEnding {
+    /// No trailing newline.
     None,
     Newline,
 }

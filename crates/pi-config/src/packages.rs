@@ -1,7 +1,7 @@
-//! Packages: bundles of resources from npm, git or a local folder.
+//! Packages: bundles of resources from npm, git or a local directory.
 //!
-//! Here is what a source means and where an installed package lies. Installing and updating is
-//! left to others; what a package holds is gathered by the resources.
+//! Parses package sources and computes install paths. `pi-packages` installs and updates packages; the
+//! `resources` module loads their contents.
 
 mod address;
 mod manifest;
@@ -20,30 +20,29 @@ pub use npm_version::{NpmRange, NpmVersion};
 use crate::AgentDir;
 use crate::resources::{SourceScope, resolve};
 
-/// A package the settings or the command line want that is not installed.
+/// A package that is configured or passed on the command line but not installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPackage {
     /// The source as written.
     pub source: String,
     pub address: PackageAddress,
     pub scope: SourceScope,
-    /// Where it is to be installed.
     pub install_path: PathBuf,
 }
 
-/// Where packages lie.
+/// Computes where packages are installed.
 #[derive(Debug, Clone, Copy)]
 pub struct PackageLocations<'a> {
-    /// The agent directory: the user's packages and those of one run.
+    /// Holds user packages and temporary ones.
     pub agent_dir: &'a AgentDir,
-    /// The working directory: the project's packages.
+    /// Holds project packages.
     pub cwd: &'a Path,
-    /// For `~` in local sources.
+    /// Used to expand `~` in local sources.
     pub env: &'a Env,
 }
 
 impl PackageLocations<'_> {
-    /// Returns the folder that relative local sources of a scope start at.
+    /// Returns the base directory for relative local sources of a scope.
     pub fn base(&self, scope: SourceScope) -> PathBuf {
         match scope {
             SourceScope::User => self.agent_dir.path().to_owned(),
@@ -52,7 +51,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder whose `node_modules` holds the npm packages of a scope.
+    /// Returns the directory whose `node_modules` contains the npm packages of a scope.
     pub fn npm_root(&self, scope: SourceScope) -> PathBuf {
         match scope {
             SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
@@ -60,7 +59,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder of the git packages of a scope. Those of one run have none in common.
+    /// Returns the directory of the git packages of a scope. Temporary packages have no common directory.
     pub fn git_root(&self, scope: SourceScope) -> Option<PathBuf> {
         match scope {
             SourceScope::User | SourceScope::Project => Some(self.base(scope).join("git")),
@@ -68,7 +67,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns where a package is or will be installed; a local one lies where it says.
+    /// Returns the install path of a package. A local package stays at its own path.
     pub fn install_path(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
         match address {
             PackageAddress::Npm(npm) => self.npm_root(scope).join("node_modules").join(&npm.name),
@@ -80,7 +79,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns what makes a package the same package, whatever its version.
+    /// Returns a key that identifies a package regardless of its version.
     pub fn identity(&self, address: &PackageAddress, scope: SourceScope) -> String {
         match address {
             PackageAddress::Npm(npm) => format!("npm:{}", npm.name),
@@ -91,7 +90,7 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the folder of a package wanted for one run, the one the TypeScript pi uses.
+    /// Returns the directory of a temporary package, the same one that the TypeScript pi uses.
     fn temporary(&self, prefix: &str, suffix: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{prefix}-{suffix}"));
         let mut hash = String::new();
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_lie_where_the_typescript_pi_puts_them() {
+    fn install_paths_match_the_typescript_pi() {
         let agent_dir = AgentDir::at("/home/u/.pi/agent");
         let env = Env::fixed([("HOME", "/home/u")]);
         let locations = PackageLocations {

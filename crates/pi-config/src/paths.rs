@@ -1,4 +1,4 @@
-//! Where pi keeps its files.
+//! The paths of pi's files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use pi_ai::Env;
 
 use crate::env_vars;
 
-/// The directory of a user's settings, credentials, sessions and resources.
+/// The directory with the user's settings, credentials, sessions and resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentDir(PathBuf);
 
 impl AgentDir {
-    /// Finds the directory: where the environment says, `~/.pi/agent` otherwise.
+    /// Returns the directory from `PI_CODING_AGENT_DIR`, by default `~/.pi/agent`.
     pub fn from_env(env: &Env) -> Self {
         match env.var(env_vars::AGENT_DIR) {
             Some(path) => Self(expand_home(&path, env)),
@@ -19,68 +19,59 @@ impl AgentDir {
         }
     }
 
-    /// Uses this directory.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Returns the path of `settings.json`.
     pub fn settings_file(&self) -> PathBuf {
         self.0.join("settings.json")
     }
 
-    /// Returns the path of `trust.json`.
     pub fn trust_file(&self) -> PathBuf {
         self.0.join("trust.json")
     }
 
-    /// Returns the path of `keybindings.json`.
     pub fn keybindings_file(&self) -> PathBuf {
         self.0.join("keybindings.json")
     }
 
-    /// Returns the path of `auth.json`.
     pub fn auth_file(&self) -> PathBuf {
         self.0.join("auth.json")
     }
 
-    /// Returns the path of `models.json`.
     pub fn models_file(&self) -> PathBuf {
         self.0.join("models.json")
     }
 
-    /// Returns the path of `models-store.json`.
     pub fn models_store_file(&self) -> PathBuf {
         self.0.join("models-store.json")
     }
 
-    /// Returns the folder of all sessions.
     pub fn sessions(&self) -> PathBuf {
         self.0.join("sessions")
     }
 
-    /// Returns the folder of programs pi manages.
+    /// Returns the directory of executables that pi manages.
     pub fn bin(&self) -> PathBuf {
         self.0.join("bin")
     }
 
-    /// Returns the folder that tells what projects brought when they were last used.
+    /// Returns the directory with fingerprints of trusted projects' files.
     pub fn seen_projects(&self) -> PathBuf {
         self.0.join("seen-projects")
     }
 
-    /// Returns the folder of packages that are used for one run.
+    /// Returns the directory of temporary packages.
     pub fn tmp(&self) -> PathBuf {
         self.0.join("tmp")
     }
 }
 
-/// Replaces a leading `~` by the home directory. `~name` is left alone, as in TypeScript pi.
+/// Replaces a leading `~` with the home directory. `~name` is not expanded, as in the TypeScript pi.
 pub fn expand_home(path: &str, env: &Env) -> PathBuf {
     if path == "~" {
         return home(env);
@@ -102,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agent_directory_follows_the_environment() {
+    fn agent_dir_from_environment() {
         for (configured, expected) in [
             ("", "/home/u/.pi/agent"),
             ("/srv/pi", "/srv/pi"),

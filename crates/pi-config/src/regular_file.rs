@@ -1,41 +1,37 @@
-//! Files read with suspicion: a repository may put a pipe, a device or an endless file in their place.
+//! Reads untrusted files: a repository may contain a pipe, a device or a huge file where a text file is expected.
 //!
-//! Opening one never waits, and reading one never takes more than a sensible amount of memory.
+//! Opening a file never blocks, and reading is bounded in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// More than any program stores in one of its files for users.
+/// Limit for files that pi or the TypeScript pi writes.
 pub(crate) const MAX_STORED_BYTES: u64 = 64 << 20;
 
-/// Far more than anybody writes by hand.
+/// Limit for files written by hand.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
-/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum UnreadableFile {
-    /// A folder, a pipe, a device.
-    #[error("it is not a regular file")]
+pub enum ReadFileError {
+    /// A directory, pipe or device.
+    #[error("not a regular file")]
     NotRegular,
-    /// More than anybody writes by hand.
-    #[error("it is larger than {}", size(*limit))]
+    #[error("larger than {}", format_size(*limit))]
     TooLarge {
-        /// How many bytes would have been read.
+        /// In bytes.
         limit: u64,
     },
-    /// Not UTF-8.
-    #[error("it is not UTF-8 text")]
-    NotText,
-    /// Not what the file should hold, and where.
+    #[error("not valid UTF-8")]
+    NotUtf8,
+    /// Invalid contents, with their position.
     #[error("{0}")]
     Malformed(String),
-    /// The file system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)
     } else {
@@ -43,25 +39,25 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Reads a text; `None` when there is no file.
-pub(crate) fn read_text(path: &Path) -> Result<Option<String>, UnreadableFile> {
+/// Reads a UTF-8 text file; `None` if it does not exist.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadFileError> {
     let Some(bytes) = read_bytes(path, MAX_BYTES)? else {
         return Ok(None);
     };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_invalid) => Err(UnreadableFile::NotText),
+        Err(_invalid) => Err(ReadFileError::NotUtf8),
     }
 }
 
-/// Reads a text a person wrote for a model; `None` when there is no file. A byte order mark is
-/// dropped, and what is not UTF-8 is replaced, as the TypeScript pi does.
-pub(crate) fn read_prose(path: &Path, limit: u64) -> Result<Option<String>, UnreadableFile> {
-    Ok(read_bytes(path, limit)?.map(prose))
+/// Reads prose for a model; `None` if the file does not exist. A byte order mark is
+/// removed and invalid UTF-8 replaced, as in the TypeScript pi.
+pub(crate) fn read_prose(path: &Path, limit: u64) -> Result<Option<String>, ReadFileError> {
+    Ok(read_bytes(path, limit)?.map(decode_prose))
 }
 
-/// Turns bytes into such a text.
-pub(crate) fn prose(bytes: Vec<u8>) -> String {
+/// Decodes bytes leniently; see [`read_prose`].
+pub(crate) fn decode_prose(bytes: Vec<u8>) -> String {
     let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -72,46 +68,46 @@ pub(crate) fn prose(bytes: Vec<u8>) -> String {
     text
 }
 
-impl From<UnreadableFile> for io::Error {
-    fn from(error: UnreadableFile) -> Self {
+impl From<ReadFileError> for io::Error {
+    fn from(error: ReadFileError) -> Self {
         match error {
-            UnreadableFile::Io(error) => error,
+            ReadFileError::Io(error) => error,
             other => Self::other(other),
         }
     }
 }
 
-/// Reads everything a reader gives, unless it is too much.
+/// Reads to the end; fails if there are more than `limit` bytes.
 pub(crate) fn read_up_to(
     reader: impl Read,
     limit: u64,
     mut bytes: Vec<u8>,
-) -> Result<Vec<u8>, UnreadableFile> {
+) -> Result<Vec<u8>, ReadFileError> {
     reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
-        return Err(UnreadableFile::TooLarge { limit });
+        return Err(ReadFileError::TooLarge { limit });
     }
     Ok(bytes)
 }
 
-/// Reads a file; `None` when there is none.
-pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, UnreadableFile> {
+/// Reads a regular file; `None` if it does not exist.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, ReadFileError> {
     let Some(file) = open(path)? else {
         return Ok(None);
     };
-    // With room for all of it, the file is read in one piece.
+    // With enough capacity, the file is read in one call.
     let length = file.metadata()?.len().min(limit);
-    let room = usize::try_from(length)
+    let capacity = usize::try_from(length)
         .unwrap_or_default()
         .saturating_add(1);
-    read_up_to(file, limit, Vec::with_capacity(room)).map(Some)
+    read_up_to(file, limit, Vec::with_capacity(capacity)).map(Some)
 }
 
-/// Opens a regular file; `None` when there is none.
-pub(crate) fn open(path: &Path) -> Result<Option<File>, UnreadableFile> {
-    let file = match open_without_waiting(path) {
+/// Opens a regular file; `None` if it does not exist.
+pub(crate) fn open(path: &Path) -> Result<Option<File>, ReadFileError> {
+    let file = match open_nonblocking(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -119,11 +115,11 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, UnreadableFile> {
     if file.metadata()?.is_file() {
         Ok(Some(file))
     } else {
-        Err(UnreadableFile::NotRegular)
+        Err(ReadFileError::NotRegular)
     }
 }
 
-/// Returns whether there is no such file; a file in a folder's place counts.
+/// Returns whether the file does not exist, which includes a parent that is not a directory.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -131,8 +127,8 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Opens a file; a pipe nobody writes to does not hold us up.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
+/// Opens a file without blocking on a pipe that has no writer.
+fn open_nonblocking(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -153,28 +149,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_loses_its_byte_order_mark_and_keeps_what_is_not_utf8_visible() {
-        assert_eq!(prose(b"\xef\xbb\xbfhello".to_vec()), "hello");
-        assert_eq!(prose(b"a\xffb".to_vec()), "a\u{fffd}b");
+    fn byte_order_mark_is_removed_and_invalid_utf8_is_replaced() {
+        assert_eq!(decode_prose(b"\xef\xbb\xbfhello".to_vec()), "hello");
+        assert_eq!(decode_prose(b"a\xffb".to_vec()), "a\u{fffd}b");
     }
 
     #[test]
-    fn a_file_over_the_limit_is_refused_not_cut() {
+    fn file_over_the_limit_is_rejected_not_truncated() {
         let home = TempHome::new();
         let path = home.write("big.md", "12345");
         assert_eq!(read_prose(&path, 5).unwrap().as_deref(), Some("12345"));
         assert!(matches!(
             read_prose(&path, 4),
-            Err(UnreadableFile::TooLarge { limit: 4 })
+            Err(ReadFileError::TooLarge { limit: 4 })
         ));
     }
 
     #[test]
-    fn a_folder_is_no_text_and_a_missing_file_is_none() {
+    fn directory_is_an_error_and_missing_file_is_none() {
         let home = TempHome::new();
         assert!(matches!(
             read_prose(home.path(), 10),
-            Err(UnreadableFile::NotRegular)
+            Err(ReadFileError::NotRegular)
         ));
         assert!(matches!(read_prose(&home.path().join("x"), 10), Ok(None)));
     }

@@ -1,8 +1,8 @@
 //! Resources: skills, prompt templates, themes, extensions, context files and system prompts.
 //!
-//! They come from the user's folders, the project's (when it is trusted), paths in the settings,
+//! They come from the user's directories, the project's (if it is trusted), paths in the settings,
 //! installed packages and the command line. [`load_resources`] finds them in order of precedence
-//! and tells what is wrong with them; it runs nothing and installs nothing.
+//! and reports problems; it runs nothing and installs nothing.
 
 mod context_files;
 mod entry_patterns;
@@ -15,10 +15,10 @@ mod prompt_templates;
 mod selection;
 mod skills;
 mod source_info;
-mod switchboard;
 mod system_prompts;
 mod template_arguments;
 mod themes;
+mod toggles;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -32,41 +32,39 @@ pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
-pub use selection::Kind as ResourceKind;
+pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
-pub use switchboard::{ListedResource, ProjectOverride, Switchboard};
 pub use themes::ThemeFile;
+pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
 use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
-use selection::{Candidate, Kind, Selected, Selector};
+use selection::{ResourceCandidate, ResourceSelector, SelectedResources};
 use skills::SkillSet;
 use source_info::Provenance;
 use walk::{EntryKind, LooseSkills, Walk, kind_of};
 
 use crate::packages::{MissingPackage, PackageAddress};
-use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope, Settings, SettingsStore};
+use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess, Settings, SettingsStore};
 
-/// What to load resources for.
+/// Inputs of [`load_resources`].
 #[derive(Debug, Clone)]
 pub struct ResourceRequest {
     pub agent_dir: AgentDir,
     pub cwd: PathBuf,
-    /// For the home directory.
     pub env: Env,
-    /// The settings, whose lists of resources are read per scope.
+    /// Resource lists are read per scope, not merged.
     pub settings: SettingsStore,
-    /// Whether the project's own resources count.
+    /// Whether the project's resources are loaded.
     pub project: ProjectAccess,
-    /// What the command line says.
     pub flags: ResourceFlags,
 }
 
 impl ResourceRequest {
-    /// Returns the same request, independent of the directory this process is in.
-    fn with_absolute_folders(&self) -> Self {
+    /// Makes the directories absolute, so the request does not depend on the process's working directory.
+    fn with_absolute_dirs(&self) -> Self {
         Self {
             agent_dir: AgentDir::at(absolute(self.agent_dir.path())),
             cwd: absolute(&self.cwd),
@@ -75,77 +73,67 @@ impl ResourceRequest {
     }
 }
 
-/// What the command line says about resources. Whatever is named here loads, also where the rest
-/// of its kind is switched off.
+/// Resource options of the command line. Resources named here are loaded even if their kind is
+/// otherwise disabled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceFlags {
-    /// `--extension`: files, folders or package sources.
+    /// `--extension`: files, directories or package sources.
     pub extensions: Vec<String>,
-    /// `--skill`: files or folders.
+    /// `--skill`: files or directories.
     pub skills: Vec<String>,
-    /// `--prompt-template`: files or folders.
+    /// `--prompt-template`: files or directories.
     pub prompt_templates: Vec<String>,
-    /// `--theme`: files or folders.
+    /// `--theme`: files or directories.
     pub themes: Vec<String>,
-    /// `--no-extensions`.
     pub no_extensions: bool,
-    /// `--no-skills`.
     pub no_skills: bool,
-    /// `--no-prompt-templates`.
     pub no_prompt_templates: bool,
-    /// `--no-themes`.
     pub no_themes: bool,
-    /// `--no-context-files`.
     pub no_context_files: bool,
-    /// `--system-prompt`: a text or a file.
+    /// `--system-prompt`: text or a file.
     pub system_prompt: Option<String>,
-    /// `--append-system-prompt`: texts or files.
+    /// `--append-system-prompt`: text or files.
     pub append_system_prompt: Vec<String>,
 }
 
-/// An extension to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionFile {
-    /// Its script, or a folder whose index is the script.
+    /// The script, or a directory with an index script.
     pub path: PathBuf,
-    /// Where it came from.
     pub source_info: SourceInfo,
 }
 
-/// Everything that was found, in order of precedence.
+/// All loaded resources, in order of precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Skills, one of each name.
+    /// Unique by name.
     pub skills: Vec<Skill>,
-    /// Prompt templates, one of each name.
+    /// Unique by name.
     pub prompt_templates: Vec<PromptTemplate>,
-    /// Themes, one of each name.
+    /// Unique by name.
     pub themes: Vec<ThemeFile>,
-    /// Extensions, each file once.
+    /// Unique by file.
     pub extensions: Vec<ExtensionFile>,
-    /// Context files, the most general first.
+    /// Most general first.
     pub context_files: Vec<ContextFile>,
-    /// What replaces the system prompt.
+    /// Replaces the default system prompt.
     pub system_prompt: Option<String>,
-    /// The file it was read from, if it was not given as text.
+    /// The file it was read from; `None` if it was given as text.
     pub system_prompt_source: Option<PathBuf>,
-    /// What follows the system prompt.
+    /// Appended to the system prompt.
     pub append_system_prompt: Vec<String>,
-    /// The files of it that were read.
+    /// The files it was read from.
     pub append_system_prompt_sources: Vec<PathBuf>,
-    /// Packages that are wanted and not installed.
     pub missing_packages: Vec<MissingPackage>,
-    /// What is wrong with extensions the user asked for: a reason not to start.
+    /// Problems with extensions named on the command line, which are fatal.
     pub extension_errors: Vec<ConfigDiagnostic>,
-    /// What else the user should know.
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
-/// Finds and loads the resources.
 pub fn load_resources(request: &ResourceRequest) -> Resources {
-    let request = &request.with_absolute_folders();
+    let request = &request.with_absolute_dirs();
     let settings = ScopedSettings::of(&request.settings);
-    let mut selector = Selector::new(request, &settings);
+    let mut selector = ResourceSelector::new(request, &settings);
     let configured = selector.select_configured();
     let command_line = selector.select_command_line();
     let known = Provenances::of(&configured, &command_line);
@@ -155,7 +143,7 @@ pub fn load_resources(request: &ResourceRequest) -> Resources {
         diagnostics: std::mem::take(&mut selector.diagnostics),
         ..Resources::default()
     };
-    let mut loader = Loader {
+    let mut loader = ResourceLoader {
         request,
         known,
         walk: selector.walk,
@@ -170,7 +158,7 @@ pub fn load_resources(request: &ResourceRequest) -> Resources {
     resources
 }
 
-/// The settings as each scope says them.
+/// The unmerged settings of each scope.
 struct ScopedSettings {
     user: Arc<Settings>,
     project: Arc<Settings>,
@@ -179,19 +167,19 @@ struct ScopedSettings {
 impl ScopedSettings {
     fn of(settings: &SettingsStore) -> Self {
         Self {
-            user: settings.scope(Scope::User),
-            project: settings.scope(Scope::Project),
+            user: settings.scope(ConfigScope::User),
+            project: settings.scope(ConfigScope::Project),
         }
     }
 }
 
-/// What is known of the files that were selected, enabled or not.
+/// The provenance of all selected files, enabled or not.
 struct Provenances(HashMap<PathBuf, Rc<Provenance>>);
 
 impl Provenances {
-    fn of(configured: &Selected, command_line: &Selected) -> Self {
+    fn of(configured: &SelectedResources, command_line: &SelectedResources) -> Self {
         let mut known = HashMap::new();
-        let mut learn = |candidates: &[Candidate], instead: Option<&Rc<Provenance>>| {
+        let mut learn = |candidates: &[ResourceCandidate], instead: Option<&Rc<Provenance>>| {
             for candidate in candidates {
                 known
                     .entry(candidate.path.clone())
@@ -210,7 +198,7 @@ impl Provenances {
         Self(known)
     }
 
-    /// Finds what is known of a file or a folder around it.
+    /// Returns the provenance of a file or its nearest ancestor directory.
     fn find(&self, path: &Path) -> Option<SourceInfo> {
         if self.0.is_empty() {
             return None;
@@ -221,23 +209,23 @@ impl Provenances {
     }
 }
 
-/// Loads the selected files and those the command line names.
-struct Loader<'a> {
+/// Loads the selected files and those named on the command line.
+struct ResourceLoader<'a> {
     request: &'a ResourceRequest,
     known: Provenances,
     walk: Walk,
 }
 
-impl Loader<'_> {
+impl ResourceLoader<'_> {
     fn load_extensions(
         &mut self,
-        configured: &Selected,
-        command_line: &Selected,
+        configured: &SelectedResources,
+        command_line: &SelectedResources,
         resources: &mut Resources,
     ) {
-        let configured = wanted(&configured.extensions, self.request.flags.no_extensions);
+        let configured = unless_disabled(&configured.extensions, self.request.flags.no_extensions);
         for path in self.merge(&command_line.extensions, configured, &[]) {
-            let source_info = self.source_info(&path, Kind::Extensions, &path);
+            let source_info = self.source_info(&path, ResourceKind::Extensions, &path);
             resources
                 .extensions
                 .push(ExtensionFile { path, source_info });
@@ -256,17 +244,17 @@ impl Loader<'_> {
 
     fn load_skills(
         &mut self,
-        configured: &Selected,
-        command_line: &Selected,
+        configured: &SelectedResources,
+        command_line: &SelectedResources,
         resources: &mut Resources,
     ) {
         let flags = &self.request.flags;
-        let configured = wanted(&configured.skills, flags.no_skills);
+        let configured = unless_disabled(&configured.skills, flags.no_skills);
         let mut set = SkillSet::new();
         for path in self.merge(&command_line.skills, configured, &flags.skills) {
             let files = match kind_of(&path) {
-                Some(EntryKind::Directory) => self.walk.skill_files(&path, LooseSkills::AtTheTop),
-                Some(EntryKind::File) if has_ending(&path, "md") => vec![path],
+                Some(EntryKind::Directory) => self.walk.skill_files(&path, LooseSkills::TopLevel),
+                Some(EntryKind::File) if has_extension(&path, "md") => vec![path],
                 Some(EntryKind::File) => {
                     set.warn("skill path is not a Markdown file", &path);
                     continue;
@@ -280,7 +268,7 @@ impl Loader<'_> {
                 let real_file = self.walk.real_path(&file);
                 set.load(&file, real_file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Skills, base)
+                    self.source_info(file, ResourceKind::Skills, base)
                 });
             }
         }
@@ -291,17 +279,17 @@ impl Loader<'_> {
 
     fn load_prompt_templates(
         &mut self,
-        configured: &Selected,
-        command_line: &Selected,
+        configured: &SelectedResources,
+        command_line: &SelectedResources,
         resources: &mut Resources,
     ) {
         let flags = &self.request.flags;
-        let configured = wanted(&configured.prompts, flags.no_prompt_templates);
+        let configured = unless_disabled(&configured.prompts, flags.no_prompt_templates);
         let mut set = NamedSet::<PromptTemplate>::new("prompt template");
         for path in self.merge(&command_line.prompts, configured, &flags.prompt_templates) {
             let files = match kind_of(&path) {
-                Some(EntryKind::Directory) => self.files_with_ending(&path, "md"),
-                Some(EntryKind::File) if has_ending(&path, "md") => vec![path],
+                Some(EntryKind::Directory) => self.files_with_extension(&path, "md"),
+                Some(EntryKind::File) if has_extension(&path, "md") => vec![path],
                 Some(EntryKind::File) => continue,
                 None => {
                     let message = "prompt template path does not exist";
@@ -314,7 +302,7 @@ impl Loader<'_> {
             for file in files {
                 set.load(&file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Prompts, base)
+                    self.source_info(file, ResourceKind::Prompts, base)
                 });
             }
         }
@@ -325,17 +313,17 @@ impl Loader<'_> {
 
     fn load_themes(
         &mut self,
-        configured: &Selected,
-        command_line: &Selected,
+        configured: &SelectedResources,
+        command_line: &SelectedResources,
         resources: &mut Resources,
     ) {
         let flags = &self.request.flags;
-        let configured = wanted(&configured.themes, flags.no_themes);
+        let configured = unless_disabled(&configured.themes, flags.no_themes);
         let mut set = NamedSet::<ThemeFile>::new("theme");
         for path in self.merge(&command_line.themes, configured, &flags.themes) {
             let files = match kind_of(&path) {
-                Some(EntryKind::Directory) => self.files_with_ending(&path, "json"),
-                Some(EntryKind::File) if has_ending(&path, "json") => vec![path],
+                Some(EntryKind::Directory) => self.files_with_extension(&path, "json"),
+                Some(EntryKind::File) if has_extension(&path, "json") => vec![path],
                 Some(EntryKind::File) => {
                     set.warn("theme path is not a JSON file", &path);
                     continue;
@@ -348,7 +336,7 @@ impl Loader<'_> {
             for file in files {
                 set.load(&file, |file| {
                     let base = file.parent().unwrap_or(file);
-                    self.source_info(file, Kind::Themes, base)
+                    self.source_info(file, ResourceKind::Themes, base)
                 });
             }
         }
@@ -357,12 +345,12 @@ impl Loader<'_> {
         resources.diagnostics.extend(diagnostics);
     }
 
-    /// Puts what `--extension` brought before what was configured before what a flag of its own
-    /// names, each real path once.
+    /// Merges resources from `--extension`, from the configuration and from the kind's own flag, in this
+    /// order, without duplicate real paths.
     fn merge(
         &mut self,
-        command_line: &[Candidate],
-        configured: &[Candidate],
+        command_line: &[ResourceCandidate],
+        configured: &[ResourceCandidate],
         named: &[String],
     ) -> Vec<PathBuf> {
         let mut seen = HashSet::new();
@@ -380,21 +368,21 @@ impl Loader<'_> {
         resolve(path, &self.request.cwd, &self.request.env)
     }
 
-    fn files_with_ending(&mut self, folder: &Path, ending: &str) -> Vec<PathBuf> {
-        let entries = self.walk.list(folder).into_iter();
+    fn files_with_extension(&mut self, dir: &Path, ending: &str) -> Vec<PathBuf> {
+        let entries = self.walk.list(dir).into_iter();
         entries
-            .filter(|entry| entry.kind == EntryKind::File && has_ending(&entry.path, ending))
+            .filter(|entry| entry.kind == EntryKind::File && has_extension(&entry.path, ending))
             .map(|entry| entry.path)
             .collect()
     }
 
-    /// Says where a file came from; `base` serves when nothing but the command line named it.
-    fn source_info(&self, path: &Path, kind: Kind, base: &Path) -> SourceInfo {
+    /// Returns the provenance of a file; `base` is used if only the command line named it.
+    fn source_info(&self, path: &Path, kind: ResourceKind, base: &Path) -> SourceInfo {
         if let Some(known) = self.known.find(path) {
             return known;
         }
-        let user = self.request.agent_dir.path().join(kind.folder());
-        let project = self.request.cwd.join(".pi").join(kind.folder());
+        let user = self.request.agent_dir.path().join(kind.dir());
+        let project = self.request.cwd.join(".pi").join(kind.dir());
         let (scope, root) = if path.starts_with(&user) {
             (SourceScope::User, user)
         } else if path.starts_with(&project) {
@@ -403,8 +391,8 @@ impl Loader<'_> {
             (SourceScope::Temporary, base.to_owned())
         };
         let base_dir = match kind {
-            Kind::Skills => base.to_owned(),
-            Kind::Extensions | Kind::Prompts | Kind::Themes => root,
+            ResourceKind::Skills => base.to_owned(),
+            ResourceKind::Extensions | ResourceKind::Prompts | ResourceKind::Themes => root,
         };
         SourceInfo {
             path: path.to_owned(),
@@ -416,11 +404,11 @@ impl Loader<'_> {
     }
 }
 
-fn wanted(configured: &[Candidate], switched_off: bool) -> &[Candidate] {
-    if switched_off { &[] } else { configured }
+fn unless_disabled(configured: &[ResourceCandidate], disabled: bool) -> &[ResourceCandidate] {
+    if disabled { &[] } else { configured }
 }
 
-fn has_ending(path: &Path, ending: &str) -> bool {
+fn has_extension(path: &Path, ending: &str) -> bool {
     path.extension()
         .is_some_and(|extension| extension == ending)
 }
@@ -429,7 +417,7 @@ fn load_context_files(request: &ResourceRequest, resources: &mut Resources) {
     if request.flags.no_context_files {
         return;
     }
-    let project = if request.project.is_refused() {
+    let project = if request.project.is_denied() {
         ProjectContext::LeaveOut
     } else {
         ProjectContext::Read

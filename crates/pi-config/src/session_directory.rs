@@ -1,4 +1,4 @@
-//! Where sessions are stored, when somebody says so.
+//! Resolves a configured session directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use pi_ai::Env;
 
 use crate::{Settings, env_vars, expand_home};
 
-/// Returns the folder of sessions: the flag's, the environment's, or the setting's. `None` leaves
-/// them in the agent directory.
+/// Returns the session directory from the flag, the environment or the settings, in this order. `None` means the
+/// default in the agent directory.
 ///
-/// The settings are those that count at the time. Before a project is trusted they hold nothing of
-/// the project, so that a repository cannot choose where the user's sessions are read and written.
+/// Pass the effective settings. Until a project is trusted, they contain nothing of
+/// the project, so a repository cannot choose where the user's sessions are read and written.
 pub fn session_directory(
     flag: Option<&str>,
     env: &Env,
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flag_wins_over_the_environment_over_the_setting() {
+    fn precedence_of_flag_environment_and_setting() {
         for (flag, variable, setting, expected) in [
             (None, "", None, None),
             (None, "", Some(""), None),

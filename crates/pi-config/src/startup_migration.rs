@@ -1,8 +1,8 @@
-//! Files of earlier versions, brought to where this one looks for them.
+//! Migrates files of earlier versions at startup.
 //!
-//! Several processes may start at once, and any of them may die half-way. Every step therefore
-//! writes the new before it gives up the old, moves only to places that are free, and does nothing
-//! the second time. One look at the folder decides whether there is anything to do.
+//! Several processes may start at once, and any of them may be killed midway. Each step therefore
+//! writes the new file before it removes the old one, never overwrites, and is idempotent. A single
+//! directory listing decides whether there is anything to do.
 
 mod credentials;
 mod sessions;
@@ -12,15 +12,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::keybindings_file::rename_legacy;
-use crate::object_file::{Ending, LockedObject};
+use crate::object_file::{FileEnding, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, DiagnosticLevel, object_file};
 
-/// Search programs that earlier versions kept among the user's tools.
+/// Search programs that earlier versions installed into `tools`.
 const MANAGED_PROGRAMS: [&str; 4] = ["fd", "rg", "fd.exe", "rg.exe"];
 
-/// Brings the user's files to today's places. Call it before anything creates `auth.json`.
+/// Migrates the user's files. Must be called before anything creates `auth.json`.
 pub fn run_startup_migrations(agent_dir: &AgentDir) -> Vec<ConfigDiagnostic> {
     let mut report = Vec::new();
     let Some(names) = names_in(agent_dir.path()) else {
@@ -38,56 +38,56 @@ pub fn run_startup_migrations(agent_dir: &AgentDir) -> Vec<ConfigDiagnostic> {
     report
 }
 
-/// Brings a project's files to today's places. The project must be trusted.
+/// Migrates a project's files. The project must be trusted.
 pub fn run_project_migrations(cwd: &Path) -> Vec<ConfigDiagnostic> {
     let mut report = Vec::new();
-    let folder = cwd.join(".pi");
-    if let Some(names) = names_in(&folder) {
-        resources(&folder, &names, &mut report);
+    let dir = cwd.join(".pi");
+    if let Some(names) = names_in(&dir) {
+        resources(&dir, &names, &mut report);
     }
     report
 }
 
-/// Returns the names in a folder; `None` when there is no such folder.
-fn names_in(folder: &Path) -> Option<BTreeSet<String>> {
-    let entries = fs::read_dir(folder).ok()?;
-    // Nothing that is migrated has a name that is not UTF-8.
+/// Returns the names in a directory; `None` if it does not exist.
+fn names_in(dir: &Path) -> Option<BTreeSet<String>> {
+    let entries = fs::read_dir(dir).ok()?;
+    // All migrated files have UTF-8 names.
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Some(names.collect())
 }
 
-/// Prompt templates were called commands; hooks and custom tools became extensions.
-fn resources(folder: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDiagnostic>) {
+/// `commands` was renamed to `prompts`; hooks and custom tools became extensions.
+fn resources(dir: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDiagnostic>) {
     if names.contains("commands") && !names.contains("prompts") {
-        let from = folder.join("commands");
-        let to = folder.join("prompts");
+        let from = dir.join("commands");
+        let to = dir.join("prompts");
         match atomic_file::rename_without_replacing(&from, &to) {
             Ok(()) => report.push(info(
-                format!("{} is now {}", from.display(), to.display()),
+                format!("renamed {} to {}", from.display(), to.display()),
                 &to,
             )),
-            Err(error) if is_settled(&error) => {}
+            Err(error) if is_already_migrated(&error) => {}
             Err(error) => report.push(ConfigDiagnostic::warning(
-                format!("{} should be called prompts: {error}", from.display()),
+                format!("cannot rename {} to prompts: {error}", from.display()),
                 from,
             )),
         }
     }
     if names.contains("hooks") {
-        let hooks = folder.join("hooks");
+        let hooks = dir.join("hooks");
         report.push(ConfigDiagnostic::warning(
             format!(
-                "{} is not read: move your hooks to extensions",
+                "{} is ignored; move your hooks to extensions",
                 hooks.display()
             ),
             hooks,
         ));
     }
-    let tools = folder.join("tools");
+    let tools = dir.join("tools");
     if names.contains("tools") && has_custom_tools(&tools) {
         report.push(ConfigDiagnostic::warning(
             format!(
-                "{} is not read: move your tools to extensions",
+                "{} is ignored; move your tools to extensions",
                 tools.display()
             ),
             tools,
@@ -104,7 +104,7 @@ fn has_custom_tools(tools: &Path) -> bool {
     })
 }
 
-/// Moves the search programs out of the user's tools, unless there are newer ones.
+/// Moves the search programs out of `tools`, unless the target exists.
 fn move_programs(agent_dir: &AgentDir, report: &mut Vec<ConfigDiagnostic>) {
     let tools = agent_dir.path().join("tools");
     for name in MANAGED_PROGRAMS {
@@ -116,44 +116,44 @@ fn move_programs(agent_dir: &AgentDir, report: &mut Vec<ConfigDiagnostic>) {
         let moved = fs::create_dir_all(agent_dir.bin())
             .and_then(|()| atomic_file::rename_without_replacing(&from, &to));
         match moved {
-            Ok(()) => report.push(info(format!("{name} is now {}", to.display()), &to)),
-            Err(error) if is_settled(&error) => {}
+            Ok(()) => report.push(info(format!("moved {name} to {}", to.display()), &to)),
+            Err(error) if is_already_migrated(&error) => {}
             Err(error) => report.push(ConfigDiagnostic::warning(
-                format!("{} could not be moved: {error}", from.display()),
+                format!("cannot move {}: {error}", from.display()),
                 from,
             )),
         }
     }
 }
 
-/// Writes the file again if it has earlier names of actions.
+/// Rewrites the file if it contains legacy action names.
 fn rename_keybindings(file: &Path, report: &mut Vec<ConfigDiagnostic>) {
-    // What is wrong with the file is told when it is read for its keys.
+    // Errors are reported when the key bindings are loaded.
     let Ok(Some(mut object)) = object_file::read(file) else {
         return;
     };
     if !rename_legacy(&mut object) {
         return;
     }
-    let rewritten = LockedObject::open(file, NewFile::Private).and_then(|mut locked| {
+    let rewritten = LockedObject::open(file, NewFileMode::Private).and_then(|mut locked| {
         if rename_legacy(&mut locked.object) {
-            locked.write(Ending::Newline)
+            locked.write(FileEnding::Newline)
         } else {
             Ok(())
         }
     });
     match rewritten {
         Ok(()) => report.push(info(
-            format!("{} has today's names of actions", file.display()),
+            format!("renamed legacy actions in {}", file.display()),
             file,
         )),
-        // The names are understood as they are; the next start tries again.
-        Err(error) => tracing::warn!(%error, "keybindings keep their earlier names"),
+        // Legacy names still work; the next start tries again.
+        Err(error) => tracing::warn!(%error, "cannot migrate legacy keybindings"),
     }
 }
 
-/// Returns whether somebody else has just done it, or the place is taken.
-fn is_settled(error: &io::Error) -> bool {
+/// Returns whether another process has already migrated the file, or the target exists.
+fn is_already_migrated(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists

@@ -1,20 +1,20 @@
-//! Which projects the user trusts: `trust.json`, and the decision about one of them.
+//! Project trust: the decision whether a project's files are applied, and `trust.json`, which saves it.
 //!
-//! Nothing of a project is read for effect before the decision. Asking the user is a front end's
-//! matter; here are the choices it offers and what each of them saves.
+//! None of a project's files is applied before the decision. Front ends prompt the user; this module provides the
+//! choices and what each of them saves.
 
-mod seen;
+mod project_changes;
 mod store;
 
-pub use seen::{ProjectChanges, changed_since_last_use};
+pub use project_changes::{ProjectChanges, find_project_changes};
 pub use store::{SavedTrust, TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};
 
 use crate::{AgentDir, ProjectAccess, ProjectTrustDefault};
 
-/// Files and folders under `.pi` that take effect once a project is trusted.
-const GUARDED: [&str; 7] = [
+/// Entries of `.pi` that are only applied in trusted projects.
+const GUARDED_ENTRIES: [&str; 7] = [
     "settings.json",
     "extensions",
     "skills",
@@ -24,46 +24,43 @@ const GUARDED: [&str; 7] = [
     "APPEND_SYSTEM.md",
 ];
 
-/// What a decision is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct TrustInputs<'a> {
     pub cwd: &'a Path,
-    /// The user's home, whose own skills need no trust.
+    /// The user's home directory, whose `.agents/skills` needs no trust.
     pub home: Option<&'a Path>,
-    /// Where `trust.json` is.
     pub agent_dir: &'a AgentDir,
-    /// What the command line says.
+    /// From the command line: trust or do not trust.
     pub cli: Option<bool>,
-    /// What the user's settings say.
+    /// From the user's settings.
     pub default: ProjectTrustDefault,
 }
 
-/// A decision, or that the user is to be asked.
+/// The outcome of [`decide_trust`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustDecision {
     Known(ProjectAccess),
-    /// The user is to be asked.
-    Ask {
-        /// What the user can choose.
-        options: Vec<TrustChoice>,
+    /// The user must be prompted.
+    Prompt {
+        choices: Vec<TrustChoice>,
     },
 }
 
 impl TrustDecision {
-    /// Returns what holds where nobody can be asked.
-    pub fn without_asking(&self) -> ProjectAccess {
+    /// Returns the access to use when the user cannot be prompted.
+    pub fn access_without_prompt(&self) -> ProjectAccess {
         match self {
             Self::Known(access) => *access,
-            Self::Ask { .. } => ProjectAccess::Unasked,
+            Self::Prompt { .. } => ProjectAccess::Undecided,
         }
     }
 }
 
-/// Decides about a project.
+/// Decides whether a project is trusted.
 ///
-/// In this order: the command line, a refusal that was saved, a project that has nothing to trust,
-/// what else was saved, the default. When `trust.json` cannot be read, the error tells so, and the
-/// project must count as refused: it may well have been.
+/// Checked in order: the command line, a saved denial, whether the project has anything that requires trust,
+/// a saved approval, the default. If `trust.json` cannot be read, callers must treat the project as denied,
+/// because it may have been.
 pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustError> {
     use TrustDecision::Known;
 
@@ -73,8 +70,8 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
     let saved = TrustStore::new(inputs.agent_dir)
         .nearest(inputs.cwd)?
         .map(|saved| saved.access);
-    if saved == Some(ProjectAccess::Refused) {
-        return Ok(Known(ProjectAccess::Refused));
+    if saved == Some(ProjectAccess::Denied) {
+        return Ok(Known(ProjectAccess::Denied));
     }
     if !requires_trust(inputs.cwd, inputs.home) {
         return Ok(Known(ProjectAccess::Trusted));
@@ -84,58 +81,59 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
     }
     Ok(match inputs.default {
         ProjectTrustDefault::Always => Known(ProjectAccess::Trusted),
-        // The user has a rule, but has not judged this project: it keeps its context files.
-        ProjectTrustDefault::Never => Known(ProjectAccess::Unasked),
-        ProjectTrustDefault::Ask => TrustDecision::Ask {
-            options: trust_choices(inputs.cwd, SessionChoices::Offered),
+        // A general rule, not a decision about this project: its context files are still used.
+        ProjectTrustDefault::Never => Known(ProjectAccess::Undecided),
+        ProjectTrustDefault::Ask => TrustDecision::Prompt {
+            choices: trust_choices(inputs.cwd, SessionChoices::Offered),
         },
     })
 }
 
-/// Returns whether a project has files that take effect once it is trusted.
+/// Returns whether a project has files that are only applied once it is trusted.
 pub fn requires_trust(cwd: &Path, home: Option<&Path>) -> bool {
     let cwd = canonical(cwd);
     let config = cwd.join(".pi");
-    if GUARDED.iter().any(|name| is_there(&config.join(name))) {
+    if GUARDED_ENTRIES
+        .iter()
+        .any(|name| entry_exists(&config.join(name)))
+    {
         return true;
     }
-    let users_own = home.map(|home| canonical(home).join(".agents").join("skills"));
+    let user_skills = home.map(|home| canonical(home).join(".agents").join("skills"));
     cwd.ancestors()
-        .map(|folder| folder.join(".agents").join("skills"))
-        .any(|skills| Some(&skills) != users_own.as_ref() && is_there(&skills))
+        .map(|dir| dir.join(".agents").join("skills"))
+        .any(|skills| Some(&skills) != user_skills.as_ref() && entry_exists(&skills))
 }
 
-/// A link that leads nowhere counts: it may lead somewhere the next moment.
-fn is_there(path: &Path) -> bool {
+/// Includes dangling symlinks, because their target may appear later.
+fn entry_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Something the user can choose about a project.
+/// A choice offered in the trust prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustChoice {
     Trust {
-        folder: PathBuf,
+        dir: PathBuf,
     },
-    /// Trust everything in the folder the project is in.
+    /// Trusts everything in the project's parent directory.
     TrustParent {
-        /// The folder that is trusted.
         parent: PathBuf,
-        /// The project's own, about which nothing is saved any more.
-        folder: PathBuf,
+        /// The project's directory, whose own decision is removed.
+        dir: PathBuf,
     },
-    /// Trust the project until the program ends.
+    /// Trusts the project until the process exits.
     TrustOnce,
-    /// Do not trust the project.
-    Refuse {
-        folder: PathBuf,
+    Deny {
+        dir: PathBuf,
     },
-    /// Do not trust the project until the program ends.
-    RefuseOnce,
+    /// Denies trust until the process exits.
+    DenyOnce,
 }
 
 impl TrustChoice {
-    /// Returns the words to offer it with. They hold a path: strip control characters before they
-    /// reach a terminal.
+    /// Returns the label of the choice. It may contain a path: strip control characters before showing it in a
+    /// terminal.
     pub fn label(&self) -> String {
         match self {
             Self::Trust { .. } => "Trust this folder".to_owned(),
@@ -143,59 +141,57 @@ impl TrustChoice {
                 format!("Trust everything in {}", parent.display())
             }
             Self::TrustOnce => "Trust for this session".to_owned(),
-            Self::Refuse { .. } => "Do not trust this folder".to_owned(),
-            Self::RefuseOnce => "Do not trust for this session".to_owned(),
+            Self::Deny { .. } => "Do not trust this folder".to_owned(),
+            Self::DenyOnce => "Do not trust for this session".to_owned(),
         }
     }
 
-    /// Returns what holds once it is chosen.
+    /// Returns the resulting access.
     pub fn access(&self) -> ProjectAccess {
         match self {
             Self::Trust { .. } | Self::TrustParent { .. } | Self::TrustOnce => {
                 ProjectAccess::Trusted
             }
-            Self::Refuse { .. } | Self::RefuseOnce => ProjectAccess::Refused,
+            Self::Deny { .. } | Self::DenyOnce => ProjectAccess::Denied,
         }
     }
 
-    /// Returns what is saved once it is chosen, for [`TrustStore::save`].
+    /// Returns the updates to pass to [`TrustStore::save`].
     pub fn updates(&self) -> Vec<TrustUpdate> {
         match self {
-            Self::Trust { folder } => vec![TrustUpdate::trust(folder)],
-            Self::TrustParent { parent, folder } => {
-                vec![TrustUpdate::trust(parent), TrustUpdate::forget(folder)]
+            Self::Trust { dir } => vec![TrustUpdate::trust(dir)],
+            Self::TrustParent { parent, dir } => {
+                vec![TrustUpdate::trust(parent), TrustUpdate::forget(dir)]
             }
-            Self::Refuse { folder } => vec![TrustUpdate::refuse(folder)],
-            Self::TrustOnce | Self::RefuseOnce => Vec::new(),
+            Self::Deny { dir } => vec![TrustUpdate::deny(dir)],
+            Self::TrustOnce | Self::DenyOnce => Vec::new(),
         }
     }
 }
 
-/// Whether choices that are not saved are offered.
+/// Whether choices for this session only are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionChoices {
-    /// They are, at the start.
+    /// At startup.
     Offered,
-    /// They are not, where the user changes what is saved.
+    /// When the user edits the saved decision.
     Omitted,
 }
 
-/// Returns what the user can choose about a project.
+/// Returns the choices for a project.
 pub fn trust_choices(cwd: &Path, session: SessionChoices) -> Vec<TrustChoice> {
-    let folder = canonical(cwd);
-    let mut choices = vec![TrustChoice::Trust {
-        folder: folder.clone(),
-    }];
-    if let Some(parent) = folder.parent() {
+    let dir = canonical(cwd);
+    let mut choices = vec![TrustChoice::Trust { dir: dir.clone() }];
+    if let Some(parent) = dir.parent() {
         choices.push(TrustChoice::TrustParent {
             parent: parent.to_owned(),
-            folder: folder.clone(),
+            dir: dir.clone(),
         });
     }
     let once = session == SessionChoices::Offered;
     choices.extend(once.then_some(TrustChoice::TrustOnce));
-    choices.push(TrustChoice::Refuse { folder });
-    choices.extend(once.then_some(TrustChoice::RefuseOnce));
+    choices.push(TrustChoice::Deny { dir });
+    choices.extend(once.then_some(TrustChoice::DenyOnce));
     choices
 }
 
@@ -203,22 +199,22 @@ fn access_of(trusted: bool) -> ProjectAccess {
     if trusted {
         ProjectAccess::Trusted
     } else {
-        ProjectAccess::Refused
+        ProjectAccess::Denied
     }
 }
 
-/// Returns the real path of a folder, or the absolute one when there is no such folder.
-fn canonical(folder: &Path) -> PathBuf {
-    let found = folder
+/// Returns the canonical path of a directory, or its absolute path if it does not exist.
+fn canonical(dir: &Path) -> PathBuf {
+    let found = dir
         .canonicalize()
-        .or_else(|_missing| std::path::absolute(folder));
+        .or_else(|_missing| std::path::absolute(dir));
     match found {
         Ok(path) => without_verbatim_prefix(path),
-        Err(_) => folder.to_owned(),
+        Err(_) => dir.to_owned(),
     }
 }
 
-/// Windows' real paths begin with `\\?\`, which the TypeScript pi does not write.
+/// Removes the `\\?\` prefix of canonical Windows paths, which the TypeScript pi does not write.
 #[cfg(windows)]
 fn without_verbatim_prefix(path: PathBuf) -> PathBuf {
     match path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) {

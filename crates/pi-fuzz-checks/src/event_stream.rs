@@ -1,19 +1,19 @@
-//! AWS event-stream frames: the first byte is a length of pieces.
+//! AWS event-stream frames. The first byte is the chunk length.
 
 use pi_ai::bench_support::read_frames;
 use pretty_assertions::assert_eq;
 
-use crate::pieces::{cuts, split_input};
+use crate::chunks::{chunkings, split_input};
 
-/// Checks that frames, and the failure that ends them, do not depend on how their bytes arrive.
+/// Checks that frames, and the error that ends them, do not depend on chunk boundaries.
 pub fn event_stream(data: &[u8]) {
     let Some((length, bytes)) = split_input(data) else {
         return;
     };
-    let [whole, pieces, halves] = cuts(bytes, length);
-    let expected = read_frames(whole);
+    let [complete, chunks, halves] = chunkings(bytes, length);
+    let expected = read_frames(complete);
     let carried: usize = expected.0.iter().map(|(_, payload)| payload.len()).sum();
     assert!(carried <= bytes.len());
-    assert_eq!(read_frames(pieces), expected);
+    assert_eq!(read_frames(chunks), expected);
     assert_eq!(read_frames(halves), expected);
 }

@@ -1,4 +1,4 @@
-//! Markdown files with a YAML block at their head: a prompt template and a skill with the same text.
+//! Markdown files with YAML front matter: a prompt template and a skill with the same text.
 
 use std::path::Path;
 
@@ -9,30 +9,36 @@ use pi_config::{
 };
 use pretty_assertions::assert_eq;
 
-use crate::scratch;
+use crate::temp_files;
 
-/// Checks that each file is loaded or complained about, that text without a block is kept whole, and that
-/// line ends of other systems mean the same.
+/// Checks that each file is either loaded or reported, that text without front matter is unchanged, and that
+/// line endings make no difference.
 pub fn front_matter(data: &[u8]) {
     let loaded = load(data);
     let text = String::from_utf8_lossy(data);
     match loaded.prompt_templates.as_slice() {
         [template] => {
             assert_eq!(template.name, "template");
-            let whole = text.replace("\r\n", "\n").replace('\r', "\n");
+            let complete = text.replace("\r\n", "\n").replace('\r', "\n");
             assert!(
-                whole.contains(&template.content),
-                "the body is what stands there"
+                complete.contains(&template.content),
+                "body is not part of the file"
             );
             if !text.contains("---") && !text.starts_with('\u{feff}') {
-                assert_eq!(template.content, whole);
+                assert_eq!(template.content, complete);
             }
         }
-        [] => assert!(!loaded.diagnostics.is_empty(), "left out in silence"),
-        _ => unreachable!("one file is one template"),
+        [] => assert!(
+            !loaded.diagnostics.is_empty(),
+            "skipped without a diagnostic"
+        ),
+        _ => unreachable!("one file gives one template"),
     }
     if loaded.skills.is_empty() {
-        assert!(!loaded.diagnostics.is_empty(), "left out in silence");
+        assert!(
+            !loaded.diagnostics.is_empty(),
+            "skipped without a diagnostic"
+        );
     }
     if !text.contains('\r') {
         let windows = load(text.replace('\n', "\r\n").as_bytes());
@@ -43,15 +49,15 @@ pub fn front_matter(data: &[u8]) {
 }
 
 fn load(bytes: &[u8]) -> Resources {
-    let template = scratch::write("templates/template.md", bytes);
-    let skill = scratch::write("skills/a-skill/SKILL.md", bytes);
+    let template = temp_files::write("templates/template.md", bytes);
+    let skill = temp_files::write("skills/a-skill/SKILL.md", bytes);
     let named = |path: &Path| vec![path.to_string_lossy().into_owned()];
     load_resources(&ResourceRequest {
-        agent_dir: AgentDir::at(scratch::folder().join("no-agent")),
-        cwd: scratch::folder().join("templates"),
+        agent_dir: AgentDir::at(temp_files::dir().join("no-agent")),
+        cwd: temp_files::dir().join("templates"),
         env: Env::fixed::<&str, &str>([]),
         settings: SettingsStore::in_memory(Settings::default()),
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
             skills: named(&skill),
             prompt_templates: named(&template),

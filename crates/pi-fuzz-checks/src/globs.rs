@@ -1,4 +1,4 @@
-//! Patterns of models and of resource files: the first line is the pattern, the others are names.
+//! Patterns of models and resource files. The first line is the pattern, the others are names.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use pi_config::{
 };
 use pretty_assertions::assert_eq;
 
-use crate::scratch;
+use crate::temp_files;
 
-/// Long enough for a busy machine, short enough to notice what grows without bound.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Long enough for a busy machine, short enough to detect exponential matching.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The files resource patterns are held against, below the agent directory.
+/// Files that resource patterns are matched against, relative to the agent directory.
 const FILES: [&str; 4] = [
     "prompts/ab.md",
     "prompts/abc.md",
@@ -23,15 +23,15 @@ const FILES: [&str; 4] = [
     "prompts/c-d.md",
 ];
 
-/// Checks that no pattern takes long, and that those of stars and question marks mean what a slow and
-/// obvious matcher says.
+/// Checks that matching is fast, and that patterns of `*` and `?` agree with a naive
+/// reference matcher.
 pub fn globs(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (pattern, names) = text.split_once('\n').unwrap_or((&text, "a/b\nab"));
-    let begun = Instant::now();
+    let started = Instant::now();
     model_pattern(pattern, names);
     file_pattern(pattern);
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < TIMEOUT, "{:?}", started.elapsed());
 }
 
 fn model_pattern(pattern: &str, names: &str) {
@@ -40,7 +40,7 @@ fn model_pattern(pattern: &str, names: &str) {
     if !is_plain(pattern) || !pattern.contains(['*', '?']) {
         return;
     }
-    // A model with exactly that name is meant alone.
+    // An exact name selects only that model.
     let is_name = |model: &Arc<Model>| {
         model.id == pattern || format!("{}/{}", model.provider, model.id) == pattern
     };
@@ -69,12 +69,12 @@ fn model(id: &str) -> Arc<Model> {
 
 fn file_pattern(pattern: &str) {
     for file in FILES {
-        let path = scratch::folder().join("globs").join(file);
+        let path = temp_files::dir().join("globs").join(file);
         if !path.exists() {
-            scratch::write(&format!("globs/{file}"), b"text");
+            temp_files::write(&format!("globs/{file}"), b"text");
         }
     }
-    let base = scratch::folder().join("globs");
+    let base = temp_files::dir().join("globs");
     let loaded = load_resources(&ResourceRequest {
         agent_dir: AgentDir::at(&base),
         cwd: base.join("prompts"),
@@ -83,7 +83,7 @@ fn file_pattern(pattern: &str) {
             prompts: Some(vec![format!("!{pattern}")]),
             ..Settings::default()
         }),
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
             no_context_files: true,
             ..ResourceFlags::default()
@@ -105,8 +105,8 @@ fn file_pattern(pattern: &str) {
     assert_eq!(left, expected, "{pattern:?}");
 }
 
-/// Returns whether a pattern has no signs but stars and question marks, and is short enough for a
-/// matcher that tries everything.
+/// Returns whether a pattern has no special characters except `*` and `?`, and is short enough for
+/// exhaustive matching.
 fn is_plain(pattern: &str) -> bool {
     let simple = |one: char| {
         one.is_ascii_lowercase()
@@ -116,7 +116,7 @@ fn is_plain(pattern: &str) -> bool {
     pattern.len() <= 16 && pattern.matches('*').count() <= 4 && pattern.chars().all(simple)
 }
 
-/// Matches by trying every way: stars within a segment, `**` as a segment across them.
+/// Matches exhaustively: `*` within a segment, `**` across segments.
 fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<&str> = pattern.split('/').collect();
     let name: Vec<&str> = name.split('/').collect();
@@ -148,7 +148,9 @@ fn segment_matches(pattern: &[char], name: &[char]) -> bool {
                 || matches!(name, [_, others @ ..] if segment_matches(pattern, others))
         }
         (['?', rest @ ..], [_, others @ ..]) => segment_matches(rest, others),
-        ([wanted, rest @ ..], [one, others @ ..]) => wanted == one && segment_matches(rest, others),
+        ([expected, rest @ ..], [actual, others @ ..]) => {
+            expected == actual && segment_matches(rest, others)
+        }
         _ => false,
     }
 }

@@ -1,21 +1,21 @@
-//! Bytes of a terminal: the first one says where to split the rest; both ways give the same events.
+//! Terminal input. The first byte is the position at which the rest is split; both ways must give the same events.
 
 use std::time::{Duration, Instant};
 
 use pi_tui::{InputDecoder, InputEvent, InputTiming, KeyboardMode};
 use pretty_assertions::assert_eq;
 
-use crate::pieces::{cuts, split_input};
+use crate::chunks::{chunkings, split_input};
 
-/// Checks that keys, pastes and replies do not depend on how their bytes arrive.
+/// Checks that keys, pastes and replies do not depend on chunk boundaries.
 pub fn input(data: &[u8]) {
     let Some((length, bytes)) = split_input(data) else {
         return;
     };
     let now = Instant::now();
-    let [whole, pieces, halves] = cuts(bytes, length);
-    let expected = decode(&whole, now);
-    assert_eq!(decode(&pieces, now), expected);
+    let [complete, chunks, halves] = chunkings(bytes, length);
+    let expected = decode(&complete, now);
+    assert_eq!(decode(&chunks, now), expected);
     assert_eq!(decode(&halves, now), expected);
 }
 

@@ -1,8 +1,8 @@
-//! What must hold for any input, as functions over bytes.
+//! Invariants that must hold for any input, as functions over bytes.
 //!
-//! Each check takes what a fuzzer makes up, goes through the public interface of one crate, and panics
-//! where a promise is broken. The targets in `fuzz/` feed them without end; the tests of this crate replay
-//! the corpora of `fuzz/corpus/` and some mutations of them on every run.
+//! Each check takes fuzzer input, exercises the public interface of one crate, and panics
+//! if an invariant is violated. The targets in `fuzz/` run them continuously; the tests of this crate replay
+//! the corpora in `fuzz/corpus/` and some mutations of them on every run.
 //!
 //! ```
 //! let (name, check) = pi_fuzz_checks::CHECKS[0];
@@ -15,6 +15,7 @@
     reason = "a check is a test: what it prepares works, or it fails"
 )]
 
+mod chunks;
 mod event_stream;
 mod front_matter;
 mod globs;
@@ -22,12 +23,11 @@ mod input;
 mod markdown;
 mod models_file;
 mod partial_json;
-mod pieces;
 mod rpc_lines;
-mod scratch;
 mod session_file;
 mod settings_file;
 mod sse;
+mod temp_files;
 mod text;
 
 pub use event_stream::event_stream;
@@ -43,10 +43,10 @@ pub use settings_file::settings_file;
 pub use sse::sse;
 pub use text::text;
 
-/// A check; it panics when what it was given breaks a promise.
+/// A check; panics if the input violates an invariant.
 pub type Check = fn(&[u8]);
 
-/// All checks, by the names of their targets and corpora.
+/// All checks, by the name of their target and corpus.
 pub const CHECKS: &[(&str, Check)] = &[
     ("event_stream", event_stream),
     ("front_matter", front_matter),

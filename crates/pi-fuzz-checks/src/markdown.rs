@@ -1,12 +1,12 @@
-//! Markdown: the first byte is a width, the second a length of pieces.
+//! Markdown. The first byte is the width, the second the chunk length.
 
 use pi_tui::{
     Component as _, Markdown, MarkdownTheme, latex_to_unicode, mermaid_to_text, visible_width,
 };
 use pretty_assertions::assert_eq;
 
-/// Checks that no line is wider than the width, and that a text that arrives in pieces looks as if it
-/// had come at once.
+/// Checks that no line exceeds the width, and that text streamed in chunks renders the same as
+/// complete text.
 pub fn markdown(data: &[u8]) {
     let [width, piece, bytes @ ..] = data else {
         return;
@@ -14,8 +14,8 @@ pub fn markdown(data: &[u8]) {
     let width = usize::from(*width).max(1);
     let piece = usize::from(*piece).max(1);
     let text = String::from_utf8_lossy(bytes);
-    let mut whole = Markdown::new(&text, MarkdownTheme::default());
-    let lines = whole.render(width);
+    let mut complete = Markdown::new(&text, MarkdownTheme::default());
+    let lines = complete.render(width);
     for line in &lines {
         assert!(visible_width(line) <= width, "{line:?}");
     }
@@ -25,7 +25,7 @@ pub fn markdown(data: &[u8]) {
         streamed.append(&piece.iter().collect::<String>());
         streamed.render(width);
     }
-    // A definition may come after its use, which only the whole can know.
+    // A definition may follow its use, which is only known once the text is complete.
     if !text.contains("]:") {
         assert_eq!(streamed.render(width), lines);
     }

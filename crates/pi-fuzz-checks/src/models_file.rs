@@ -1,13 +1,13 @@
-//! `models.json`: JSON with comments, taken as a whole or not at all.
+//! `models.json`: JSON with comments.
 
 use std::path::Path;
 
-use pi_config::{ModelsFileError, Problem, parse_models_file};
+use pi_config::{ModelsFileError, ModelsFileProblem, parse_models_file};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value};
 
-/// Checks that plain JSON reads as it stands, that comments and white space mean nothing, and that whatever
-/// is wrong has a place in the file.
+/// Checks that plain JSON is parsed unchanged, that comments and whitespace are ignored, and that every
+/// error has a position in the file.
 pub fn models_file(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let text = text.trim_start_matches('\u{feff}');
@@ -22,7 +22,7 @@ pub fn models_file(data: &[u8]) {
             }
         }
         Err(problems) => {
-            assert!(!problems.is_empty(), "nothing is said to be wrong");
+            assert!(!problems.is_empty(), "no errors reported");
             for problem in problems {
                 let lines = text.split('\n').count();
                 assert!((1..=lines).contains(&problem.position.line), "{problem}");
@@ -35,7 +35,7 @@ pub fn models_file(data: &[u8]) {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<(String, Value)>, Vec<Problem>> {
+fn parse(text: &str) -> Result<Vec<(String, Value)>, Vec<ModelsFileProblem>> {
     match parse_models_file(Path::new("models.json"), text) {
         Ok(providers) => Ok(providers),
         Err(ModelsFileError::Invalid { problems, .. }) => Err(problems),

@@ -1,25 +1,25 @@
-//! The arguments of a tool call while they arrive.
+//! Incremental parsing of tool call arguments.
 
 use pi_ai::partial_json::{IncrementalObject, parse_object};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-/// How many prefixes of a text are looked at.
+/// Maximum number of prefixes that are checked.
 const PREFIXES: usize = 200;
 
-/// Checks that a whole object reads as `serde_json` reads it, that what a prefix says is never taken
-/// back, and that it does not matter in which pieces a text arrives.
+/// Checks that a complete object is parsed as by `serde_json`, that a longer prefix never retracts
+/// values, and that chunk boundaries make no difference.
 pub fn partial_json(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    arrive(&text);
-    let whole = Value::Object(parse_object(&text));
+    check_incremental(&text);
+    let complete = Value::Object(parse_object(&text));
     let strict = serde_json::from_str::<Value>(&text).ok();
     let Some(strict @ Value::Object(_)) = strict else {
         return;
     };
-    assert_eq!(whole, strict);
+    assert_eq!(complete, strict);
     if names_of(&strict) != colons_of(&text) {
-        // A key that is there twice takes back what it said before.
+        // A duplicate key replaces the earlier value.
         return;
     }
     let mut before = Value::Object(parse_object(""));
@@ -27,14 +27,17 @@ pub fn partial_json(data: &[u8]) {
     for (end, _) in text.char_indices().step_by(step) {
         let prefix = text.get(..end).unwrap_or_default();
         let now = Value::Object(parse_object(prefix));
-        assert!(grows(&before, &now), "{before} became {now} at {prefix:?}");
+        assert!(
+            is_extended_by(&before, &now),
+            "{before} became {now} at {prefix:?}"
+        );
         before = now;
     }
-    assert!(grows(&before, &strict), "{before} became {strict}");
+    assert!(is_extended_by(&before, &strict), "{before} became {strict}");
 }
 
-/// Reads a text while it arrives, and each state of it anew.
-fn arrive(text: &str) {
+/// Compares incremental parsing with parsing each prefix from scratch.
+fn check_incremental(text: &str) {
     let mut growing = IncrementalObject::default();
     let mut arrived = 0;
     let step = text.len() / PREFIXES + 1;
@@ -47,14 +50,18 @@ fn arrive(text: &str) {
     }
 }
 
-/// Returns whether `now` says all that `before` said. A number may have been cut off.
-fn grows(before: &Value, now: &Value) -> bool {
+/// Returns whether `now` contains everything in `before`. A number may have been truncated.
+fn is_extended_by(before: &Value, now: &Value) -> bool {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => before
             .iter()
-            .all(|(key, value)| now.get(key).is_some_and(|now| grows(value, now))),
+            .all(|(key, value)| now.get(key).is_some_and(|now| is_extended_by(value, now))),
         (Value::Array(before), Value::Array(now)) => {
-            before.len() <= now.len() && before.iter().zip(now).all(|(old, new)| grows(old, new))
+            before.len() <= now.len()
+                && before
+                    .iter()
+                    .zip(now)
+                    .all(|(old, new)| is_extended_by(old, new))
         }
         (Value::String(before), Value::String(now)) => now.starts_with(before.as_str()),
         (Value::Number(_), Value::Number(_)) => true,

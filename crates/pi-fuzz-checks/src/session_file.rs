@@ -1,4 +1,4 @@
-//! A session file as crashes, other programs and hands leave it.
+//! Session files damaged by crashes, other programs or manual edits.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::scratch;
+use crate::temp_files;
 
-/// Checks that every good line of a file is an entry, that what is appended comes after all that was there,
-/// and that opening the file again finds the same.
+/// Checks that every valid line is an entry, that appended entries follow the existing ones,
+/// and that reopening the file gives the same entries.
 pub fn session_file(data: &[u8]) {
-    let path = scratch::write("session.jsonl", data);
+    let path = temp_files::write("session.jsonl", data);
     let Ok(reader) = open(&path, AccessMode::Read) else {
-        // What is no session is not touched; an empty file gets a header.
+        // A file that is not a session is not changed; an empty file gets a header.
         let opened = open(&path, AccessMode::Write);
         if opened.is_err() {
             assert_eq!(fs::read(&path).unwrap(), data);
@@ -24,13 +24,13 @@ pub fn session_file(data: &[u8]) {
     let is_current = reader.open_report().migrated_from.is_none();
     let ids = ids_of(data);
     assert!(reader.len() >= ids.len());
-    // Entries of the first format get new ids.
+    // Entries of format version 1 get new IDs.
     for id in ids.iter().filter(|_| is_current) {
         assert!(reader.contains(id), "{id:?} is lost");
         reader.entry_json(id).unwrap();
     }
     drop(reader);
-    assert_eq!(fs::read(&path).unwrap(), data, "reading changes nothing");
+    assert_eq!(fs::read(&path).unwrap(), data, "reading changed the file");
 
     let Ok(mut writer) = open(&path, AccessMode::Write) else {
         return;
@@ -70,8 +70,8 @@ fn open(path: &Path, access: AccessMode) -> Result<Session, SessionError> {
     )
 }
 
-/// Returns the ids of the lines that are entries by any standard, as a slow and obvious reader finds
-/// them. The session's own reader takes some more, as JavaScript does.
+/// Returns the IDs of lines that are certainly entries, using a naive reference
+/// parser. The session's parser accepts more, as JavaScript does.
 fn ids_of(data: &[u8]) -> Vec<String> {
     let data = data.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(data);
     let lines = data.split(|byte| *byte == b'\n');
@@ -86,7 +86,7 @@ fn ids_of(data: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the JSON of every entry in the order of the file.
+/// Returns the JSON of every entry in file order.
 fn lines_of(session: &Session) -> Vec<String> {
     let entries = session.entries();
     entries

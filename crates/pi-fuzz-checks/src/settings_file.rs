@@ -1,15 +1,15 @@
-//! `settings.json` as people and other programs leave it, and one setting that is saved to it.
+//! Saves one setting to an arbitrary `settings.json`.
 
 use std::fs;
 use std::path::Path;
 
-use pi_config::{AgentDir, ProjectAccess, Scope, SettingsStore};
+use pi_config::{AgentDir, ConfigScope, ProjectAccess, SettingsStore};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value};
 
-use crate::scratch;
+use crate::temp_files;
 
-/// Settings that had other names or shapes once; a file is brought up to date when it is written.
+/// Settings that are migrated when the file is written.
 const RENAMED: [&str; 7] = [
     "queueMode",
     "steeringMode",
@@ -20,19 +20,19 @@ const RENAMED: [&str; 7] = [
     "retry",
 ];
 
-/// Checks that saving one setting keeps everything else, and that a file nobody can read stays as it is.
+/// Checks that saving a setting preserves everything else, and that a malformed file is not changed.
 pub fn settings_file(data: &[u8]) {
-    let file = scratch::write("agent/settings.json", data);
-    let folder = scratch::folder();
-    let agent = AgentDir::at(folder.join("agent"));
-    let store = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    let file = temp_files::write("agent/settings.json", data);
+    let dir = temp_files::dir();
+    let agent = AgentDir::at(dir.join("agent"));
+    let store = SettingsStore::open(&agent, &dir, ProjectAccess::Denied);
     let before = object(data);
-    let saved = store.update(Scope::User, |settings| {
+    let saved = store.update(ConfigScope::User, |settings| {
         settings.theme = Some("another".to_owned());
     });
     assert_eq!(store.settings().theme.as_deref(), Some("another"));
     let Ok(()) = saved else {
-        assert_eq!(fs::read(&file).unwrap(), data, "left as it was");
+        assert_eq!(fs::read(&file).unwrap(), data, "file changed");
         return;
     };
     let after = read(&file);
@@ -42,7 +42,7 @@ pub fn settings_file(data: &[u8]) {
             assert_eq!(after.get(&key), Some(&value), "{key}");
         }
     }
-    let again = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    let again = SettingsStore::open(&agent, &dir, ProjectAccess::Denied);
     assert_eq!(again.settings(), store.settings());
 }
 

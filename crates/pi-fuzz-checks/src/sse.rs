@@ -1,29 +1,29 @@
-//! A body of server-sent events: the first byte is a length of pieces.
+//! Server-sent events. The first byte is the chunk length.
 
 use pi_ai::bench_support::read_events;
 use pretty_assertions::assert_eq;
 
-use crate::pieces::{cuts, split_input};
+use crate::chunks::{chunkings, split_input};
 
-/// Checks that events do not depend on how their bytes arrive, and that they are those of a reader that
-/// is slow and obvious.
+/// Checks that events do not depend on chunk boundaries, and that they agree with a naive
+/// reference parser.
 pub fn sse(data: &[u8]) {
     let Some((length, bytes)) = split_input(data) else {
         return;
     };
     let expected = events_of(bytes);
-    for pieces in cuts(bytes, length) {
+    for pieces in chunkings(bytes, length) {
         assert_eq!(read_events(pieces).unwrap(), expected);
     }
 }
 
-/// Reads the events of a whole body, line by line.
+/// Parses the events of a complete body, line by line.
 fn events_of(bytes: &[u8]) -> Vec<(Option<String>, String)> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut events = Vec::new();
     let (mut event, mut data): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
     let mut lines = lines_of(bytes);
-    // What no blank line ended counts too.
+    // The last event need not end with a blank line.
     lines.push(Vec::new());
     for line in lines {
         if line.is_empty() {
@@ -50,7 +50,7 @@ fn events_of(bytes: &[u8]) -> Vec<(Option<String>, String)> {
     events
 }
 
-/// Parts lines by CR LF, LF and CR.
+/// Splits lines at CR LF, LF and CR.
 fn lines_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = vec![Vec::new()];
     let mut rest = bytes;

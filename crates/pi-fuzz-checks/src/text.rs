@@ -1,4 +1,4 @@
-//! Foreign text: the first byte is a width.
+//! Untrusted text. The first byte is the width.
 
 use pi_tui::{
     TruncateOptions, WideCharPolicy, expand_for_terminal, sanitize, slice_columns, strip_ansi,
@@ -6,7 +6,7 @@ use pi_tui::{
 };
 use pretty_assertions::assert_eq;
 
-/// Checks that nothing comes out wider than asked, and that nothing dangerous survives.
+/// Checks that output fits the width and that dangerous characters are removed.
 pub fn text(data: &[u8]) {
     let Some((width, bytes)) = data.split_first() else {
         return;

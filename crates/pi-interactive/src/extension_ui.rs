@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, RunSettings};
+use pi_config::{AgentDir, SettingsOverrides};
 use pi_runtime::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice,
     ExtensionScreen, ExtensionUi,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for ExtensionUiBridge {
 impl ExtensionUiBridge {
     /// Creates a bridge; dialogs that extensions open before the application runs are shown standalone, with
     /// the settings of this user and run.
-    pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
+    pub fn new(agent_dir: AgentDir, env: Env, run_settings: SettingsOverrides) -> Self {
         Self(Arc::new(BridgeInner {
             startup_prompter: Some(StartupPrompter {
                 agent_dir,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    ListedResource, ProjectOverride, ResourceKind, ResourceRequest, Scope, SourceOrigin,
-    SourceScope, Switchboard,
+    ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ConfigScope, SourceOrigin,
+    SourceScope, ResourceToggles,
 };
 
 use crate::InteractiveError;
@@ -15,7 +15,7 @@ use crate::standalone_dialog::{self, StandaloneOptions};
 /// Lists all resources and toggles them until the user leaves, starting with the settings of `scope`.
 pub async fn configure_resources(
     request: ResourceRequest,
-    scope: Scope,
+    scope: ConfigScope,
 ) -> Result<(), InteractiveError> {
     let (agent_dir, env) = (request.agent_dir.clone(), request.env.clone());
     let (cwd, settings) = (request.cwd.clone(), request.settings.settings());
@@ -26,8 +26,8 @@ pub async fn configure_resources(
         settings: &settings,
     };
     let scope = match scope {
-        Scope::User => ResourceScope::User,
-        Scope::Project => ResourceScope::Project,
+        ConfigScope::User => ResourceScope::User,
+        ConfigScope::Project => ResourceScope::Project,
     };
     let toggles = SettingsToggles::new(request);
     let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), scope)) as _;
@@ -38,7 +38,7 @@ pub async fn configure_resources(
 
 /// Applies the toggles to the settings files.
 struct SettingsToggles {
-    toggles: Switchboard,
+    toggles: ResourceToggles,
     home: Option<PathBuf>,
     agent_dir: PathBuf,
 }
@@ -48,7 +48,7 @@ impl SettingsToggles {
         Self {
             home: request.env.home_dir(),
             agent_dir: request.agent_dir.path().to_owned(),
-            toggles: Switchboard::load(request),
+            toggles: ResourceToggles::load(request),
         }
     }
 
@@ -124,7 +124,7 @@ impl ResourceToggles for SettingsToggles {
         let Some(number) = self.sorted(scope).get(index).map(|(number, _)| *number) else {
             return Ok(());
         };
-        let switched = self.toggles.switch(settings_scope(scope), number);
+        let switched = self.toggles.toggle(settings_scope(scope), number);
         switched.map_err(|error| error.to_string())
     }
 
@@ -133,10 +133,10 @@ impl ResourceToggles for SettingsToggles {
     }
 }
 
-fn settings_scope(scope: ResourceScope) -> Scope {
+fn settings_scope(scope: ResourceScope) -> ConfigScope {
     match scope {
-        ResourceScope::User => Scope::User,
-        ResourceScope::Project => Scope::Project,
+        ResourceScope::User => ConfigScope::User,
+        ResourceScope::Project => ConfigScope::Project,
     }
 }
 

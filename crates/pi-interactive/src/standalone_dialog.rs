@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::Path;
 
 use pi_ai::Env;
-use pi_config::{AgentDir, ProjectAccess, RunSettings, Settings, SettingsStore};
+use pi_config::{AgentDir, ProjectAccess, SettingsOverrides, Settings, SettingsStore};
 use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;
@@ -20,7 +20,7 @@ pub(crate) struct StartupPrompter {
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
     /// Settings given on the command line.
-    pub(crate) run_settings: RunSettings,
+    pub(crate) run_settings: SettingsOverrides,
 }
 
 impl StartupPrompter {
@@ -32,8 +32,8 @@ impl StartupPrompter {
         read: impl Fn(Intent) -> Option<T>,
     ) -> Result<Option<T>, RunnerError> {
         // No project settings: the project is not trusted yet.
-        let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Unasked);
-        settings.lay_over(&self.run_settings);
+        let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Undecided);
+        settings.set_overrides(&self.run_settings);
         let options = StandaloneOptions {
             agent_dir: &self.agent_dir,
             env: &self.env,

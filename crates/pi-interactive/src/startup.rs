@@ -107,7 +107,7 @@ fn problems(resources: &Resources) -> Option<HeaderSection> {
         .diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.level > DiagnosticLevel::Info)
-        .map(ConfigDiagnostic::spelled);
+        .map(ConfigDiagnostic::message_with_path);
     let mut details: Vec<String> = messages.by_ref().take(MAX_PROBLEMS).collect();
     let more = messages.count();
     if more > 0 {
@@ -191,7 +191,7 @@ impl App {
             DiagnosticLevel::Warning => NoticeLevel::Warning,
             DiagnosticLevel::Error => NoticeLevel::Error,
         };
-        self.notify(level, diagnostic.spelled());
+        self.notify(level, diagnostic.message_with_path());
     }
 }
 

@@ -76,16 +76,16 @@ pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
     clippy::option_option,
     reason = "unset, disabled, or a specific protocol"
 )]
-fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProtocol>> {
+fn image_protocol(setting: pi_config::ImageProtocolSetting) -> Option<Option<ImageProtocol>> {
     use pi_config::ImageProtocolName;
     match setting {
-        pi_config::ImageProtocol::Named(ImageProtocolName::Kitty) => {
+        pi_config::ImageProtocolSetting::Protocol(ImageProtocolName::Kitty) => {
             Some(Some(ImageProtocol::Kitty))
         }
-        pi_config::ImageProtocol::Named(ImageProtocolName::Iterm2) => {
+        pi_config::ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2) => {
             Some(Some(ImageProtocol::ITerm2))
         }
-        pi_config::ImageProtocol::Shown(false) => Some(None),
+        pi_config::ImageProtocolSetting::Enabled(false) => Some(None),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, RunSettings, TrustChoice};
+use pi_config::{AgentDir, SettingsOverrides, TrustChoice};
 use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;
@@ -32,7 +32,7 @@ struct PrompterInner {
 
 impl TrustPrompter {
     /// Creates a prompter with the settings of this user and run.
-    pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
+    pub fn new(agent_dir: AgentDir, env: Env, run_settings: SettingsOverrides) -> Self {
         Self(Arc::new(PrompterInner {
             startup_prompter: StartupPrompter {
                 agent_dir,

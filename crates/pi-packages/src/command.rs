@@ -1,4 +1,4 @@
-//! Other programs: started without a terminal to ask on, their last words kept for the error.
+//! Runs external programs non-interactively; errors include the end of their output.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -8,26 +8,25 @@ use std::time::Duration;
 
 use crate::error::PackageError;
 
-/// A program may work this long before it is ended.
-const LONGEST: Duration = Duration::from_mins(30);
+/// Default timeout of a command.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// How much of a program's last words an error repeats.
-const LAST_WORDS: usize = 2000;
+/// Maximum number of characters of output included in an error.
+const STDERR_TAIL: usize = 2000;
 
-/// How often a program that is still being written is tried again, and after which time.
+/// Retries and delay for an executable that is still open for writing (`ETXTBSY`).
 const BUSY_ATTEMPTS: usize = 50;
-const BUSY_PAUSE: Duration = Duration::from_millis(20);
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// A command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {
     program: OsString,
     arguments: Vec<OsString>,
     directory: Option<PathBuf>,
     variables: Vec<(OsString, OsString)>,
-    hidden: &'static [&'static str],
+    removed_variables: &'static [&'static str],
     label: Option<String>,
-    limit: Duration,
+    timeout: Duration,
 }
 
 impl Command {
@@ -37,9 +36,9 @@ impl Command {
             arguments: Vec::new(),
             directory: None,
             variables: Vec::new(),
-            hidden: &[],
+            removed_variables: &[],
             label: None,
-            limit: LONGEST,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
@@ -64,25 +63,25 @@ impl Command {
         self
     }
 
-    /// Keeps variables of ours from the program.
-    pub(crate) fn hiding(mut self, names: &'static [&'static str]) -> Self {
-        self.hidden = names;
+    /// Removes environment variables.
+    pub(crate) fn without_variables(mut self, names: &'static [&'static str]) -> Self {
+        self.removed_variables = names;
         self
     }
 
-    /// Names the command in errors, instead of its command line.
-    pub(crate) fn labeled(mut self, label: impl Into<String>) -> Self {
+    /// Sets the name shown in errors instead of the command line.
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    pub(crate) fn within(mut self, limit: Duration) -> Self {
-        self.limit = limit;
+    pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// The command line as errors show it.
-    fn shown(&self) -> String {
+    /// The command as shown in errors.
+    fn display(&self) -> String {
         if let Some(label) = &self.label {
             return label.clone();
         }
@@ -92,10 +91,10 @@ impl Command {
     }
 }
 
-/// Runs a command to its end and returns what it wrote; one that fails is an error.
+/// Runs a command to completion and returns its standard output.
 pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
     let failed = |problem: String| PackageError::Command {
-        command: command.shown(),
+        command: command.display(),
         problem,
     };
     let mut process = tokio::process::Command::new(&command.program);
@@ -106,26 +105,26 @@ pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    for name in command.hidden {
+    for name in command.removed_variables {
         process.env_remove(name);
     }
     if let Some(directory) = &command.directory {
         process.current_dir(directory);
     }
-    let output = tokio::time::timeout(command.limit, output_of(&mut process))
+    let output = tokio::time::timeout(command.timeout, output_of(&mut process))
         .await
-        .map_err(|_elapsed| failed(format!("it took longer than {} s", command.limit.as_secs())))?
+        .map_err(|_elapsed| failed(format!("timed out after {} s", command.timeout.as_secs())))?
         .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => failed("there is no such program".to_owned()),
+            io::ErrorKind::NotFound => failed("command not found".to_owned()),
             _ => failed(error.to_string()),
         })?;
     if !output.status.success() {
-        let words = if output.stderr.is_empty() {
+        let output_bytes = if output.stderr.is_empty() {
             &output.stdout
         } else {
             &output.stderr
         };
-        let problem = last_words(&String::from_utf8_lossy(words));
+        let problem = output_tail(&String::from_utf8_lossy(output_bytes));
         return Err(failed(if problem.is_empty() {
             output.status.to_string()
         } else {
@@ -135,13 +134,13 @@ pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program, also one that was written just now: a child that another thread starts at that moment
-/// holds the file open until it is a program of its own.
+/// Retries if the executable was just written: a child forked by another thread in the meantime
+/// keeps the file open until it calls `exec`.
 async fn output_of(process: &mut tokio::process::Command) -> io::Result<Output> {
     for _ in 0..BUSY_ATTEMPTS {
         match process.output().await {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
-                tokio::time::sleep(BUSY_PAUSE).await;
+                tokio::time::sleep(BUSY_RETRY_DELAY).await;
             }
             ended => return ended,
         }
@@ -149,8 +148,8 @@ async fn output_of(process: &mut tokio::process::Command) -> io::Result<Output> 
     process.output().await
 }
 
-fn last_words(text: &str) -> String {
+fn output_tail(text: &str) -> String {
     let text = text.trim();
-    let skipped = text.chars().count().saturating_sub(LAST_WORDS);
+    let skipped = text.chars().count().saturating_sub(STDERR_TAIL);
     text.chars().skip(skipped).collect()
 }

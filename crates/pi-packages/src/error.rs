@@ -1,104 +1,84 @@
-//! What can go wrong between a package's source and its folder, and what to do about it.
+//! Package errors and hints for resolving them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a package could not be installed, updated or removed. Nothing was changed then.
+/// Why a package could not be installed, updated or removed. Nothing has been changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackageError {
-    /// Nobody says where packages come from.
     #[error("no npm registry is configured")]
     NoRegistry,
-    /// The network may not be used.
-    #[error("{what} needs the network, and pi is offline")]
+    #[error("cannot fetch {what}: pi is offline")]
     Offline {
-        /// What was to be done.
+        /// The operation that needs the network.
         what: String,
     },
-    /// A service could not be reached, or broke off.
+    /// The connection failed or was interrupted.
     #[error("{url}: {problem}")]
     Network {
-        /// What was asked for, without credentials.
+        /// Without credentials.
         url: String,
         problem: String,
     },
-    #[error("{url} answered {status}")]
-    Refused {
-        /// What was asked for, without credentials.
+    #[error("{url}: HTTP status {status}")]
+    HttpStatus {
+        /// Without credentials.
         url: String,
         status: u16,
     },
-    /// The registry's configuration is unusable.
+    /// The npm configuration is invalid.
     #[error("{}: {problem}", file.display())]
-    Configuration {
-        /// The file that says so.
-        file: PathBuf,
-        problem: String,
-    },
-    /// The registry does not know a package.
-    #[error("the registry has no package {0}")]
+    Configuration { file: PathBuf, problem: String },
+    #[error("package not found in the registry: {0}")]
     UnknownPackage(String),
-    /// No version of a package is what was asked for.
-    #[error("no version of {name} matches {wanted}")]
-    NoVersion {
-        name: String,
-        /// The range or tag.
-        wanted: String,
-    },
-    /// A dependency comes from somewhere this program does not fetch from.
-    #[error("{name} wants {dependency} from {spec}, which is not a registry")]
-    ForeignDependency {
+    #[error("no version of {name} matches {spec}")]
+    NoVersion { name: String, spec: String },
+    /// The dependency is not in a registry: a git URL, an archive or a local path.
+    #[error("{name} depends on {dependency} from {spec}, which is not a registry")]
+    UnsupportedDependency {
         name: String,
         dependency: String,
         spec: String,
     },
-    /// A package is made for other machines.
-    #[error("{0} does not run on this system")]
+    /// The package does not support this platform.
+    #[error("{0} does not support this platform")]
     WrongPlatform(String),
-    /// What the registry or a package says is not understood.
+    /// A registry response or a package is invalid.
     #[error("{what}: {problem}")]
-    Malformed {
-        what: String,
-        /// What is wrong with them.
-        problem: String,
-    },
-    /// An archive is not what the registry said.
-    #[error("the archive of {0} does not match its checksum")]
+    Malformed { what: String, problem: String },
+    /// The archive does not match the registry's checksum.
+    #[error("checksum mismatch: {0}")]
     Integrity(String),
-    /// An archive holds what must not be unpacked.
-    #[error("the archive of {name} is refused: {problem}")]
+    #[error("unsafe archive: {name}: {problem}")]
     UnsafeArchive { name: String, problem: String },
-    /// A package asks for more than there should be.
     #[error("{what} is too large: more than {limit}")]
     TooLarge {
         what: String,
-        /// The limit, with its unit.
+        /// Including its unit.
         limit: String,
     },
-    /// A program that was needed failed.
     #[error("{command} failed: {problem}")]
     Command {
-        /// The command line, as far as it matters.
         command: String,
-        /// Its last words, or why it could not be started.
+        /// The end of its output, or why it could not be started.
         problem: String,
     },
-    /// A git source would make git do something else.
-    #[error("git will not be asked for {0:?}")]
+    /// A repository or ref that git could interpret as something else.
+    #[error("invalid git repository or ref: {0:?}")]
     UnsafeGit(String),
-    /// Another program is installing and does not end.
-    #[error("another program is installing packages in {}", .0.display())]
+    /// Another process holds the installation lock.
+    #[error("another process is installing packages in {}", .0.display())]
     Busy(PathBuf),
     #[error("{}: {error}", path.display())]
     Disk { path: PathBuf, error: io::Error },
-    /// A release could not be verified or put in place.
+    /// A release could not be verified or installed.
     #[error("{0}")]
     Release(String),
 }
 
 impl PackageError {
-    /// Says what the disk refused.
+    /// Creates a [`Self::Disk`] error for a path.
     pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::Disk {
             path: path.to_owned(),
@@ -108,7 +88,7 @@ impl PackageError {
 
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "callers hand over errors and texts alike"
+        reason = "callers pass both errors and strings"
     )]
     pub(crate) fn malformed(what: impl Into<String>, problem: impl ToString) -> Self {
         Self::Malformed {
@@ -117,37 +97,36 @@ impl PackageError {
         }
     }
 
-    /// Returns what the user can do about it.
+    /// Returns hints for the user.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoRegistry => vec![
-                "add a line `registry=URL` with the address of your npm registry to ~/.npmrc"
-                    .to_owned(),
-                "the setting npmCommand lets another program install packages".to_owned(),
+                "add `registry=URL` with the URL of your npm registry to ~/.npmrc".to_owned(),
+                "or set npmCommand to use an external package manager".to_owned(),
             ],
             Self::Offline { .. } => {
-                vec!["start without --offline and without PI_OFFLINE".to_owned()]
+                vec!["run pi without --offline and PI_OFFLINE".to_owned()]
             }
             Self::Network { .. } => {
-                vec!["check the connection and the proxy, then try again".to_owned()]
+                vec!["check your connection and proxy, then try again".to_owned()]
             }
-            Self::Refused {
+            Self::HttpStatus {
                 status: 401 | 403, ..
-            } => vec![
-                "the registry wants a token: `//HOST/:_authToken=…` in ~/.npmrc".to_owned(),
-            ],
+            } => {
+                vec!["add a token for the registry to ~/.npmrc: `//HOST/:_authToken=…`".to_owned()]
+            }
             Self::UnknownPackage(_) => vec![
-                "check the name; a private package needs its registry: `@scope:registry=URL` in ~/.npmrc"
+                "check the name; for a private package, add `@scope:registry=URL` to ~/.npmrc"
                     .to_owned(),
             ],
-            Self::ForeignDependency { .. } => vec![
-                "set npmCommand to [\"npm\"] in the settings to let npm install it".to_owned(),
-            ],
-            Self::Integrity(_) | Self::UnsafeArchive { .. } => {
-                vec!["nothing of it was kept; tell the author of the package".to_owned()]
+            Self::UnsupportedDependency { .. } => {
+                vec!["set npmCommand to [\"npm\"] to install it with npm".to_owned()]
             }
-            Self::Busy(_) => vec!["wait for it to end, then try again".to_owned()],
-            Self::Refused { .. }
+            Self::Integrity(_) | Self::UnsafeArchive { .. } => {
+                vec!["nothing was installed; report this to the package author".to_owned()]
+            }
+            Self::Busy(_) => vec!["wait for it to finish, then try again".to_owned()],
+            Self::HttpStatus { .. }
             | Self::Configuration { .. }
             | Self::NoVersion { .. }
             | Self::WrongPlatform(_)

@@ -1,8 +1,8 @@
-//! Packages from git repositories, through the user's own `git`.
+//! Packages from git repositories, using the user's `git`.
 //!
-//! A checkout is made beside its place, with its dependencies, and put there as a whole; an update makes a
-//! new one from what was fetched. Nothing of a repository runs: no hooks, no submodules, no other
-//! transports than those a source can name, and nobody is asked for a password.
+//! A checkout is built in a staging directory, including its dependencies, and moved into checkout_dir atomically; an
+//! update builds a new checkout from the fetched commits. No code of a repository runs: no hooks, no submodules,
+//! no other transports than those a source can name, and no password prompts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,19 @@ use pi_config::GitAddress;
 use serde_json::{Map, Value};
 
 use crate::command::{self, Command};
+use crate::dir_ops::{self, CopyMode, StagingDir};
 use crate::error::PackageError;
-use crate::folder::{self, Content, Staging};
-use crate::npm::{Builder, ExternalNpm, Peers, Requirements, lock_place, read_manifest};
-use crate::progress::{Progress, ProgressListener};
+use crate::npm::{
+    BuildRequirements, ExternalNpm, ModulesBuilder, PeerDependencies, lock_install_path,
+    read_manifest,
+};
+use crate::progress::{InstallProgress, ProgressListener};
 
-/// How long a question about a repository may take.
-const QUESTION_LIMIT: Duration = Duration::from_secs(10);
+/// Timeout of a query command.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What keeps git to itself, whatever the user's and the repository's configuration say.
-const GUARDS: [&str; 7] = [
+/// Options that override unsafe settings of the user's and the repository's git configuration.
+const SAFETY_OPTIONS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "protocol.ext.allow=never",
@@ -32,8 +35,8 @@ const GUARDS: [&str; 7] = [
     "advice.detachedHead=false",
 ];
 
-/// Variables that would make git work on another repository, such as the one whose hook started us.
-const HIDDEN: [&str; 6] = [
+/// Variables that would make git use another repository, for example if pi runs in a git hook.
+const HIDDEN_VARIABLES: [&str; 6] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -42,36 +45,39 @@ const HIDDEN: [&str; 6] = [
     "GIT_NAMESPACE",
 ];
 
-/// Who installs the dependencies of a checkout.
-pub(crate) enum Dependencies<'a> {
-    Ours(&'a Builder<'a>),
+/// How the dependencies of a checkout are installed.
+pub(crate) enum DependencyInstaller<'a> {
+    Ours(&'a ModulesBuilder<'a>),
     External(&'a ExternalNpm),
-    /// Nobody: the checkout is only looked at.
+    /// Not installed: the checkout is only inspected.
     None,
 }
 
-/// A repository, where its checkout belongs, and what to do with it.
+/// A git package and the location of its checkout.
 pub(crate) struct GitPackage<'a> {
     pub(crate) source: &'a GitAddress,
-    pub(crate) place: &'a Path,
-    /// The folder above the place in which emptied folders are removed.
+    pub(crate) checkout_dir: &'a Path,
+    /// Empty directories are pruned up to this ancestor of the checkout.
     pub(crate) root: Option<PathBuf>,
     pub(crate) env: &'a Env,
     pub(crate) progress: &'a ProgressListener,
 }
 
 impl GitPackage<'_> {
-    /// Clones the repository, or brings an existing checkout up to its ref or its branch's end.
-    pub(crate) async fn install(&self, dependencies: Dependencies<'_>) -> Result<(), PackageError> {
+    /// Clones the repository, or updates an existing checkout to its ref or the tip of its branch.
+    pub(crate) async fn install(
+        &self,
+        dependencies: DependencyInstaller<'_>,
+    ) -> Result<(), PackageError> {
         self.check()?;
         let (parent, name) = self.parent_and_name();
         fs::create_dir_all(&parent).map_err(PackageError::disk(&parent))?;
-        let lock = lock_place(&parent.join(format!(".{name}.pi-install"))).await?;
-        folder::sweep(&parent, &name);
-        let installed = if self.place.exists() {
+        let lock = lock_install_path(&parent.join(format!(".{name}.pi-install"))).await?;
+        dir_ops::remove_leftovers(&parent, &name);
+        let installed = if self.checkout_dir.exists() {
             self.update(&parent, &name, dependencies).await
         } else {
-            self.clone_anew(&parent, &name, dependencies).await
+            self.clone_repository(&parent, &name, dependencies).await
         };
         drop(lock);
         if installed.is_err() {
@@ -80,17 +86,18 @@ impl GitPackage<'_> {
         installed
     }
 
-    /// Removes the checkout and the folders it leaves empty.
+    /// Removes the checkout and parent directories that become empty.
     pub(crate) async fn remove(&self) -> Result<(), PackageError> {
         let (parent, name) = self.parent_and_name();
         if parent.exists() {
-            let lock = lock_place(&parent.join(format!(".{name}.pi-install"))).await?;
-            if self.place.exists() {
-                // Out of its place first, so that nobody sees half of it.
+            let lock = lock_install_path(&parent.join(format!(".{name}.pi-install"))).await?;
+            if self.checkout_dir.exists() {
+                // Move it away first, so the removal is atomic for readers.
                 let staging =
-                    Staging::create(&parent, &name).map_err(PackageError::disk(&parent))?;
+                    StagingDir::create(&parent, &name).map_err(PackageError::disk(&parent))?;
                 let aside = staging.path().join("removed");
-                fs::rename(self.place, aside).map_err(PackageError::disk(self.place))?;
+                fs::rename(self.checkout_dir, aside)
+                    .map_err(PackageError::disk(self.checkout_dir))?;
             }
             remove_file(&self.marker())?;
             drop(lock);
@@ -99,31 +106,33 @@ impl GitPackage<'_> {
         Ok(())
     }
 
-    /// Returns whether the repository has something newer than the checkout.
+    /// Returns whether the repository has newer commits than the checkout.
     pub(crate) async fn has_update(&self) -> Result<bool, PackageError> {
         self.check()?;
-        let head = self.ask(self.place, &["rev-parse", "HEAD"]).await?;
-        let upstream = self.upstream(self.place).await;
+        let head = self
+            .query(self.checkout_dir, &["rev-parse", "HEAD"])
+            .await?;
+        let upstream = self.upstream(self.checkout_dir).await;
         let reference = match &upstream {
             Some(branch) => format!("refs/heads/{branch}"),
             None => "HEAD".to_owned(),
         };
         let listing = self
-            .ask(self.place, &["ls-remote", "origin", &reference])
+            .query(self.checkout_dir, &["ls-remote", "origin", &reference])
             .await?;
         let remote = listing.split_whitespace().next().unwrap_or_default();
         Ok(!remote.is_empty() && remote != head.trim())
     }
 
-    async fn clone_anew(
+    async fn clone_repository(
         &self,
         parent: &Path,
         name: &str,
-        dependencies: Dependencies<'_>,
+        dependencies: DependencyInstaller<'_>,
     ) -> Result<(), PackageError> {
-        let staging = Staging::create(parent, name).map_err(PackageError::disk(parent))?;
+        let staging = StagingDir::create(parent, name).map_err(PackageError::disk(parent))?;
         let checkout = staging.path().join("checkout");
-        self.tell(format!("git clone {}", self.source.repository));
+        self.report_command(format!("git clone {}", self.source.repository));
         let clone = self
             .git(parent)
             .await
@@ -135,7 +144,7 @@ impl GitPackage<'_> {
                 "--",
             ])
             .args([self.source.repository.as_ref(), checkout.as_os_str()])
-            .labeled(format!("git clone {}", self.source.repository));
+            .label(format!("git clone {}", self.source.repository));
         command::run(clone).await?;
         if let Some(reference) = &self.source.reference {
             self.check_out(&checkout, reference).await?;
@@ -143,7 +152,7 @@ impl GitPackage<'_> {
         self.finish(&staging, &checkout, dependencies).await
     }
 
-    /// Checks out a branch, a tag or a commit; one the clone did not bring is fetched.
+    /// Checks out a branch, tag or commit, fetching it if the clone does not contain it.
     async fn check_out(&self, checkout: &Path, reference: &str) -> Result<(), PackageError> {
         let direct = self
             .run(checkout, &["checkout", "--quiet", reference, "--"])
@@ -165,40 +174,52 @@ impl GitPackage<'_> {
         &self,
         parent: &Path,
         name: &str,
-        dependencies: Dependencies<'_>,
+        dependencies: DependencyInstaller<'_>,
     ) -> Result<(), PackageError> {
-        self.tell(format!("git fetch {}", self.source.repository));
-        let wanted = self.fetch().await?;
-        let head = self.ask(self.place, &["rev-parse", "HEAD"]).await?;
-        let is_unfinished = self.marker().exists() || lacks_dependencies(self.place);
-        if head.trim() == wanted && !is_unfinished {
+        self.report_command(format!("git fetch {}", self.source.repository));
+        let target = self.fetch().await?;
+        let head = self
+            .query(self.checkout_dir, &["rev-parse", "HEAD"])
+            .await?;
+        let is_unfinished = self.marker().exists() || is_missing_dependencies(self.checkout_dir);
+        if head.trim() == target && !is_unfinished {
             return Ok(());
         }
-        let staging = Staging::create(parent, name).map_err(PackageError::disk(parent))?;
+        let staging = StagingDir::create(parent, name).map_err(PackageError::disk(parent))?;
         let checkout = staging.path().join("checkout");
-        copy_repository(self.place, &checkout).map_err(PackageError::disk(self.place))?;
-        self.run(&checkout, &["reset", "--quiet", "--hard", &wanted])
+        copy_repository(self.checkout_dir, &checkout)
+            .map_err(PackageError::disk(self.checkout_dir))?;
+        self.run(&checkout, &["reset", "--quiet", "--hard", &target])
             .await?;
         self.finish(&staging, &checkout, dependencies).await
     }
 
-    /// Fetches what the checkout should be at, and returns that commit.
+    /// Fetches the commit that the checkout should be at and returns it.
     async fn fetch(&self) -> Result<String, PackageError> {
         let fetched = match &self.source.reference {
             Some(reference) => {
-                self.run(self.place, &["fetch", "--quiet", "origin", reference])
-                    .await?;
+                self.run(
+                    self.checkout_dir,
+                    &["fetch", "--quiet", "origin", reference],
+                )
+                .await?;
                 "FETCH_HEAD".to_owned()
             }
-            None => match self.upstream(self.place).await {
+            None => match self.upstream(self.checkout_dir).await {
                 Some(branch) => self.fetch_branch(&branch).await?,
                 None => {
-                    // A checkout without a branch follows the repository's own choice.
-                    self.run(self.place, &["remote", "set-head", "origin", "--auto"])
-                        .await
-                        .ok();
+                    // A checkout without a branch follows the repository's default branch.
+                    self.run(
+                        self.checkout_dir,
+                        &["remote", "set-head", "origin", "--auto"],
+                    )
+                    .await
+                    .ok();
                     let chosen = ["symbolic-ref", "refs/remotes/origin/HEAD"];
-                    let chosen = self.ask(self.place, &chosen).await.unwrap_or_default();
+                    let chosen = self
+                        .query(self.checkout_dir, &chosen)
+                        .await
+                        .unwrap_or_default();
                     let branch = chosen.trim().strip_prefix("refs/remotes/origin/");
                     self.fetch_branch(branch.unwrap_or("HEAD")).await?
                 }
@@ -206,19 +227,22 @@ impl GitPackage<'_> {
         };
         let commit = format!("{fetched}^{{commit}}");
         let commit = self
-            .ask(self.place, &["rev-parse", "--verify", "--quiet", &commit])
+            .query(
+                self.checkout_dir,
+                &["rev-parse", "--verify", "--quiet", &commit],
+            )
             .await?;
         Ok(commit.trim().to_owned())
     }
 
     async fn fetch_branch(&self, branch: &str) -> Result<String, PackageError> {
-        let own = format!("refs/remotes/origin/{branch}");
+        let tracking_ref = format!("refs/remotes/origin/{branch}");
         let specification = if branch == "HEAD" {
-            format!("+HEAD:{own}")
+            format!("+HEAD:{tracking_ref}")
         } else {
-            format!("+refs/heads/{branch}:{own}")
+            format!("+refs/heads/{branch}:{tracking_ref}")
         };
-        let words = [
+        let args = [
             "fetch",
             "--quiet",
             "--prune",
@@ -226,45 +250,45 @@ impl GitPackage<'_> {
             "origin",
             &specification,
         ];
-        self.run(self.place, &words).await?;
-        Ok(own)
+        self.run(self.checkout_dir, &args).await?;
+        Ok(tracking_ref)
     }
 
-    /// Returns the branch of the repository that the checkout follows.
+    /// Returns the upstream branch of the checkout.
     async fn upstream(&self, checkout: &Path) -> Option<String> {
-        let words = ["rev-parse", "--abbrev-ref", "@{upstream}"];
-        let answer = self.ask(checkout, &words).await.ok()?;
-        let branch = answer.trim().strip_prefix("origin/")?;
+        let args = ["rev-parse", "--abbrev-ref", "@{upstream}"];
+        let output = self.query(checkout, &args).await.ok()?;
+        let branch = output.trim().strip_prefix("origin/")?;
         (!branch.is_empty() && !branch.starts_with('-')).then(|| branch.to_owned())
     }
 
-    /// Installs the dependencies of a checkout and puts it in its place.
+    /// Installs the dependencies of a checkout and moves it into checkout_dir.
     async fn finish(
         &self,
-        staging: &Staging,
+        staging: &StagingDir,
         checkout: &Path,
-        dependencies: Dependencies<'_>,
+        dependencies: DependencyInstaller<'_>,
     ) -> Result<(), PackageError> {
         if let Some(manifest) = read_manifest(checkout) {
             match dependencies {
-                Dependencies::None => {}
-                Dependencies::External(npm) => {
-                    self.tell("npmCommand".to_owned());
+                DependencyInstaller::None => {}
+                DependencyInstaller::External(npm) => {
+                    self.report_command("npmCommand".to_owned());
                     npm.install_dependencies(checkout).await?;
                 }
-                Dependencies::Ours(builder) => {
+                DependencyInstaller::Ours(builder) => {
                     let is_needed = !manifest.dependencies.is_empty()
                         || !manifest.optional_dependencies.is_empty()
                         || !manifest.peer_dependencies.is_empty();
                     if is_needed {
-                        let requirements = Requirements {
+                        let requirements = BuildRequirements {
                             manifest,
                             existing: Some(checkout),
-                            exactly: Vec::new(),
+                            exact_releases: Vec::new(),
                             lock: locked_packages(checkout),
-                            peers: Peers::Installed,
+                            peers: PeerDependencies::Installed,
                         };
-                        // Built apart: a checkout may hold links that lead out of it.
+                        // Build outside of the checkout, which may contain symlinks that point out of it.
                         let built = staging.path().join("dependencies");
                         builder.build(requirements, &built).await?;
                         place_modules(&built, checkout).map_err(PackageError::disk(checkout))?;
@@ -272,25 +296,26 @@ impl GitPackage<'_> {
                 }
             }
         }
-        folder::put_in_place(checkout, self.place).map_err(PackageError::disk(self.place))?;
+        dir_ops::replace_dir(checkout, self.checkout_dir)
+            .map_err(PackageError::disk(self.checkout_dir))?;
         remove_file(&self.marker())
     }
 
-    /// Refuses what git would read as something else than a repository and a ref.
+    /// Rejects values that git could interpret as something other than a repository and a ref.
     fn check(&self) -> Result<(), PackageError> {
         let repository = &self.source.repository;
         let reference = self.source.reference.as_deref().unwrap_or_default();
         let is_transport = repository
             .split_once("::")
             .is_some_and(|(name, _)| !name.contains(['/', '@']));
-        let words = [repository.as_str(), reference];
-        let unsafe_word = words
+        let args = [repository.as_str(), reference];
+        let unsafe_word = args
             .into_iter()
             .find(|word| word.starts_with('-') || word.contains(char::is_control));
         if is_transport {
             return Err(PackageError::UnsafeGit(repository.clone()));
         }
-        // A ref is one word: `a:b` and `+a` are instructions to fetch.
+        // Only a plain ref is allowed: `a:b` and `+a` are refspecs.
         if reference.contains([':', ' ', '~', '^', '?', '*', '[', '\\'])
             || reference.starts_with('+')
             || reference.contains("..")
@@ -304,13 +329,13 @@ impl GitPackage<'_> {
         }
     }
 
-    /// Begins a command line of git in a folder.
+    /// Creates a git command in a directory.
     async fn git(&self, directory: &Path) -> Command {
-        let guards = GUARDS.iter().flat_map(|guard| ["-c", guard]);
+        let guards = SAFETY_OPTIONS.iter().flat_map(|guard| ["-c", guard]);
         let mut command = Command::new("git")
             .args(guards)
             .directory(directory)
-            .hiding(&HIDDEN)
+            .without_variables(&HIDDEN_VARIABLES)
             .variable("GIT_TERMINAL_PROMPT", "0")
             .variable("GIT_ASKPASS", "")
             .variable("SSH_ASKPASS_REQUIRE", "never")
@@ -321,7 +346,7 @@ impl GitPackage<'_> {
         command
     }
 
-    /// Returns whether git would start ssh as it comes, which then must not ask anything.
+    /// Returns whether git would use the default ssh command, for which prompts must be disabled.
     async fn uses_plain_ssh(&self, directory: &Path) -> bool {
         let repository = &self.source.repository;
         if !repository.starts_with("ssh://") && !repository.starts_with("git@") {
@@ -334,65 +359,69 @@ impl GitPackage<'_> {
         let question = Command::new("git")
             .args(["config", "--get", "core.sshCommand"])
             .directory(directory)
-            .hiding(&HIDDEN)
-            .within(QUESTION_LIMIT);
+            .without_variables(&HIDDEN_VARIABLES)
+            .timeout(QUERY_TIMEOUT);
         command::run(question).await.is_err()
     }
 
-    async fn run(&self, checkout: &Path, words: &[&str]) -> Result<String, PackageError> {
-        let command = self.git(checkout).await.args(words);
-        let label = format!("git {}", words.join(" "));
-        command::run(command.labeled(label)).await
+    async fn run(&self, checkout: &Path, args: &[&str]) -> Result<String, PackageError> {
+        let command = self.git(checkout).await.args(args);
+        let label = format!("git {}", args.join(" "));
+        command::run(command.label(label)).await
     }
 
-    async fn ask(&self, checkout: &Path, words: &[&str]) -> Result<String, PackageError> {
-        let command = self.git(checkout).await.args(words);
-        let label = format!("git {}", words.join(" "));
-        command::run(command.labeled(label).within(QUESTION_LIMIT)).await
+    async fn query(&self, checkout: &Path, args: &[&str]) -> Result<String, PackageError> {
+        let command = self.git(checkout).await.args(args);
+        let label = format!("git {}", args.join(" "));
+        command::run(command.label(label).timeout(QUERY_TIMEOUT)).await
     }
 
     fn parent_and_name(&self) -> (PathBuf, String) {
-        let parent = self.place.parent().unwrap_or(self.place).to_owned();
-        let name = self.place.file_name().unwrap_or_default();
+        let parent = self
+            .checkout_dir
+            .parent()
+            .unwrap_or(self.checkout_dir)
+            .to_owned();
+        let name = self.checkout_dir.file_name().unwrap_or_default();
         (parent, name.to_string_lossy().into_owned())
     }
 
-    /// The file that the TypeScript pi leaves while an update is under way.
+    /// The marker file that the TypeScript pi creates during an update.
     fn marker(&self) -> PathBuf {
         let (parent, name) = self.parent_and_name();
         parent.join(format!(".{name}.pi-update-incomplete"))
     }
 
-    /// Removes the folders above the place that are empty.
+    /// Removes empty parent directories.
     fn prune(&self) {
         let Some(root) = &self.root else { return };
-        let above = self.place.ancestors().skip(1);
-        for folder in above.take_while(|folder| folder.starts_with(root) && *folder != root) {
-            // The first one that holds something ends it.
-            if fs::remove_dir(folder).is_err() && folder.exists() {
+        let above = self.checkout_dir.ancestors().skip(1);
+        for dir in above.take_while(|dir| dir.starts_with(root) && *dir != root) {
+            // Fails at the first directory that is not empty.
+            if fs::remove_dir(dir).is_err() && dir.exists() {
                 return;
             }
         }
     }
 
-    fn tell(&self, command: String) {
-        self.progress.tell(Progress::Running { command });
+    fn report_command(&self, command: String) {
+        self.progress.report(InstallProgress::Running { command });
     }
 }
 
-/// Copies the repository of a checkout; its objects, which never change, are shared.
+/// Copies the repository of a checkout; objects are immutable and hard-linked.
 fn copy_repository(from: &Path, to: &Path) -> std::io::Result<()> {
     let (from, to) = (from.join(".git"), to.join(".git"));
-    folder::copy(&from, &to, Content::Copied, &["objects"])?;
-    folder::copy(
+    dir_ops::copy_dir(&from, &to, CopyMode::Copy, &["objects"])?;
+    dir_ops::copy_dir(
         &from.join("objects"),
         &to.join("objects"),
-        Content::Shared,
+        CopyMode::HardLink,
         &[],
     )
 }
 
-/// Moves what was built into a checkout, in place of what the repository had there.
+/// Moves the built `node_modules` into a checkout, replacing the repository's tracking_ref.
 fn place_modules(built: &Path, checkout: &Path) -> std::io::Result<()> {
     let modules = checkout.join("node_modules");
     match fs::symlink_metadata(&modules) {
@@ -403,7 +432,7 @@ fn place_modules(built: &Path, checkout: &Path) -> std::io::Result<()> {
     fs::rename(built.join("node_modules"), modules)
 }
 
-/// Reads the packages of a repository's lock file.
+/// Reads the packages from a repository's lock file.
 fn locked_packages(checkout: &Path) -> Map<String, Value> {
     let text = fs::read_to_string(checkout.join("package-lock.json")).unwrap_or_default();
     let lock: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -413,8 +442,8 @@ fn locked_packages(checkout: &Path) -> Map<String, Value> {
     }
 }
 
-/// Returns whether a checkout lost dependencies it asks for.
-fn lacks_dependencies(checkout: &Path) -> bool {
+/// Returns whether a checkout declares dependencies that are not installed.
+fn is_missing_dependencies(checkout: &Path) -> bool {
     let modules = checkout.join("node_modules");
     read_manifest(checkout).is_some_and(|manifest| {
         let mut names = manifest.dependencies.keys();
@@ -435,7 +464,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_is_asked_for_repositories_and_refs_only() {
+    fn only_plain_repositories_and_refs_are_accepted() {
         let env = Env::fixed([("HOME", "/nowhere")]);
         let progress = ProgressListener::default();
         let check = |repository: &str, reference: Option<&str>| {
@@ -447,7 +476,7 @@ mod tests {
             };
             let package = GitPackage {
                 source: &source,
-                place: Path::new("/x"),
+                checkout_dir: Path::new("/x"),
                 root: None,
                 env: &env,
                 progress: &progress,

@@ -1,7 +1,7 @@
-//! What a package brings and asks for, told before anything of it runs.
+//! Inspects a package before any of its code runs.
 //!
-//! Code is parsed, never executed: from each extension the imports are followed through the package's own
-//! files, and what leads out of it is compared with what the extension host has.
+//! Code is parsed, never executed: the imports of each extension are followed through the package's
+//! files, and external imports are compared with the modules of the extension host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -19,61 +19,59 @@ use pi_ext::{
 use serde_json::Value;
 
 use crate::error::PackageError;
-use crate::npm::{Manifest, is_provided, read_manifest};
+use crate::npm::{NpmManifest, is_provided, read_manifest};
 
-/// Code beyond this many files is not looked at.
+/// Maximum number of code files that are parsed.
 const MAX_CODE_FILES: usize = 2_000;
 
-/// A file of code larger than this is not looked at.
+/// Larger code files are skipped.
 const MAX_CODE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Packages beyond this many files are only counted.
+/// Counting stops at this many files.
 const MAX_FILES: usize = 200_000;
 
-/// What is known of a package.
+/// The result of an inspection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inspection {
-    /// Its name, by its manifest.
+pub struct PackageInspection {
+    /// From the manifest.
     pub name: Option<String>,
     pub version: Option<String>,
-    /// Under which license it comes.
     pub license: Option<String>,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// How large they are together.
+    /// Total size.
     pub bytes: u64,
-    /// Its extensions, as paths below it.
+    /// Paths relative to the package.
     pub extensions: Vec<String>,
-    /// The names of its skills.
+    /// Names.
     pub skills: Vec<String>,
-    /// The names of its prompt templates.
+    /// Names.
     pub prompts: Vec<String>,
-    /// The names of its themes.
+    /// Names.
     pub themes: Vec<String>,
-    /// Packages it needs, with the versions it takes.
+    /// Version ranges by package name.
     pub dependencies: BTreeMap<String, String>,
-    /// Modules of the host its code imports.
+    /// Host modules that the code imports.
     pub modules: BTreeMap<String, ModuleSupport>,
-    /// Packages its code imports without naming them as dependencies.
+    /// Imported packages that are not declared as dependencies.
     pub undeclared: BTreeSet<String>,
-    /// Code that is not for this host: native libraries and what builds them, WebAssembly.
+    /// Files that the built-in engine cannot run: native libraries, their build files, and WebAssembly.
     pub native: Vec<String>,
-    /// What its manifest would run while it is installed.
+    /// Install scripts: event and command.
     pub scripts: Vec<(String, String)>,
-    /// What is wrong with its files.
     pub problems: Vec<String>,
 }
 
-/// Looks at the package in a folder.
-pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, PackageError> {
-    let folder = &fs::canonicalize(folder).map_err(PackageError::disk(folder))?;
-    let manifest = read_manifest(folder);
-    let resources = resources_of(folder, scratch);
-    let mut inspection = Inspection {
+/// Inspects the package in a directory. `scratch` is an empty directory.
+pub(crate) fn inspect(dir: &Path, scratch: &Path) -> Result<PackageInspection, PackageError> {
+    let dir = &fs::canonicalize(dir).map_err(PackageError::disk(dir))?;
+    let manifest = read_manifest(dir);
+    let resources = resources_of(dir, scratch);
+    let mut inspection = PackageInspection {
         extensions: resources
             .extensions
             .iter()
-            .map(|extension| below(&extension.path, folder))
+            .map(|extension| below(&extension.path, dir))
             .collect(),
         skills: resources
             .skills
@@ -96,10 +94,10 @@ pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, Packa
             .chain(&resources.extension_errors)
             .map(|diagnostic| diagnostic.message.clone())
             .collect(),
-        license: license_of(manifest.as_ref(), folder),
-        ..Inspection::default()
+        license: license_of(manifest.as_ref(), dir),
+        ..PackageInspection::default()
     };
-    count_files(folder, &mut inspection);
+    count_files(dir, &mut inspection);
     if let Some(manifest) = &manifest {
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         inspection.name = text(&manifest.name);
@@ -117,56 +115,51 @@ pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, Packa
         .extensions
         .iter()
         .map(|extension| extension.path.clone());
-    follow_imports(
-        entries.collect(),
-        folder,
-        manifest.as_ref(),
-        &mut inspection,
-    );
+    follow_imports(entries.collect(), dir, manifest.as_ref(), &mut inspection);
     Ok(inspection)
 }
 
-/// Finds the resources of a package as a session would, with nothing of the user's beside them.
-fn resources_of(folder: &Path, scratch: &Path) -> Resources {
+/// Loads the resources of a package as a session would, without any user resources.
+fn resources_of(dir: &Path, scratch: &Path) -> Resources {
     let agent_dir = AgentDir::at(scratch);
-    let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Refused);
+    let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Denied);
     load_resources(&ResourceRequest {
         agent_dir,
         cwd: scratch.to_owned(),
         env: Env::fixed([("HOME", scratch.to_string_lossy())]),
         settings,
-        project: ProjectAccess::Refused,
+        project: ProjectAccess::Denied,
         flags: ResourceFlags {
-            extensions: vec![folder.to_string_lossy().into_owned()],
+            extensions: vec![dir.to_string_lossy().into_owned()],
             no_context_files: true,
             ..ResourceFlags::default()
         },
     })
 }
 
-fn below(path: &Path, folder: &Path) -> String {
-    let inside = path.strip_prefix(folder).unwrap_or(path);
+fn below(path: &Path, dir: &Path) -> String {
+    let inside = path.strip_prefix(dir).unwrap_or(path);
     inside.to_string_lossy().into_owned()
 }
 
-fn license_of(manifest: Option<&Manifest>, folder: &Path) -> Option<String> {
-    let told = manifest.and_then(|manifest| match manifest.json.get("license")? {
+fn license_of(manifest: Option<&NpmManifest>, dir: &Path) -> Option<String> {
+    let declared = manifest.and_then(|manifest| match manifest.json.get("license")? {
         Value::String(name) => Some(name.clone()),
         Value::Object(about) => Some(about.get("type")?.as_str()?.to_owned()),
         _ => None,
     });
-    told.or_else(|| {
+    declared.or_else(|| {
         let files = ["LICENSE", "LICENSE.md", "LICENCE", "COPYING"];
-        let file = files.into_iter().find(|name| folder.join(name).is_file())?;
-        let text = fs::read_to_string(folder.join(file)).ok()?;
+        let file = files.into_iter().find(|name| dir.join(name).is_file())?;
+        let text = fs::read_to_string(dir.join(file)).ok()?;
         let first = text.lines().find(|line| !line.trim().is_empty())?;
         Some(format!("{} ({file})", first.trim()))
     })
 }
 
-/// Counts the files and finds those that are no JavaScript.
-fn count_files(folder: &Path, inspection: &mut Inspection) {
-    let mut pending = vec![folder.to_owned()];
+/// Counts the files and collects native ones.
+fn count_files(dir: &Path, inspection: &mut PackageInspection) {
+    let mut pending = vec![dir.to_owned()];
     while let Some(current) = pending.pop() {
         for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
             let Ok(metadata) = fs::symlink_metadata(entry.path()) else {
@@ -185,9 +178,9 @@ fn count_files(folder: &Path, inspection: &mut Inspection) {
                 || entry
                     .path()
                     .extension()
-                    .is_some_and(|ending| ending == "node" || ending == "wasm");
+                    .is_some_and(|extension| extension == "node" || extension == "wasm");
             if is_native {
-                inspection.native.push(below(&entry.path(), folder));
+                inspection.native.push(below(&entry.path(), dir));
             }
             if inspection.files >= MAX_FILES {
                 return;
@@ -200,9 +193,9 @@ fn count_files(folder: &Path, inspection: &mut Inspection) {
 /// Follows the imports of extensions through the files of the package.
 fn follow_imports(
     entries: Vec<PathBuf>,
-    folder: &Path,
-    manifest: Option<&Manifest>,
-    inspection: &mut Inspection,
+    dir: &Path,
+    manifest: Option<&NpmManifest>,
+    inspection: &mut PackageInspection,
 ) {
     let resolver = ModuleResolver::new(virtual_module_names());
     let mut seen: BTreeSet<PathBuf> = entries.iter().cloned().collect();
@@ -230,7 +223,7 @@ fn follow_imports(
             let importer = file.to_string_lossy();
             let is_own = specifier.starts_with('.') || specifier.starts_with('#');
             match resolver.resolve(&specifier, &importer, ImportKind::Import) {
-                Ok(ResolvedModule::File(target)) if is_own && target.starts_with(folder) => {
+                Ok(ResolvedModule::File(target)) if is_own && target.starts_with(dir) => {
                     if seen.len() < MAX_CODE_FILES && seen.insert(target.clone()) {
                         pending.push_back(target);
                     }
@@ -250,7 +243,7 @@ fn follow_imports(
     }
 }
 
-fn names_dependency(manifest: &Manifest, package: &str) -> bool {
+fn names_dependency(manifest: &NpmManifest, package: &str) -> bool {
     manifest.name == package
         || manifest.dependencies.contains_key(package)
         || manifest.optional_dependencies.contains_key(package)
@@ -273,14 +266,14 @@ fn merge(modules: &mut BTreeMap<String, ModuleSupport>, name: &str, new: ModuleS
     }
 }
 
-/// The package of an import such as `@s/a/deep` or `a/deep`.
+/// Returns the package name of an import such as `@s/a/deep` or `a/deep`.
 fn package_of(specifier: &str) -> String {
     let parts = if specifier.starts_with('@') { 2 } else { 1 };
     let parts: Vec<&str> = specifier.split('/').take(parts).collect();
     parts.join("/")
 }
 
-/// Finds what code requires by a plain name.
+/// Finds `require` calls with a string literal.
 fn required(code: &str) -> impl Iterator<Item = String> + '_ {
     code.split("require(").skip(1).filter_map(|rest| {
         let mut characters = rest.chars();

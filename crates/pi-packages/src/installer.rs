@@ -1,4 +1,4 @@
-//! Installs, updates and removes packages, whatever their source.
+//! Installs, updates and removes packages from any source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,40 +10,37 @@ use pi_config::{
     installed_version,
 };
 
+use crate::dir_ops::StagingDir;
 use crate::error::PackageError;
-use crate::folder::Staging;
-use crate::git::{Dependencies, GitPackage};
-use crate::inspection::{Inspection, inspect};
+use crate::git::{DependencyInstaller, GitPackage};
+use crate::inspection::{PackageInspection, inspect};
 use crate::npm::{
-    Builder, ExternalNpm, Limits, NpmConfig, NpmProject, Registry, ScriptPolicy, ignore_content,
-    unpack,
+    ExternalNpm, ModulesBuilder, NpmConfig, NpmProject, RegistryClient, ScriptPolicy, UnpackLimits,
+    ignore_content, unpack,
 };
 use crate::progress::ProgressListener;
 
-/// How many sources are asked at once whether they have something newer.
-const CHECKS_AT_ONCE: usize = 4;
+/// Number of concurrent update checks.
+const CONCURRENT_CHECKS: usize = 4;
 
-/// How many repositories are updated at once.
-const GIT_UPDATES_AT_ONCE: usize = 4;
+/// Number of concurrent repository updates.
+const CONCURRENT_GIT_UPDATES: usize = 4;
 
-/// What an installer works with.
 #[derive(Debug, Clone)]
 pub struct InstallerOptions {
     pub agent_dir: AgentDir,
     pub cwd: PathBuf,
     pub env: Env,
-    /// The setting `npmCommand`: a package manager to use instead of our own.
+    /// The `npmCommand` setting: an external package manager.
     pub npm_command: Option<Vec<String>>,
-    /// The setting `httpProxy`.
+    /// The `httpProxy` setting.
     pub proxy: Option<String>,
-    /// Whose install scripts may run.
     pub scripts: ScriptPolicy,
-    /// Who hears of progress.
     pub progress: ProgressListener,
 }
 
 impl InstallerOptions {
-    /// Uses these folders and this environment, and nothing else special.
+    /// Creates options with defaults for everything else.
     pub fn new(agent_dir: AgentDir, cwd: PathBuf, env: Env) -> Self {
         Self {
             agent_dir,
@@ -57,14 +54,14 @@ impl InstallerOptions {
     }
 }
 
-/// A package that is in use: what it is and for whom.
+/// A package and the scope it is configured in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsedPackage {
+pub struct ConfiguredPackage {
     pub address: PackageAddress,
     pub scope: SourceScope,
 }
 
-/// Puts packages where both programs look for them.
+/// Installs packages into the directories shared with the TypeScript pi.
 #[derive(Debug, Clone)]
 pub struct PackageInstaller {
     options: InstallerOptions,
@@ -72,81 +69,85 @@ pub struct PackageInstaller {
 }
 
 impl PackageInstaller {
-    /// Creates an installer. Nothing is read or created yet.
+    /// Does not access the file system yet.
     pub fn new(options: InstallerOptions) -> Self {
         let external = ExternalNpm::from_setting(options.npm_command.as_deref());
         Self { options, external }
     }
 
-    /// Installs a package. One from a local folder stays where it is.
-    pub async fn install(&self, package: &UsedPackage) -> Result<(), PackageError> {
+    /// Installs a package. A local package is used in install_path.
+    pub async fn install(&self, package: &ConfiguredPackage) -> Result<(), PackageError> {
         match &package.address {
             PackageAddress::Npm(npm) => {
-                self.refuse_offline(&package.address)?;
+                self.ensure_online(&package.address)?;
                 self.install_npm(std::slice::from_ref(npm), package.scope)
                     .await
             }
             PackageAddress::Git(git) => {
-                self.refuse_offline(&package.address)?;
+                self.ensure_online(&package.address)?;
                 self.install_git(git, package.scope).await
             }
             PackageAddress::Local(_) => Ok(()),
         }
     }
 
-    /// Looks at a package before it is installed. It is fetched into a folder of its own, without its
-    /// dependencies, and that folder is removed again.
-    pub async fn inspect(&self, package: &UsedPackage) -> Result<Inspection, PackageError> {
+    /// Inspects a package before it is installed. The package is fetched into a temporary directory, without its
+    /// dependencies.
+    pub async fn inspect(
+        &self,
+        package: &ConfiguredPackage,
+    ) -> Result<PackageInspection, PackageError> {
         let temporary = std::env::temp_dir();
         let staging =
-            Staging::create(&temporary, "inspection").map_err(PackageError::disk(&temporary))?;
+            StagingDir::create(&temporary, "inspection").map_err(PackageError::disk(&temporary))?;
         let scratch = staging.path().join("scratch");
         fs::create_dir(&scratch).map_err(PackageError::disk(&scratch))?;
-        let folder = match &package.address {
-            PackageAddress::Local(_) => self.place(&package.address, package.scope),
+        let dir = match &package.address {
+            PackageAddress::Local(_) => self.install_path(&package.address, package.scope),
             PackageAddress::Npm(npm) => {
-                self.refuse_offline(&package.address)?;
-                let folder = staging.path().join("package");
+                self.ensure_online(&package.address)?;
+                let dir = staging.path().join("package");
                 let root = self.locations().npm_root(package.scope);
                 let registry = self.registry(&root, package.scope).await?;
                 let builder = self.builder(&registry);
                 let release = builder.choose(&npm.name, npm.version.as_deref()).await?;
                 let mut archive = registry.archive(&release, &|_| {}).await?;
-                unpack(&npm.name, &mut archive, &folder, Limits::USUAL)?;
-                folder
+                unpack(&npm.name, &mut archive, &dir, UnpackLimits::USUAL)?;
+                dir
             }
             PackageAddress::Git(git) => {
-                self.refuse_offline(&package.address)?;
-                let folder = staging.path().join("package");
-                let repository = self.git_package(git, &folder, SourceScope::Temporary);
-                repository.install(Dependencies::None).await?;
-                folder
+                self.ensure_online(&package.address)?;
+                let dir = staging.path().join("package");
+                let repository = self.git_package(git, &dir, SourceScope::Temporary);
+                repository.install(DependencyInstaller::None).await?;
+                dir
             }
         };
         let inspecting = tokio::task::spawn_blocking(move || {
-            inspect(&folder, &scratch).map(|told| (told, staging))
+            inspect(&dir, &scratch).map(|inspection| (inspection, staging))
         });
-        let (told, _staging) = inspecting
+        let (inspection, _staging) = inspecting
             .await
-            .map_err(|error| PackageError::malformed("the package", error))??;
-        Ok(told)
+            .map_err(|error| PackageError::malformed("package inspection", error))??;
+        Ok(inspection)
     }
 
-    /// Removes the files of a package.
-    pub async fn remove(&self, package: &UsedPackage) -> Result<(), PackageError> {
+    pub async fn remove(&self, package: &ConfiguredPackage) -> Result<(), PackageError> {
         match &package.address {
             PackageAddress::Npm(npm) => self.remove_npm(npm, package.scope).await,
             PackageAddress::Git(git) => {
-                let place = self.place(&package.address, package.scope);
-                self.git_package(git, &place, package.scope).remove().await
+                let install_path = self.install_path(&package.address, package.scope);
+                self.git_package(git, &install_path, package.scope)
+                    .remove()
+                    .await
             }
             PackageAddress::Local(_) => Ok(()),
         }
     }
 
-    /// Brings packages up to what their sources offer: npm packages that are not pinned to a version, and
-    /// repositories to their ref or the end of their branch. Offline, nothing happens.
-    pub async fn update(&self, packages: &[UsedPackage]) -> Result<(), PackageError> {
+    /// Updates packages: npm packages that are not pinned to a version, and
+    /// repositories to their ref or the tip of their branch. Does nothing when offline.
+    pub async fn update(&self, packages: &[ConfiguredPackage]) -> Result<(), PackageError> {
         if self.is_offline() {
             return Ok(());
         }
@@ -163,11 +164,11 @@ impl PackageInstaller {
                 .collect();
             let outdated: Vec<NpmAddress> = stream::iter(candidates)
                 .map(|npm| async move {
-                    // Where nobody can be asked, installing tells why.
+                    // If the check fails, installing reports the error.
                     let is_current = matches!(self.npm_update(npm, scope).await, Ok(None));
                     (!is_current).then(|| npm.clone())
                 })
-                .buffered(CHECKS_AT_ONCE)
+                .buffered(CONCURRENT_CHECKS)
                 .filter_map(std::future::ready)
                 .collect()
                 .await;
@@ -183,14 +184,14 @@ impl PackageInstaller {
             });
         stream::iter(repositories)
             .map(Ok)
-            .try_for_each_concurrent(GIT_UPDATES_AT_ONCE, |(git, scope)| {
+            .try_for_each_concurrent(CONCURRENT_GIT_UPDATES, |(git, scope)| {
                 self.install_git(git, scope)
             })
             .await
     }
 
-    /// Returns those of the packages that have something newer. What cannot be asked has nothing.
-    pub async fn outdated(&self, packages: &[UsedPackage]) -> Vec<UsedPackage> {
+    /// Returns the packages that have updates. Packages whose check fails are left out.
+    pub async fn outdated(&self, packages: &[ConfiguredPackage]) -> Vec<ConfiguredPackage> {
         if self.is_offline() {
             return Vec::new();
         }
@@ -199,15 +200,15 @@ impl PackageInstaller {
                 let has_update = self.has_update(&package).await;
                 has_update.then_some(package)
             })
-            .buffered(CHECKS_AT_ONCE)
+            .buffered(CONCURRENT_CHECKS)
             .filter_map(std::future::ready)
             .collect()
             .await
     }
 
-    async fn has_update(&self, package: &UsedPackage) -> bool {
-        let place = self.place(&package.address, package.scope);
-        if package.address.is_pinned() || !place.exists() {
+    async fn has_update(&self, package: &ConfiguredPackage) -> bool {
+        let install_path = self.install_path(&package.address, package.scope);
+        if package.address.is_pinned() || !install_path.exists() {
             return false;
         }
         let found = match &package.address {
@@ -216,19 +217,19 @@ impl PackageInstaller {
                 update.map(|update| update.is_some())
             }
             PackageAddress::Git(git) => {
-                self.git_package(git, &place, package.scope)
+                self.git_package(git, &install_path, package.scope)
                     .has_update()
                     .await
             }
             PackageAddress::Local(_) => Ok(false),
         };
         found.unwrap_or_else(|error| {
-            tracing::debug!(package = %package.address, %error, "cannot be asked for updates");
+            tracing::debug!(package = %package.address, %error, "update check failed");
             false
         })
     }
 
-    /// Returns the version that an installed package should be brought up to.
+    /// Returns the version to which an installed package can be updated.
     async fn npm_update(
         &self,
         npm: &NpmAddress,
@@ -237,14 +238,14 @@ impl PackageInstaller {
         let root = self.locations().npm_root(scope);
         let registry = self.registry(&root, scope).await?;
         let builder = self.builder(&registry);
-        let newest = builder.choose(&npm.name, npm.version.as_deref()).await?;
-        let newest = newest.manifest.version;
+        let latest = builder.choose(&npm.name, npm.version.as_deref()).await?;
+        let latest = latest.manifest.version;
         let installed = installed_version(&root.join("node_modules").join(&npm.name));
         let is_newer = match installed.as_deref().and_then(NpmVersion::parse) {
-            Some(installed) => NpmVersion::parse(&newest).is_some_and(|newest| newest > installed),
+            Some(installed) => NpmVersion::parse(&latest).is_some_and(|latest| latest > installed),
             None => true,
         };
-        Ok(is_newer.then_some(newest))
+        Ok(is_newer.then_some(latest))
     }
 
     async fn install_npm(
@@ -277,66 +278,72 @@ impl PackageInstaller {
 
     async fn install_git(&self, git: &GitAddress, scope: SourceScope) -> Result<(), PackageError> {
         let address = PackageAddress::Git(git.clone());
-        let place = self.place(&address, scope);
+        let install_path = self.install_path(&address, scope);
         self.prepare(scope)?;
         if let Some(root) = self.locations().git_root(scope) {
             fs::create_dir_all(&root).map_err(PackageError::disk(&root))?;
             ignore_content(&root)?;
         }
-        let package = self.git_package(git, &place, scope);
+        let package = self.git_package(git, &install_path, scope);
         if let Some(external) = &self.external {
-            return package.install(Dependencies::External(external)).await;
+            return package
+                .install(DependencyInstaller::External(external))
+                .await;
         }
-        // Not the checkout's own configuration: a repository has no say in where requests and tokens go.
+        // Do not use the checkout's configuration: a repository must not control where requests and tokens go.
         let root = self.locations().npm_root(scope);
         let registry = self.registry(&root, scope).await?;
         let builder = self.builder(&registry);
-        package.install(Dependencies::Ours(&builder)).await
+        package.install(DependencyInstaller::Ours(&builder)).await
     }
 
     fn git_package<'a>(
         &'a self,
         source: &'a GitAddress,
-        place: &'a Path,
+        install_path: &'a Path,
         scope: SourceScope,
     ) -> GitPackage<'a> {
         GitPackage {
             source,
-            place,
+            checkout_dir: install_path,
             root: self.locations().git_root(scope),
             env: &self.options.env,
             progress: &self.options.progress,
         }
     }
 
-    fn builder<'a>(&'a self, registry: &'a Registry) -> Builder<'a> {
-        Builder {
+    fn builder<'a>(&'a self, registry: &'a RegistryClient) -> ModulesBuilder<'a> {
+        ModulesBuilder {
             registry,
             progress: &self.options.progress,
             scripts: &self.options.scripts,
         }
     }
 
-    /// The registry for packages of a scope. A project's own configuration counts for its own packages
-    /// only, which are installed when it is trusted.
-    async fn registry(&self, root: &Path, scope: SourceScope) -> Result<Registry, PackageError> {
+    /// Returns the registry for packages of a scope. A project's configuration applies only to its own packages,
+    /// which are installed only if the project is trusted.
+    async fn registry(
+        &self,
+        root: &Path,
+        scope: SourceScope,
+    ) -> Result<RegistryClient, PackageError> {
         let project = (scope == SourceScope::Project).then_some(self.options.cwd.as_path());
         let config = NpmConfig::load(root, project, &self.options.env).await?;
         let proxy = self.options.proxy.as_deref();
-        Ok(Registry::new(config, self.options.env.clone(), proxy))
+        Ok(RegistryClient::new(config, self.options.env.clone(), proxy))
     }
 
-    /// Creates the folder of packages for one run, which nobody else may look into.
+    /// Creates the private directory for temporary packages.
     fn prepare(&self, scope: SourceScope) -> Result<(), PackageError> {
         if scope != SourceScope::Temporary {
             return Ok(());
         }
-        let folder = self.options.agent_dir.tmp().join("extensions");
-        fs::create_dir_all(&folder).map_err(PackageError::disk(&folder))?;
-        make_private(&folder).map_err(PackageError::disk(&folder))
+        let dir = self.options.agent_dir.tmp().join("extensions");
+        fs::create_dir_all(&dir).map_err(PackageError::disk(&dir))?;
+        make_private(&dir).map_err(PackageError::disk(&dir))
     }
 
-    fn place(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
+    fn install_path(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
         self.locations().install_path(address, scope)
     }
 
@@ -352,7 +359,7 @@ impl PackageInstaller {
         self.options.env.var(env_vars::OFFLINE).is_some()
     }
 
-    fn refuse_offline(&self, address: &PackageAddress) -> Result<(), PackageError> {
+    fn ensure_online(&self, address: &PackageAddress) -> Result<(), PackageError> {
         if self.is_offline() {
             return Err(PackageError::Offline {
                 what: address.to_string(),
@@ -363,13 +370,13 @@ impl PackageInstaller {
 }
 
 #[cfg(unix)]
-fn make_private(folder: &Path) -> std::io::Result<()> {
+fn make_private(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
 }
 
 #[cfg(not(unix))]
-fn make_private(_folder: &Path) -> std::io::Result<()> {
+fn make_private(_dir: &Path) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! Packages without Node: installs extensions, skills, prompts and themes from npm and git.
+//! Package installer that does not need PackageNode: installs extensions, skills, prompts and themes from npm and git.
 //!
-//! [`PackageInstaller`] puts packages where the TypeScript pi puts them and keeps the files beside them
-//! that npm expects. Everything is built beside its place and moved there in one step; what fails changes
-//! nothing. Which packages the settings name is the caller's matter.
+//! [`PackageInstaller`] uses the same directories as the TypeScript pi and maintains the files
+//! that npm expects. Packages are built in a staging directory and moved into place atomically, so a failed
+//! installation changes nothing. Callers read the configured packages from the settings.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use pi_ai::Env;
 //! use pi_config::{AgentDir, PackageAddress, SourceScope};
-//! use pi_packages::{InstallerOptions, PackageInstaller, UsedPackage};
+//! use pi_packages::{InstallerOptions, PackageInstaller, ConfiguredPackage};
 //!
 //! let env = Env::process();
 //! let options = InstallerOptions::new(AgentDir::from_env(&env), std::env::current_dir()?, env);
-//! let package = UsedPackage {
+//! let package = ConfiguredPackage {
 //!     address: PackageAddress::parse("npm:pi-web-access")?,
 //!     scope: SourceScope::User,
 //! };
@@ -22,8 +22,8 @@
 //! ```
 
 mod command;
+mod dir_ops;
 mod error;
-mod folder;
 mod git;
 mod inspection;
 mod installer;
@@ -32,9 +32,9 @@ mod progress;
 mod release;
 
 pub use error::PackageError;
-pub use inspection::Inspection;
-pub use installer::{InstallerOptions, PackageInstaller, UsedPackage};
+pub use inspection::PackageInspection;
+pub use installer::{ConfiguredPackage, InstallerOptions, PackageInstaller};
 pub use npm::ScriptPolicy;
 pub use pi_ext::ModuleSupport;
-pub use progress::{Progress, ProgressListener};
-pub use release::{ReleaseChannel, ReleaseNews};
+pub use progress::{InstallProgress, ProgressListener};
+pub use release::{ReleaseFeed, ReleaseInfo};

@@ -1,8 +1,8 @@
-//! npm packages without npm: a folder's dependencies are resolved, fetched, checked, laid out in
-//! `node_modules` and put in place in one step.
+//! npm packages without npm: dependencies are resolved, fetched, verified, laid out in
+//! `node_modules` and moved into place atomically.
 //!
-//! The folder is the one the TypeScript pi lets npm install into: `package.json`, `package-lock.json` and
-//! `node_modules` stay what npm expects, so that both programs can go on with each other's work.
+//! The directory is the same one that npm uses for the TypeScript pi: `package.json`, `package-lock.json` and
+//! `node_modules` remain valid for npm, so both programs can use the same directory.
 
 mod build;
 mod config;
@@ -20,14 +20,14 @@ mod spec;
 mod tree;
 mod unpack;
 
-pub(crate) use build::{Builder, Requirements};
+pub(crate) use build::{BuildRequirements, ModulesBuilder};
 pub(crate) use config::NpmConfig;
 pub(crate) use external::ExternalNpm;
-pub(crate) use manifest::Manifest;
+pub(crate) use manifest::NpmManifest;
 pub(crate) use packument::Release;
-pub(crate) use project::{NpmProject, ignore_content, lock_place};
-pub(crate) use registry::Registry;
-pub(crate) use resolve::{Peers, is_provided};
+pub(crate) use project::{NpmProject, ignore_content, lock_install_path};
+pub(crate) use registry::RegistryClient;
+pub(crate) use resolve::{PeerDependencies, is_provided};
 pub use scripts::ScriptPolicy;
 pub(crate) use tree::read_manifest;
-pub(crate) use unpack::{Limits, unpack};
+pub(crate) use unpack::{UnpackLimits, unpack};

@@ -1,41 +1,38 @@
-//! How far an installation is, for whoever wants to show it.
+//! Progress of an installation.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Something happened that a person waiting may want to see.
+/// A progress update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Progress {
-    /// Dependencies are looked up.
+pub enum InstallProgress {
     Resolving {
-        /// How many packages are known so far.
+        /// Number of packages found so far.
         packages: usize,
     },
     Fetching {
-        /// How many have arrived.
         done: usize,
         total: usize,
-        /// How many bytes so far.
+        /// Bytes received so far.
         bytes: u64,
     },
-    /// A program works and says nothing.
+    /// An external program is running.
     Running { command: String },
-    /// Something to know that is no failure.
+    /// A message for the user that is not an error.
     Note(String),
 }
 
-/// Hears of progress. Clones tell the same listener.
+/// A callback for progress updates. Clones share the same callback.
 #[derive(Clone)]
-pub struct ProgressListener(Arc<dyn Fn(Progress) + Send + Sync>);
+pub struct ProgressListener(Arc<dyn Fn(InstallProgress) + Send + Sync>);
 
 impl ProgressListener {
-    /// Tells this function.
-    pub fn new(listener: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+    pub fn new(listener: impl Fn(InstallProgress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
 
-    pub(crate) fn tell(&self, progress: Progress) {
+    pub(crate) fn report(&self, progress: InstallProgress) {
         (self.0)(progress);
     }
 }

@@ -1,8 +1,8 @@
-//! Releases of pi itself: a signed feed says which one is the newest, and the program replaces itself.
+//! Self-update: reads the latest release from a signed feed and replaces the executable.
 //!
-//! The feed's address and the key that signs it are given when pi is built; a build without them does not
-//! update itself. The feed is JSON, its signature (Ed25519, base64) lies beside it as `FEED.sig`, and the
-//! feed names the checksum of every archive, so that one signature covers everything.
+//! The feed's URL and public key are set at build time; a build without them cannot
+//! update itself. The feed is JSON with a detached signature (Ed25519, base64) at `FEED.sig`. It
+//! contains the checksum of every archive, so one signature covers everything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,29 +23,25 @@ use sha2::{Digest as _, Sha256};
 use crate::command::{self, Command};
 use crate::error::PackageError;
 
-/// The address of the feed, if the build named one.
+/// URL of the feed, if set at build time.
 const FEED: Option<&str> = option_env!("PI_RELEASE_FEED");
 
-/// The key that signs the feed: 32 bytes in base64.
+/// Public key of the feed: 32 bytes in base64.
 const KEY: Option<&str> = option_env!("PI_RELEASE_KEY");
 
-/// How long the feed may take.
-const FEED_LIMIT: Duration = Duration::from_secs(10);
+const FEED_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a release may take.
-const PROGRAM_LIMIT: Duration = Duration::from_mins(10);
+const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How long the new program may take to say its version.
-const TRIAL_LIMIT: Duration = Duration::from_secs(20);
+/// Timeout for `--version` of the new executable.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// No honest feed is larger.
 const MAX_FEED_BYTES: usize = 1024 * 1024;
 
-/// No honest program is larger.
 const MAX_PROGRAM_BYTES: usize = 512 * 1024 * 1024;
 
-/// Folders whose programs belong to a package manager.
-const MANAGED: [&str; 7] = [
+/// Directories whose executables are managed by a package manager.
+const MANAGED_DIRS: [&str; 7] = [
     "/nix/store/",
     "/Cellar/",
     "/snap/",
@@ -55,57 +51,56 @@ const MANAGED: [&str; 7] = [
     "/.cargo/bin/",
 ];
 
-/// Where releases come from.
+/// The source of releases.
 #[derive(Debug, Clone)]
-pub struct ReleaseChannel {
+pub struct ReleaseFeed {
     feed: String,
     key: Vec<u8>,
     http: HttpClient,
     env: Env,
 }
 
-/// What the feed says about the newest release.
+/// The latest release, as described by the feed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct ReleaseNews {
-    /// The version, as `pi --version` prints it.
+pub struct ReleaseInfo {
+    /// As printed by `pi --version`.
     pub version: String,
-    /// What the user should know about it.
+    /// Release notes.
     #[serde(default)]
     pub notes: Option<String>,
-    /// The programs, by the platform they run on (`linux-x86_64`).
+    /// Executables by platform, such as `linux-x86_64`.
     #[serde(default)]
     programs: BTreeMap<String, ReleasedProgram>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct ReleasedProgram {
-    /// Where it is; packed with gzip if the address ends in `.gz`.
+    /// Gzip-compressed if it ends in `.gz`.
     url: String,
-    /// The SHA-256 of what lies there, in hexadecimal.
+    /// SHA-256 of the download, in hexadecimal.
     sha256: String,
 }
 
-impl ReleaseNews {
-    /// Returns whether this release is newer than a version.
+impl ReleaseInfo {
     pub fn is_newer_than(&self, version: &str) -> bool {
-        order_of(&self.version) > order_of(version)
+        sort_key(&self.version) > sort_key(version)
     }
 }
 
-/// What orders releases: the version, then our own number behind `+rs.`, which npm's order leaves out.
-fn order_of(version: &str) -> Option<(NpmVersion, u64)> {
+/// Sort key of a release: the version, then the number after `+rs.`, which npm's ordering ignores.
+fn sort_key(version: &str) -> Option<(NpmVersion, u64)> {
     let own = version.rsplit_once("+rs.").map(|(_, number)| number);
-    let own = own.and_then(|number| number.parse().ok()).unwrap_or(0);
-    Some((NpmVersion::parse(version)?, own))
+    let number = own.and_then(|number| number.parse().ok()).unwrap_or(0);
+    Some((NpmVersion::parse(version)?, number))
 }
 
-impl ReleaseChannel {
-    /// Returns the channel this program was built for, if it was built for one.
+impl ReleaseFeed {
+    /// Returns the feed set at build time, if any.
     pub fn built_in(env: Env, proxy: Option<&str>) -> Option<Self> {
         Self::new(FEED?, KEY?, env, proxy)
     }
 
-    /// Uses a feed and the key that signs it; none if the key is not one.
+    /// Creates a feed; `None` if the public key is invalid.
     pub fn new(feed: &str, key: &str, env: Env, proxy: Option<&str>) -> Option<Self> {
         let key = STANDARD.decode(key).ok().filter(|key| key.len() == 32)?;
         let http = match proxy {
@@ -120,14 +115,13 @@ impl ReleaseChannel {
         })
     }
 
-    /// Fetches the feed and checks who signed it.
-    pub async fn newest(&self) -> Result<ReleaseNews, PackageError> {
-        let feed = self.fetch(&self.feed, MAX_FEED_BYTES, FEED_LIMIT).await?;
+    /// Fetches the feed and verifies its signature.
+    pub async fn latest(&self) -> Result<ReleaseInfo, PackageError> {
+        let feed = self.fetch(&self.feed, MAX_FEED_BYTES, FEED_TIMEOUT).await?;
         let address = format!("{}.sig", self.feed);
-        let signature = self.fetch(&address, MAX_FEED_BYTES, FEED_LIMIT).await?;
+        let signature = self.fetch(&address, MAX_FEED_BYTES, FEED_TIMEOUT).await?;
         let signature = String::from_utf8_lossy(&signature);
-        let unsigned =
-            || PackageError::Release("the release feed is not signed by pi's key".to_owned());
+        let unsigned = || PackageError::Release("invalid signature of the release feed".to_owned());
         let signature = STANDARD
             .decode(signature.trim())
             .map_err(|_invalid| unsigned())?;
@@ -135,41 +129,41 @@ impl ReleaseChannel {
             .verify(&feed, &signature)
             .map_err(|_invalid| unsigned())?;
         serde_json::from_slice(&feed)
-            .map_err(|error| PackageError::malformed("the release feed", error))
+            .map_err(|error| PackageError::malformed("release feed", error))
     }
 
-    /// Puts a release in the place of a program that is at `current`. Older releases are refused,
-    /// whatever the feed says.
+    /// Replaces the executable at `program`, whose version is `current`. Older releases are rejected,
+    /// whatever the feed contains.
     pub async fn install(
         &self,
-        news: &ReleaseNews,
+        release: &ReleaseInfo,
         program: &Path,
         current: &str,
     ) -> Result<(), PackageError> {
-        if order_of(&news.version) < order_of(current) {
+        if sort_key(&release.version) < sort_key(current) {
             return Err(PackageError::Release(format!(
-                "the feed offers {}, which is older than {current}",
-                news.version
+                "the feed offers {}, which is older than the current {current}",
+                release.version
             )));
         }
-        // A link in the user's PATH stays one.
-        let place = fs::canonicalize(program).map_err(PackageError::disk(program))?;
-        let shown = place.to_string_lossy();
-        if let Some(folder) = MANAGED.iter().find(|folder| shown.contains(**folder)) {
+        // Keep a symlink in the user's PATH.
+        let target = fs::canonicalize(program).map_err(PackageError::disk(program))?;
+        let shown = target.to_string_lossy();
+        if let Some(dir) = MANAGED_DIRS.iter().find(|dir| shown.contains(**dir)) {
             return Err(PackageError::Release(format!(
-                "{shown} belongs to a package manager ({}): update pi there",
-                folder.trim_matches('/')
+                "{shown} is managed by a package manager ({}); update pi with it",
+                dir.trim_matches('/')
             )));
         }
         let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-        let released = news.programs.get(&platform).ok_or_else(|| {
+        let released = release.programs.get(&platform).ok_or_else(|| {
             PackageError::Release(format!(
-                "release {} has no program for {platform}",
-                news.version
+                "release {} has no executable for {platform}",
+                release.version
             ))
         })?;
         let bytes = self
-            .fetch(&released.url, MAX_PROGRAM_BYTES, PROGRAM_LIMIT)
+            .fetch(&released.url, MAX_PROGRAM_BYTES, PROGRAM_TIMEOUT)
             .await?;
         let digest = Sha256::digest(&bytes);
         let digest = digest.iter().fold(String::new(), |mut text, byte| {
@@ -178,24 +172,24 @@ impl ReleaseChannel {
             text
         });
         if !digest.eq_ignore_ascii_case(released.sha256.trim()) {
-            return Err(PackageError::Integrity(format!("pi {}", news.version)));
+            return Err(PackageError::Integrity(format!("pi {}", release.version)));
         }
         let bytes = if Path::new(&released.url)
             .extension()
-            .is_some_and(|ending| ending == "gz")
+            .is_some_and(|extension| extension == "gz")
         {
             decompress(&bytes)?
         } else {
             bytes
         };
-        put_in_place(&bytes, &place, &news.version).await
+        replace_executable(&bytes, &target, &release.version).await
     }
 
     async fn fetch(
         &self,
         address: &str,
-        most: usize,
-        limit: Duration,
+        max_bytes: usize,
+        timeout: Duration,
     ) -> Result<Vec<u8>, PackageError> {
         let network = |problem: String| PackageError::Network {
             url: address.to_owned(),
@@ -203,70 +197,77 @@ impl ReleaseChannel {
         };
         let fetching = async {
             let headers = [("accept", "*/*")];
-            let mut answer = self
+            let mut response = self
                 .http
                 .download(address, &headers, &self.env)
                 .await
                 .map_err(|error| network(error.message))?;
-            if answer.status() != 200 {
-                return Err(PackageError::Refused {
+            if response.status() != 200 {
+                return Err(PackageError::HttpStatus {
                     url: address.to_owned(),
-                    status: answer.status(),
+                    status: response.status(),
                 });
             }
             let mut body = Vec::new();
-            while let Some(piece) = answer
+            while let Some(chunk) = response
                 .chunk()
                 .await
                 .map_err(|error| network(error.message))?
             {
-                if body.len() + piece.len() > most {
+                if body.len() + chunk.len() > max_bytes {
                     return Err(PackageError::TooLarge {
                         what: address.to_owned(),
-                        limit: format!("{} MB", most / (1024 * 1024)),
+                        limit: format!("{} MB", max_bytes / (1024 * 1024)),
                     });
                 }
-                body.extend_from_slice(&piece);
+                body.extend_from_slice(&chunk);
             }
             Ok(body)
         };
-        tokio::time::timeout(limit, fetching)
+        tokio::time::timeout(timeout, fetching)
             .await
-            .map_err(|_elapsed| network(format!("it took longer than {} s", limit.as_secs())))?
+            .map_err(|_elapsed| network(format!("timed out after {} s", timeout.as_secs())))?
     }
 }
 
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, PackageError> {
     let mut program = Vec::new();
-    let most = MAX_PROGRAM_BYTES as u64;
+    let max_bytes = MAX_PROGRAM_BYTES as u64;
     GzDecoder::new(bytes)
-        .take(most)
+        .take(max_bytes)
         .read_to_end(&mut program)
-        .map_err(|error| PackageError::malformed("the release", error))?;
+        .map_err(|error| PackageError::malformed("release", error))?;
     Ok(program)
 }
 
-/// Writes the new program beside the old one, tries it, and renames it.
-async fn put_in_place(bytes: &[u8], place: &Path, version: &str) -> Result<(), PackageError> {
-    let folder = place.parent().unwrap_or(place);
-    let ending = if cfg!(windows) { ".exe" } else { "" };
-    let new = folder.join(format!(".pi-update-{:016x}{ending}", rand::random::<u64>()));
-    let written = write_program(&new, bytes).map_err(PackageError::disk(folder));
+/// Writes the new executable next to the old one, verifies that it runs, and renames it.
+async fn replace_executable(
+    bytes: &[u8],
+    target: &Path,
+    version: &str,
+) -> Result<(), PackageError> {
+    let dir = target.parent().unwrap_or(target);
+    let extension = if cfg!(windows) { ".exe" } else { "" };
+    let new = dir.join(format!(
+        ".pi-update-{:016x}{extension}",
+        rand::random::<u64>()
+    ));
+    let written = write_executable(&new, bytes).map_err(PackageError::disk(dir));
     let outcome = match written {
-        Ok(()) => try_program(&new, version).await,
+        Ok(()) => verify_executable(&new, version).await,
         Err(error) => Err(error),
     };
-    let outcome = outcome.and_then(|()| exchange(&new, place).map_err(PackageError::disk(place)));
+    let outcome = outcome.and_then(|()| exchange(&new, target).map_err(PackageError::disk(target)));
     if outcome.is_err()
         && let Err(error) = fs::remove_file(&new)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        tracing::warn!(%error, path = %new.display(), "a part of an update was left behind");
+        tracing::warn!(%error, path = %new.display(), "cannot remove partial update");
     }
     outcome
 }
 
-fn write_program(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -276,37 +277,37 @@ fn write_program(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Asks the new program who it is: one that does not run here must not take our place.
-async fn try_program(program: &Path, version: &str) -> Result<(), PackageError> {
-    let question = Command::new(program)
+/// Checks that the new executable runs and reports the expected version.
+async fn verify_executable(program: &Path, version: &str) -> Result<(), PackageError> {
+    let command = Command::new(program)
         .args(["--version"])
-        .labeled(format!("the new pi {version}"))
-        .within(TRIAL_LIMIT);
-    let answer = command::run(question).await?;
-    if answer.trim() == version {
+        .label(format!("new pi {version}"))
+        .timeout(TRIAL_TIMEOUT);
+    let response = command::run(command).await?;
+    if response.trim() == version {
         return Ok(());
     }
     Err(PackageError::Release(format!(
-        "the new program says it is {:?}, not {version}",
-        answer.trim()
+        "the new executable reports version {:?}, expected {version}",
+        response.trim()
     )))
 }
 
 #[cfg(not(windows))]
-fn exchange(new: &Path, place: &Path) -> std::io::Result<()> {
-    fs::rename(new, place)
+fn exchange(new: &Path, target: &Path) -> std::io::Result<()> {
+    fs::rename(new, target)
 }
 
-/// A running program cannot be replaced on Windows, but it can be moved aside.
+/// A running executable cannot be replaced on Windows, but it can be renamed.
 #[cfg(windows)]
-fn exchange(new: &Path, place: &Path) -> std::io::Result<()> {
-    let aside = place.with_extension("old.exe");
+fn exchange(new: &Path, target: &Path) -> std::io::Result<()> {
+    let aside = target.with_extension("old.exe");
     if aside.exists() {
         fs::remove_file(&aside)?;
     }
-    fs::rename(place, &aside)?;
-    if let Err(error) = fs::rename(new, place) {
-        fs::rename(&aside, place)?;
+    fs::rename(target, &aside)?;
+    if let Err(error) = fs::rename(new, target) {
+        fs::rename(&aside, target)?;
         return Err(error);
     }
     Ok(())
@@ -317,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_ordered_by_version_and_our_own_number() {
+    fn releases_are_ordered_by_version_and_build_number() {
         for (offered, current, expected) in [
             ("0.87.1+rs.2", "0.87.1+rs.1", true),
             ("0.87.1+rs.10", "0.87.1+rs.9", true),
@@ -326,12 +327,16 @@ mod tests {
             ("0.87.0+rs.9", "0.87.1+rs.1", false),
             ("nonsense", "0.87.1+rs.1", false),
         ] {
-            let news = ReleaseNews {
+            let release = ReleaseInfo {
                 version: offered.to_owned(),
                 notes: None,
                 programs: BTreeMap::new(),
             };
-            assert_eq!(news.is_newer_than(current), expected, "{offered} {current}");
+            assert_eq!(
+                release.is_newer_than(current),
+                expected,
+                "{offered} {current}"
+            );
         }
     }
 }

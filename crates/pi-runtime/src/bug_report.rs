@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use pi_ai::{Env, Model};
-use pi_config::Scope;
+use pi_config::ConfigScope;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -204,7 +204,7 @@ impl BugReport {
             "thinkingLevel": session.thinking_level(),
             "tools": session.active_tool_names(),
             "extensions": extensions.map(|extension| extension.source_info.clone()).collect::<Vec<_>>(),
-            "settings": {"global": settings(Scope::User), "project": settings(Scope::Project)},
+            "settings": {"global": settings(ConfigScope::User), "project": settings(ConfigScope::Project)},
             "diagnostics": services
                 .diagnostics
                 .iter()
@@ -328,9 +328,9 @@ fn tail_of(path: &Path) -> Option<String> {
 }
 
 fn write_archive(path: &Path, root: &str, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    use pi_config::atomic_file::{NewFile, write_with};
+    use pi_config::atomic_file::{NewFileMode, write_with};
 
-    write_with(path, NewFile::Private, |out| {
+    write_with(path, NewFileMode::Private, |out| {
         let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
         for (name, content) in files {
             let mut header = tar::Header::new_gnu();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use pi_ai::{Env, Tool};
-use pi_config::atomic_file::{self, NewFile};
+use pi_config::atomic_file::{self, NewFileMode};
 use pi_config::expand_home;
 use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
 use thiserror::Error;
@@ -100,7 +100,7 @@ pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf
     let content = options.redaction.redact_lines(session.export_branch()?);
     let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
     directory
-        .and_then(|()| atomic_file::write(&path, &content, NewFile::Default))
+        .and_then(|()| atomic_file::write(&path, &content, NewFileMode::Default))
         .map_err(|source| ExportError::Unwritable {
             path: path.clone(),
             source,
@@ -113,7 +113,7 @@ fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, Expor
         Some(output) => expand_home(&output.to_string_lossy(), &options.env),
         None => default_page_name(session),
     };
-    let written = atomic_file::write_with(&path, NewFile::Default, |file| {
+    let written = atomic_file::write_with(&path, NewFileMode::Default, |file| {
         page::write(file, session, options)
     });
     match written {

@@ -19,8 +19,8 @@ use pi_ai::{
 };
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
-    ProjectAccess, ResourceFlags, ResourceRequest, Resources, RunSettings, SettingsStore,
-    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_exposure, load_resources,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsOverrides, SettingsStore,
+    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
     read_models_file, run_project_migrations,
 };
 
@@ -79,7 +79,7 @@ pub struct ServiceOptions {
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
-    pub run_settings: RunSettings,
+    pub run_settings: SettingsOverrides,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the default ones, without further configuration.
@@ -104,7 +104,7 @@ impl ServiceOptions {
             resources: ResourceFlags::default(),
             packages: None,
             settings: None,
-            run_settings: RunSettings::default(),
+            run_settings: SettingsOverrides::default(),
             credentials: None,
             models: None,
             trust_resolver: None,
@@ -215,7 +215,7 @@ impl Services {
     pub(crate) async fn load_probed(options: &ServiceOptions, probe: ProjectProbe) -> Self {
         let mut diagnostics = Vec::new();
         if options.settings.is_none() {
-            diagnostics.extend(check_exposure(&options.agent_dir));
+            diagnostics.extend(check_dir_permissions(&options.agent_dir));
         }
         let project = resolve_trust(options, &probe, &mut diagnostics).await;
         let ProjectProbe { cwd, settings, .. } = probe;
@@ -351,11 +351,11 @@ async fn resolve_trust(
         Ok(decision) => decision,
         Err(error) => {
             diagnostics.push(error.clone());
-            return ProjectAccess::Refused;
+            return ProjectAccess::Denied;
         }
     };
-    let TrustDecision::Ask { options: choices } = decision else {
-        return decision.without_asking();
+    let TrustDecision::Prompt { choices } = decision else {
+        return decision.access_without_prompt();
     };
     if let Some(resolver) = &options.trust_resolver
         && let Some(resolution) = resolver.resolve(options, cwd, diagnostics).await
@@ -363,7 +363,7 @@ async fn resolve_trust(
         if resolution.remember {
             let update = match resolution.access {
                 ProjectAccess::Trusted => TrustUpdate::trust(cwd),
-                _ => TrustUpdate::refuse(cwd),
+                _ => TrustUpdate::deny(cwd),
             };
             if let Err(error) = TrustStore::new(&options.agent_dir).save(&[update]) {
                 diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
@@ -373,10 +373,10 @@ async fn resolve_trust(
         return resolution.access;
     }
     let Some(prompt) = &options.trust_prompt else {
-        return decision.without_asking();
+        return decision.access_without_prompt();
     };
     let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
-        return decision.without_asking();
+        return decision.access_without_prompt();
     };
     if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
         diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));

@@ -1,4 +1,4 @@
-//! A certificate authority of our own, made afresh for each test.
+//! A certificate authority for tests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,28 +12,27 @@ use tokio_rustls::TlsAcceptor;
 
 static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
-/// An authority that nobody trusts unless told to.
-pub struct TestAuthority {
+/// A certificate authority, generated for each test and trusted only by clients that are given its certificate.
+pub struct TestCertAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-impl fmt::Debug for TestAuthority {
+impl fmt::Debug for TestCertAuthority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("TestAuthority")
+        formatter.write_str("TestCertAuthority")
     }
 }
 
-impl Default for TestAuthority {
+impl Default for TestCertAuthority {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl TestAuthority {
-    /// Creates an authority.
+impl TestCertAuthority {
     pub fn new() -> Self {
         let mut params = CertificateParams::new([]).unwrap();
-        // Authorities of one name would pass for each other until their signatures are checked.
+        // Names are unique: two authorities with the same name would be indistinguishable until a signature is checked.
         let number = AUTHORITIES.fetch_add(1, Ordering::Relaxed);
         let name = format!("Test authority {number}");
         params.distinguished_name.push(DnType::CommonName, name);
@@ -44,12 +43,12 @@ impl TestAuthority {
         }
     }
 
-    /// Returns the authority's certificate (DER), for a client that shall trust it.
+    /// Returns the authority's certificate in DER, for a client's trust store.
     pub fn certificate(&self) -> Vec<u8> {
         self.issuer.der().to_vec()
     }
 
-    /// Accepts TLS for `localhost`, `127.0.0.1` and `api.example.test`.
+    /// Returns a TLS acceptor with a certificate for `localhost`, `127.0.0.1` and `api.example.test`.
     pub fn acceptor(&self) -> TlsAcceptor {
         let names = ["localhost", "127.0.0.1", "api.example.test"].map(str::to_owned);
         let key = KeyPair::generate().unwrap();

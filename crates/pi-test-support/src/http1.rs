@@ -1,25 +1,25 @@
-//! As much of HTTP/1.1 as a test server reads.
+//! A minimal HTTP/1.1 request parser for the test servers.
 
 use std::io;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A request as it arrived.
+/// A request received by a test server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRequest {
     pub method: String,
-    /// The path and query, or what else stood in their place.
+    /// The request target: usually path and query.
     pub target: String,
-    /// The headers, names in lower case, in their order.
+    /// Headers in order of arrival, with lowercase names.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The number of the connection it came on, the first being 0.
+    /// Index of the connection it arrived on, starting at 0.
     pub connection: usize,
 }
 
 impl RecordedRequest {
-    /// Returns the value of a header.
+    /// Returns the value of a header; `name` must be lowercase.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -27,13 +27,13 @@ impl RecordedRequest {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as JSON.
+    /// Parses the body as JSON.
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("the body is JSON")
+        serde_json::from_slice(&self.body).expect("request body is not valid JSON")
     }
 }
 
-/// Reads the next request; `None` when the client has closed the connection.
+/// Reads the next request, or `None` if the client has closed the connection.
 pub(crate) async fn read_request(
     socket: &mut (impl AsyncRead + Unpin),
     connection: usize,
@@ -56,15 +56,15 @@ pub(crate) async fn read_request(
         body: Vec::new(),
         connection,
     };
-    let length = request
-        .header("content-length")
-        .map_or(0, |length| length.parse().expect("the length is a number"));
+    let length = request.header("content-length").map_or(0, |length| {
+        length.parse().expect("content-length is not a number")
+    });
     request.body = vec![0; length];
     socket.read_exact(&mut request.body).await?;
     Ok(Some(request))
 }
 
-/// Reads up to the blank line, byte by byte so that nothing behind it is taken.
+/// Reads up to the blank line, byte by byte so that none of the body is consumed.
 async fn read_head(socket: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,8 +1,7 @@
-//! Faults of a disk, made by the kernel: a process asks it to refuse a kind of system call, or to kill the
-//! process at it, and whatever the process runs from then on meets the fault for real.
+//! Disk faults injected with a seccomp filter: the kernel fails a kind of system call, or kills the process at it.
 //!
-//! The filter holds for the process that installs it and for what it becomes or starts, and can never be
-//! taken off. So a test runs itself again as another process, which installs the filter and goes on.
+//! A filter applies to the process that installs it and to its children, and cannot be removed. A test therefore
+//! runs itself again as a child process, which installs the filter and then executes the code under test.
 
 use std::process::{Command, ExitStatus};
 
@@ -11,65 +10,62 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// The variable that carries a fault to the other process.
-const VARIABLE: &str = "PI_TEST_KERNEL_FAULT";
+/// Environment variable that passes the fault to the child process.
+const FAULT_VARIABLE: &str = "PI_TEST_KERNEL_FAULT";
 
-/// A step of storing something at which the disk can fail.
+/// A disk operation that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiskStep {
-    /// A folder is made, which is how locks are taken.
-    MakeFolder,
-    /// A file is created.
+pub enum DiskOperation {
+    /// Also how lock directories are acquired.
+    CreateDir,
     Create,
     Write,
-    /// A mode is set.
     SetMode,
-    /// Bytes are brought to the disk.
     Sync,
-    /// A file takes another's place.
     Rename,
-    /// A folder is removed, which is how locks are released.
-    RemoveFolder,
-    /// A file gets a second name.
+    /// Also how lock directories are released.
+    RemoveDir,
+    /// Creates a hard link.
     Link,
-    /// A file is locked by the kernel.
+    /// `flock`.
     Lock,
 }
 
-impl DiskStep {
-    /// All of them; the first seven are those of a file that is replaced under a lock, in their order.
+impl DiskOperation {
+    /// All operations. The first seven are those that replace a file under a lock, in order.
     pub const ALL: [Self; 9] = [
-        Self::MakeFolder,
+        Self::CreateDir,
         Self::Create,
         Self::Write,
         Self::SetMode,
         Self::Sync,
         Self::Rename,
-        Self::RemoveFolder,
+        Self::RemoveDir,
         Self::Link,
         Self::Lock,
     ];
 }
 
-/// What happens at the step.
+/// The injected outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
-    /// There is no space: `ENOSPC`.
-    Full,
-    /// The device is broken: `EIO`.
-    Broken,
-    /// The file system can only be read: `EROFS`.
+    /// `ENOSPC`.
+    NoSpace,
+    /// `EIO`.
+    IoError,
+    /// `EROFS`.
     ReadOnly,
-    /// The file system knows no such thing: `EOPNOTSUPP`.
+    /// `EOPNOTSUPP`.
     Unsupported,
+    /// The process is killed at the call.
     Kill,
 }
 
 impl DiskFault {
-    /// All of them; the first four can strike at every step.
+    /// All faults. The first four apply to every operation.
     pub const ALL: [Self; 5] = [
-        Self::Full,
-        Self::Broken,
+        Self::NoSpace,
+        Self::IoError,
         Self::ReadOnly,
         Self::Kill,
         Self::Unsupported,
@@ -77,8 +73,8 @@ impl DiskFault {
 
     fn action(self) -> SeccompAction {
         let number = match self {
-            Self::Full => libc::ENOSPC,
-            Self::Broken => libc::EIO,
+            Self::NoSpace => libc::ENOSPC,
+            Self::IoError => libc::EIO,
             Self::ReadOnly => libc::EROFS,
             Self::Unsupported => libc::EOPNOTSUPP,
             Self::Kill => return SeccompAction::KillProcess,
@@ -87,31 +83,31 @@ impl DiskFault {
     }
 }
 
-/// Prepares this test program to run one of its ignored tests under a fault; that test calls
+/// Returns a command that runs one ignored test of this test binary under a fault. That test must call
 /// [`install_kernel_fault`].
-pub fn under_kernel_fault(test: &str, step: DiskStep, fault: DiskFault) -> Command {
+pub fn kernel_fault_command(test: &str, operation: DiskOperation, fault: DiskFault) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--ignored", "--exact", test, "--nocapture"])
-        .env(VARIABLE, format!("{step:?} {fault:?}"));
+        .env(FAULT_VARIABLE, format!("{operation:?} {fault:?}"));
     command
 }
 
-/// Installs the fault that [`under_kernel_fault`] asked for; `false` in a process that was not started
-/// so.
+/// Installs the fault requested by [`kernel_fault_command`]. Returns `false` in a process that was not started
+/// by it.
 pub fn install_kernel_fault() -> bool {
-    let Ok(wanted) = std::env::var(VARIABLE) else {
+    let Ok(spec) = std::env::var(FAULT_VARIABLE) else {
         return false;
     };
-    let (step, fault) = wanted.split_once(' ').unwrap();
-    let step = DiskStep::ALL
+    let (operation, fault) = spec.split_once(' ').unwrap();
+    let operation = DiskOperation::ALL
         .into_iter()
-        .find(|it| format!("{it:?}") == step);
+        .find(|it| format!("{it:?}") == operation);
     let fault = DiskFault::ALL
         .into_iter()
         .find(|it| format!("{it:?}") == fault);
     let filter = SeccompFilter::new(
-        rules(step.unwrap()).into_iter().collect(),
+        rules(operation.unwrap()).into_iter().collect(),
         SeccompAction::Allow,
         fault.unwrap().action(),
         std::env::consts::ARCH.try_into().unwrap(),
@@ -121,20 +117,20 @@ pub fn install_kernel_fault() -> bool {
     true
 }
 
-/// Returns whether a process ended because a fault killed it.
-pub fn was_killed(status: ExitStatus) -> bool {
+/// Returns whether a process was killed by an injected fault.
+pub fn was_killed_by_fault(status: ExitStatus) -> bool {
     std::os::unix::process::ExitStatusExt::signal(&status) == Some(libc::SIGSYS)
 }
 
-/// The system calls of a step, each with the arguments it must have to count.
-fn rules(step: DiskStep) -> Vec<(i64, Vec<SeccompRule>)> {
+/// The system calls of an operation, each with the argument conditions that must hold.
+fn rules(operation: DiskOperation) -> Vec<(i64, Vec<SeccompRule>)> {
     let any = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect();
-    match step {
+    match operation {
         #[cfg(target_arch = "x86_64")]
-        DiskStep::MakeFolder => any(&[libc::SYS_mkdir, libc::SYS_mkdirat]),
+        DiskOperation::CreateDir => any(&[libc::SYS_mkdir, libc::SYS_mkdirat]),
         #[cfg(not(target_arch = "x86_64"))]
-        DiskStep::MakeFolder => any(&[libc::SYS_mkdirat]),
-        DiskStep::Create => {
+        DiskOperation::CreateDir => any(&[libc::SYS_mkdirat]),
+        DiskOperation::Create => {
             let creates = u64::from(libc::O_CREAT.unsigned_abs());
             let condition = SeccompCondition::new(
                 2,
@@ -144,24 +140,24 @@ fn rules(step: DiskStep) -> Vec<(i64, Vec<SeccompRule>)> {
             );
             vec![(libc::SYS_openat, vec![rule(vec![condition])])]
         }
-        // Up to eight bytes are signals between threads, and the first descriptors are the test's.
-        DiskStep::Write => {
+        // Writes of up to eight bytes are wake-ups between threads; descriptors 0 to 2 are the test's own output.
+        DiskOperation::Write => {
             let file = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Gt, 2);
             let long = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, 8);
             vec![(libc::SYS_write, vec![rule(vec![file, long])])]
         }
-        DiskStep::SetMode => any(&[libc::SYS_fchmod]),
-        DiskStep::Sync => any(&[libc::SYS_fsync, libc::SYS_fdatasync]),
+        DiskOperation::SetMode => any(&[libc::SYS_fchmod]),
+        DiskOperation::Sync => any(&[libc::SYS_fsync, libc::SYS_fdatasync]),
         #[cfg(target_arch = "x86_64")]
-        DiskStep::Rename => any(&[libc::SYS_rename, libc::SYS_renameat, libc::SYS_renameat2]),
+        DiskOperation::Rename => any(&[libc::SYS_rename, libc::SYS_renameat, libc::SYS_renameat2]),
         #[cfg(not(target_arch = "x86_64"))]
-        DiskStep::Rename => any(&[libc::SYS_renameat, libc::SYS_renameat2]),
+        DiskOperation::Rename => any(&[libc::SYS_renameat, libc::SYS_renameat2]),
         #[cfg(target_arch = "x86_64")]
-        DiskStep::RemoveFolder => any(&[libc::SYS_rmdir]),
+        DiskOperation::RemoveDir => any(&[libc::SYS_rmdir]),
         #[cfg(not(target_arch = "x86_64"))]
-        DiskStep::RemoveFolder => any(&[libc::SYS_unlinkat]),
-        DiskStep::Link => any(&[libc::SYS_linkat]),
-        DiskStep::Lock => any(&[libc::SYS_flock]),
+        DiskOperation::RemoveDir => any(&[libc::SYS_unlinkat]),
+        DiskOperation::Link => any(&[libc::SYS_linkat]),
+        DiskOperation::Lock => any(&[libc::SYS_flock]),
     }
 }
 

@@ -1,44 +1,46 @@
-//! What the tests of several crates share: loopback servers whose timing a test controls, a proxy
-//! that records, certificates of our own, temporary homes, disks that fail.
+//! Test helpers shared by several crates: loopback servers whose timing a test controls, a recording
+//! proxy, test certificates, temporary home directories and disk faults.
 //!
 //! ```no_run
 //! # async fn example() {
-//! use pi_test_support::{GatedServer, Reply};
+//! use pi_test_support::{ScriptedServer, ScriptedReply};
 //!
-//! let server = GatedServer::start([Reply::events().chunk("data: a\n\n").gate("more").chunk("data: b\n\n")]).await;
+//! let reply = ScriptedReply::event_stream().chunk("data: a\n\n").gate("more").chunk("data: b\n\n");
+//! let server = ScriptedServer::start([reply]).await;
 //! // ... a client connects to `server.url()` and reads the first event ...
-//! server.reached("more").await;
-//! server.release("more");
+//! server.wait_for_gate("more").await;
+//! server.open_gate("more");
 //! # }
 //! ```
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "failed setup must fail the test immediately"
 )]
 
 mod certificate;
+mod fake_npm_registry;
 mod gate;
-mod gated_server;
 mod http1;
 #[cfg(target_os = "linux")]
 mod kernel_fault;
-mod npm_registry;
 mod pty_terminal;
 mod recording_proxy;
-mod reply;
+mod scripted_reply;
+mod scripted_server;
 mod temp_home;
 
-pub use certificate::TestAuthority;
-pub use gated_server::GatedServer;
+pub use certificate::TestCertAuthority;
+pub use fake_npm_registry::{FakeNpmRegistry, npm_archive};
 pub use http1::RecordedRequest;
 #[cfg(target_os = "linux")]
-pub use kernel_fault::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
-pub use npm_registry::NpmRegistry;
-pub use npm_registry::archive;
+pub use kernel_fault::{
+    DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,
+};
 pub use portable_pty::CommandBuilder as PtyCommand;
 pub use pty_terminal::PtyTerminal;
 pub use recording_proxy::RecordingProxy;
-pub use reply::Reply;
+pub use scripted_reply::ScriptedReply;
+pub use scripted_server::ScriptedServer;
 pub use temp_home::TempHome;
 pub use vt100;

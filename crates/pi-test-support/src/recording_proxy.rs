@@ -1,4 +1,4 @@
-//! A proxy that records what it is asked and leads every request to one server.
+//! An HTTP proxy that records requests and forwards all of them to one server.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::http1::{RecordedRequest, read_request};
 
-/// A running proxy. Names are not looked up: whatever the target, the one server answers.
+/// A running proxy. It does not resolve host names: every target is forwarded to the same server.
 #[derive(Debug)]
 pub struct RecordingProxy {
     address: SocketAddr,
@@ -18,7 +18,7 @@ pub struct RecordingProxy {
 }
 
 impl RecordingProxy {
-    /// Starts a proxy before a server.
+    /// Starts a proxy in front of `server`.
     pub async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -32,12 +32,12 @@ impl RecordingProxy {
         }
     }
 
-    /// Returns the proxy's address with a user and a password.
+    /// Returns the proxy's URL, including a user name and a password.
     pub fn url(&self) -> String {
         format!("http://user:pass@{}", self.address)
     }
 
-    /// Returns the requests so far: tunnels, and forwarded requests.
+    /// Returns all requests so far, both `CONNECT` and forwarded ones.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.requests.borrow().clone()
     }
@@ -68,7 +68,7 @@ async fn accept(
             } else {
                 upstream.write_all(&forwarded(&request)).await.unwrap();
             }
-            // Either side may go away at any time; that is the end of the tunnel.
+            // Either side may disconnect at any time, which ends the tunnel.
             copy_bidirectional(&mut client, &mut upstream).await.ok();
         });
     }

@@ -1,4 +1,4 @@
-//! A home directory that lives as long as a test.
+//! A temporary home directory for a test.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,26 +17,24 @@ impl Default for TempHome {
 }
 
 impl TempHome {
-    /// Creates the directory.
     pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Returns where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Writes a file below it, with the folders it needs, and returns where it is.
+    /// Writes a file below the directory, creating parent directories, and returns its path.
     pub fn write(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(file);
-        fs::create_dir_all(path.parent().expect("a file has a folder")).unwrap();
+        fs::create_dir_all(path.parent().expect("path has a parent")).unwrap();
         let mut handle = fs::File::create(&path).unwrap();
         handle.write_all(content.as_ref()).unwrap();
         path
     }
 
-    /// Reads a file below it.
+    /// Reads a file below the directory.
     pub fn read(&self, file: &str) -> String {
         fs::read_to_string(self.path().join(file)).unwrap()
     }

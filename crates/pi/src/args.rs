@@ -10,7 +10,7 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_ai::ThinkingLevel;
-use pi_config::{ExtensionEngine, ResourceFlags, RunSettings, Settings, TuiMode};
+use pi_config::{ExtensionEngine, ResourceFlags, SettingsOverrides, Settings, TuiMode};
 use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
@@ -148,8 +148,8 @@ impl Args {
     }
 
     /// Returns the settings that flags override for this run.
-    pub(crate) fn run_settings(&self) -> RunSettings {
-        RunSettings::new(&Settings {
+    pub(crate) fn run_settings(&self) -> SettingsOverrides {
+        SettingsOverrides::new(&Settings {
             tui_mode: self.tui_mode,
             theme: self.use_theme.clone(),
             ..Settings::default()
@@ -273,7 +273,7 @@ impl Args {
         match flag {
             Flag::Extension => resources.extensions.push(value),
             Flag::NoExtensions => resources.no_extensions = true,
-            Flag::ExtensionHost => match ExtensionEngine::named(&value) {
+            Flag::ExtensionHost => match ExtensionEngine::from_name(&value) {
                 Some(engine) => self.extension_host = Some(engine),
                 None => self.error(format!(
                     "unknown extension host \"{value}\"; use quickjs or node"

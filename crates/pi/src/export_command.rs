@@ -35,7 +35,7 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
 /// Returns the colors of the user's theme; project settings are ignored, since trust was not decided.
 fn theme(agent_dir: &AgentDir, env: &Env) -> ExportTheme {
     let cwd = std::env::current_dir().unwrap_or_default();
-    let project = ProjectAccess::Refused;
+    let project = ProjectAccess::Denied;
     let settings = SettingsStore::open(agent_dir, &cwd, project);
     let setting = settings.settings().theme.clone();
     let resources = load_resources(&ResourceRequest {

@@ -111,7 +111,7 @@ impl SessionLocations {
         let cwd = working_directory()?;
         let agent_dir = AgentDir::from_env(env);
         // Ignore project settings, since trust was not decided.
-        let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Refused);
+        let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Denied);
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
         let directory = match &chosen {

@@ -17,10 +17,10 @@ use std::path::Path;
 use pi_ai::Env;
 use pi_config::{
     AgentDir, PackageAddress, PackageLocations, PackageSource, ProjectAccess, ResourceFlags,
-    ResourceRequest, Scope, SettingsStore, SourceScope, TrustDecision, TrustInputs, decide_trust,
+    ResourceRequest, ConfigScope, SettingsStore, SourceScope, TrustDecision, TrustInputs, decide_trust,
     load_resources,
 };
-use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy, UsedPackage};
+use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy, ConfiguredPackage};
 
 use pi_runtime::MissingPackageInstaller as _;
 
@@ -99,9 +99,9 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
         },
         settings: &settings,
         scope: if request.local {
-            Scope::Project
+            ConfigScope::Project
         } else {
-            Scope::User
+            ConfigScope::User
         },
     };
     match &request.task {
@@ -117,14 +117,14 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
 /// Decides trust without asking the user.
 fn project_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
     decision(cli, agent_dir, cwd, env)
-        .map_or(ProjectAccess::Refused, |decision| decision.without_asking())
+        .map_or(ProjectAccess::Denied, |decision| decision.access_without_prompt())
 }
 
 /// Includes the project only if the user has trusted it, now or before.
 fn saved_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
     match decision(cli, agent_dir, cwd, env) {
-        Some(TrustDecision::Ask { .. }) | None => ProjectAccess::Refused,
-        Some(decision) => decision.without_asking(),
+        Some(TrustDecision::Prompt { .. }) | None => ProjectAccess::Denied,
+        Some(decision) => decision.access_without_prompt(),
     }
 }
 
@@ -134,7 +134,7 @@ fn decision(
     cwd: &Path,
     env: &Env,
 ) -> Option<TrustDecision> {
-    let user = SettingsStore::open(agent_dir, cwd, ProjectAccess::Refused);
+    let user = SettingsStore::open(agent_dir, cwd, ProjectAccess::Denied);
     let home = env.home_dir();
     let inputs = TrustInputs {
         cwd,
@@ -172,7 +172,7 @@ struct Packages<'a> {
     locations: PackageLocations<'a>,
     settings: &'a SettingsStore,
     /// The settings to change.
-    scope: Scope,
+    scope: ConfigScope,
 }
 
 impl Packages<'_> {
@@ -191,7 +191,7 @@ impl Packages<'_> {
             }
             PackageAddress::Npm(_) | PackageAddress::Git(_) => {
                 notice(&format!("Installing {source}"));
-                let package = UsedPackage {
+                let package = ConfiguredPackage {
                     address: address.clone(),
                     scope,
                 };
@@ -206,9 +206,9 @@ impl Packages<'_> {
                 .iter_mut()
                 .find(|package| self.is_same(package, &address))
             {
-                Some(PackageSource::Whole(source)) => *source = written,
+                Some(PackageSource::Unfiltered(source)) => *source = written,
                 Some(PackageSource::Filtered(filter)) => filter.source = written,
-                None => packages.push(PackageSource::Whole(written)),
+                None => packages.push(PackageSource::Unfiltered(written)),
             }
         })?;
         Ok(format!("Installed {source}\n"))
@@ -255,7 +255,7 @@ impl Packages<'_> {
         {
             return Err(self.unknown(source));
         }
-        let package = UsedPackage {
+        let package = ConfiguredPackage {
             address: address.clone(),
             scope: self.source_scope(),
         };
@@ -273,7 +273,7 @@ impl Packages<'_> {
     fn unknown(&self, source: &str) -> Failure {
         let failure = Failure::new(format!("package {source} is not installed"));
         let wanted = source.trim();
-        let similar = [Scope::User, Scope::Project].into_iter().find_map(|scope| {
+        let similar = [ConfigScope::User, ConfigScope::Project].into_iter().find_map(|scope| {
             let settings = self.settings.scope(scope);
             let packages = settings.packages.as_deref().unwrap_or_default().iter();
             packages
@@ -290,8 +290,8 @@ impl Packages<'_> {
     fn list(&self) -> String {
         let mut sections = Vec::new();
         for (title, scope, source_scope) in [
-            ("User packages:\n", Scope::User, SourceScope::User),
-            ("Project packages:\n", Scope::Project, SourceScope::Project),
+            ("User packages:\n", ConfigScope::User, SourceScope::User),
+            ("Project packages:\n", ConfigScope::Project, SourceScope::Project),
         ] {
             let settings = self.settings.scope(scope);
             let packages = settings.packages.as_deref().unwrap_or_default();
@@ -312,7 +312,7 @@ impl Packages<'_> {
     fn describe(&self, package: &PackageSource, scope: SourceScope) -> String {
         let source = package.source();
         let mark = match package {
-            PackageSource::Whole(_) => "",
+            PackageSource::Unfiltered(_) => "",
             PackageSource::Filtered(_) => " (filtered)",
         };
         let address = PackageAddress::parse(source).ok();
@@ -332,7 +332,7 @@ impl Packages<'_> {
 
     /// Returns an installer that may run the scripts allowed by the settings or this command.
     fn installer(&self, scripts: &[String]) -> PackageInstaller {
-        let user = self.settings.scope(Scope::User);
+        let user = self.settings.scope(ConfigScope::User);
         let allowed = user.allow_install_scripts.iter().flatten();
         PackageInstaller::new(InstallerOptions {
             scripts: ScriptPolicy::allowing(allowed.chain(scripts).cloned()),
@@ -343,8 +343,8 @@ impl Packages<'_> {
 
     fn source_scope(&self) -> SourceScope {
         match self.scope {
-            Scope::User => SourceScope::User,
-            Scope::Project => SourceScope::Project,
+            ConfigScope::User => SourceScope::User,
+            ConfigScope::Project => SourceScope::Project,
         }
     }
 }

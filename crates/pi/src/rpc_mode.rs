@@ -41,6 +41,6 @@ pub(crate) async fn run(
 
 async fn report_project_changes(runtime: SessionRuntime) {
     if let Some(changes) = runtime.project_changes().await {
-        warn(&changes.spelled());
+        warn(&changes.message_with_path());
     }
 }

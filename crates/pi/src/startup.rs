@@ -163,7 +163,7 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
 pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
     let mut errors = Vec::new();
     for diagnostic in diagnostics {
-        let text = diagnostic.spelled();
+        let text = diagnostic.message_with_path();
         match diagnostic.level {
             DiagnosticLevel::Info => notice(&text),
             DiagnosticLevel::Warning => warn(&text),
@@ -258,7 +258,7 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
 
 fn start_failure(error: &StartError) -> Failure {
     for diagnostic in error.diagnostics() {
-        warn(&diagnostic.spelled());
+        warn(&diagnostic.message_with_path());
     }
     let failure = Failure::from_chain(error);
     error.hints().into_iter().fold(failure, Failure::hint)

@@ -9,7 +9,7 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use pi_test_support::{GatedServer, RecordingProxy, Reply, TempHome};
+use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -20,16 +20,16 @@ use crate::error::ErrorClass;
 
 const NOW: i64 = 1_700_000_000_000;
 
-fn token(name: &str, expires_in: i64) -> Reply {
+fn token(name: &str, expires_in: i64) -> ScriptedReply {
     let response = json!({"access_token": name, "expires_in": expires_in, "token_type": "Bearer"});
-    Reply::whole(200, &[], response.to_string())
+    ScriptedReply::full(200, &[], response.to_string())
 }
 
-fn token_error(status: u16, body: &Value) -> Reply {
-    Reply::whole(status, &[], body.to_string())
+fn token_error(status: u16, body: &Value) -> ScriptedReply {
+    ScriptedReply::full(status, &[], body.to_string())
 }
 
-fn token_uri(google: &GatedServer) -> String {
+fn token_uri(google: &ScriptedServer) -> String {
     format!("{}/token", google.url())
 }
 
@@ -81,7 +81,7 @@ fn user_file(token_uri: &str) -> Value {
 
 #[tokio::test]
 async fn user_token_is_cached_until_shortly_before_expiry() {
-    let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600), token("two", 3600)]).await;
     let test = GoogleTest::new();
     test.write(
         ".config/gcloud/application_default_credentials.json",
@@ -110,7 +110,7 @@ async fn user_token_is_cached_until_shortly_before_expiry() {
 
 #[tokio::test]
 async fn tokens_are_fetched_through_the_proxy() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let proxy = RecordingProxy::start(google.address()).await;
     let test = GoogleTest::new();
     let file = test.write("user.json", &user_file("http://oauth.test/token"));
@@ -124,7 +124,7 @@ async fn tokens_are_fetched_through_the_proxy() {
 
 #[tokio::test]
 async fn concurrent_requests_share_one_fetch() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let test = GoogleTest::new();
     let file = test.write("user.json", &user_file(&token_uri(&google)));
     let env = test.env(&[("GOOGLE_APPLICATION_CREDENTIALS", &file)]);
@@ -135,7 +135,7 @@ async fn concurrent_requests_share_one_fetch() {
 
 #[tokio::test]
 async fn replaced_file_is_a_new_credential() {
-    let google = GatedServer::start([token("one", 3600), token("two", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600), token("two", 3600)]).await;
     let test = GoogleTest::new();
     let mut content = user_file(&token_uri(&google));
     let file = test.write("user.json", &content);
@@ -148,7 +148,7 @@ async fn replaced_file_is_a_new_credential() {
 
 #[tokio::test]
 async fn billed_project_comes_from_the_environment_then_the_file() {
-    let google = GatedServer::start([token("one", 3600)]).await;
+    let google = ScriptedServer::start([token("one", 3600)]).await;
     let test = GoogleTest::new();
     let file = test.write("user.json", &user_file(&token_uri(&google)));
     let named = ("GOOGLE_APPLICATION_CREDENTIALS", file.as_str());
@@ -171,7 +171,7 @@ fn decoded_part(part: &str) -> Value {
 
 #[tokio::test]
 async fn service_account_signs_its_assertion() {
-    let google = GatedServer::start([token("sa", 3600)]).await;
+    let google = ScriptedServer::start([token("sa", 3600)]).await;
     let test = GoogleTest::new();
     let key = KeyPair::generate(KeySize::Rsa2048).unwrap();
     let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&key).unwrap();
@@ -208,7 +208,7 @@ async fn service_account_signs_its_assertion() {
 
 #[tokio::test]
 async fn metadata_server_is_used_without_a_file() {
-    let google = GatedServer::start([token("machine", 3600)]).await;
+    let google = ScriptedServer::start([token("machine", 3600)]).await;
     let test = GoogleTest::new();
     let env = test.env(&[("GCE_METADATA_HOST", &google.address().to_string())]);
     assert_eq!(test.token(&env).await, "machine");
@@ -302,7 +302,7 @@ async fn unusable_files_are_named_with_a_setup_hint() {
 
 #[tokio::test]
 async fn rejected_token_is_not_cached_and_leaks_no_secret() {
-    let google = GatedServer::start([
+    let google = ScriptedServer::start([
         token_error(
             400,
             &json!({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}),

@@ -14,7 +14,7 @@ use pi_ai::{
     ModelRequest, ProxyServer, StopReason, StreamOptions, StreamPhase, ThinkingLevel,
     stream_through_proxy,
 };
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn model() -> Value {
     })
 }
 
-fn stream_through(server: &GatedServer, options: StreamOptions) -> AssistantStream {
+fn stream_through(server: &ScriptedServer, options: StreamOptions) -> AssistantStream {
     let messages: Vec<_> =
         serde_json::from_value(json!([{"role": "user", "content": "hi", "timestamp": 1}])).unwrap();
     let request = ModelRequest {
@@ -69,7 +69,7 @@ async fn types(mut stream: AssistantStream) -> (Vec<Value>, AssistantMessageEven
 #[tokio::test]
 async fn the_proxy_gets_the_complete_request_without_the_key() {
     let done = events(&[json!({"type": "done", "reason": "stop", "usage": {}})]);
-    let server = GatedServer::start([Reply::events().chunk(done)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(done)]).await;
     let options = StreamOptions {
         api_key: Some("provider-key".into()),
         headers: [("x-mine".to_owned(), Some("1".to_owned()))].into(),
@@ -80,7 +80,7 @@ async fn the_proxy_gets_the_complete_request_without_the_key() {
         ..StreamOptions::default()
     };
     stream_through(&server, options).result().await;
-    let sent = server.request(0).await;
+    let sent = server.wait_for_request(0).await;
     assert_eq!(
         (sent.method.as_str(), sent.target.as_str()),
         ("POST", "/api/stream")
@@ -115,7 +115,7 @@ async fn the_message_is_rebuilt_from_deltas() {
         json!({"type": "done", "reason": "toolUse", "usage": {"input": 3, "output": 4,
             "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7, "cost": {"total": 0.5}}}),
     ]);
-    let server = GatedServer::start([Reply::events().chunk(body)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(body)]).await;
     let (event_types, last) = types(stream_through(&server, StreamOptions::default())).await;
     let event_types: Vec<&str> = event_types
         .iter()
@@ -162,29 +162,29 @@ async fn failures_keep_the_partial_message() {
         "usage": {"input": 1, "output": 1, "totalTokens": 2}});
     let cases = [
         (
-            Reply::events().chunk(events(&partial)),
+            ScriptedReply::event_stream().chunk(events(&partial)),
             "partial",
             "ended without",
         ),
         (
-            Reply::events().chunk(events(&partial) + &events(&[failed])),
+            ScriptedReply::event_stream().chunk(events(&partial) + &events(&[failed])),
             "partial",
             "529 overloaded",
         ),
         (
-            Reply::events()
+            ScriptedReply::event_stream()
                 .chunk("data: {\"type\":\"text_delta\",\"contentIndex\":3,\"delta\":\"x\"}\n\n"),
             "",
             "block 3",
         ),
         (
-            Reply::whole(401, &[], r#"{"error":"no such token"}"#),
+            ScriptedReply::full(401, &[], r#"{"error":"no such token"}"#),
             "",
             "The proxy rejected the request: 401 no such token",
         ),
     ];
     for (reply, text, expected) in cases {
-        let server = GatedServer::start([reply]).await;
+        let server = ScriptedServer::start([reply]).await;
         let (_, last) = types(stream_through(&server, StreamOptions::default())).await;
         let message = last.final_message().unwrap();
         assert_eq!(message.stop_reason, StopReason::Error);
@@ -200,7 +200,7 @@ async fn canceling_keeps_the_partial_message() {
         json!({"type": "text_start", "contentIndex": 0}),
         json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ]);
-    let server = GatedServer::start([Reply::events().chunk(partial).gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(partial).gate("never")]).await;
     let options = StreamOptions::default();
     let cancel = options.cancel.clone();
     let mut stream = stream_through(&server, options);
@@ -224,5 +224,5 @@ async fn canceling_keeps_the_partial_message() {
     );
     assert_eq!(error.text(), "partial");
     assert_eq!(*phase.borrow(), StreamPhase::Ended);
-    server.left(0).await;
+    server.wait_for_disconnect(0).await;
 }

@@ -25,8 +25,8 @@ fn context() -> OAuthContext {
     OAuthContext::new(HttpClient::new(), env)
 }
 
-fn json_reply(status: u16, body: &Value) -> pi_test_support::Reply {
-    pi_test_support::Reply::whole(
+fn json_reply(status: u16, body: &Value) -> pi_test_support::ScriptedReply {
+    pi_test_support::ScriptedReply::full(
         status,
         &[("content-type", "application/json")],
         body.to_string(),

@@ -1,40 +1,40 @@
-//! Clears away what killed writers left beside a file.
+//! Removes temporary files left behind by killed writers.
 //!
-//! A writer locks its temporary file as long as it writes, so that a file nobody holds has lost its
-//! writer. Where the file system has no locks, nothing is removed. `pi-session` does the same in its
-//! folders: neither crate sees the other, and what is below both knows no files.
+//! A writer locks its temporary file while it writes, so an unlocked file is abandoned. On a file system
+//! without locks, nothing is removed. `pi-session` implements the same scheme for its directories; the two
+//! crates share no dependency that deals with files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
 
-/// Younger files are left alone: between making a file and locking it, and between letting it go and
-/// renaming it, a writer does not hold it.
-const SMALLEST_AGE: Duration = Duration::from_secs(10);
+/// Younger files are kept: a writer does not hold the lock between creating and locking its file, and between
+/// unlocking and renaming it.
+const MIN_AGE: Duration = Duration::from_secs(10);
 
-/// The digits that keep the temporary files of one target apart.
+/// Length of the random hexadecimal part of a temporary file's name.
 const DIGITS: usize = 16;
 
-const ENDING: &str = ".tmp";
+const EXTENSION: &str = ".tmp";
 
-/// Returns a name for a temporary file beside a target, another one each time.
+/// Returns a random name for a temporary file in the target's directory.
 pub(super) fn temporary_name(target: &OsStr) -> OsString {
     let mut name = OsString::from(".");
     name.push(target);
-    name.push(format!(".{:0DIGITS$x}{ENDING}", rand::random::<u64>()));
+    name.push(format!(".{:0DIGITS$x}{EXTENSION}", rand::random::<u64>()));
     name
 }
 
-/// Holds a temporary file, so that nobody clears it away.
-pub(super) fn hold(file: &File) {
+/// Locks a temporary file, so other processes do not remove it.
+pub(super) fn lock(file: &File) {
     if let Err(error) = file.try_lock() {
-        tracing::debug!(%error, "a temporary file cannot be locked");
+        tracing::debug!(%error, "cannot lock temporary file");
     }
 }
 
-/// Removes the temporary files of a target whose writers are gone.
-pub(super) fn clear(target: &OsStr, directory: &Path) {
+/// Removes the abandoned temporary files of a target.
+pub(super) fn remove_abandoned(target: &OsStr, directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
@@ -44,7 +44,7 @@ pub(super) fn clear(target: &OsStr, directory: &Path) {
             && is_abandoned(&path)
             && let Err(error) = fs::remove_file(&path)
         {
-            tracing::debug!(%error, file = %path.display(), "an old temporary file stays");
+            tracing::debug!(%error, file = %path.display(), "cannot remove abandoned temporary file");
         }
     }
 }
@@ -55,7 +55,7 @@ fn is_temporary_of(name: &OsStr, target: &OsStr) -> bool {
         .strip_prefix(b".")
         .and_then(|name| name.strip_prefix(target.as_encoded_bytes()))
         .and_then(|name| name.strip_prefix(b"."))
-        .and_then(|name| name.strip_suffix(ENDING.as_bytes()));
+        .and_then(|name| name.strip_suffix(EXTENSION.as_bytes()));
     digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
@@ -67,7 +67,7 @@ fn is_abandoned(path: &Path) -> bool {
         .modified()
         .ok()
         .and_then(|time| time.elapsed().ok());
-    let is_old = metadata.is_file() && age.is_some_and(|age| age >= SMALLEST_AGE);
+    let is_old = metadata.is_file() && age.is_some_and(|age| age >= MIN_AGE);
     let is_free = |file: File| file.try_lock().is_ok();
     is_old && OpenOptions::new().write(true).open(path).is_ok_and(is_free)
 }

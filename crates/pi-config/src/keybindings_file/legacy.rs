@@ -1,8 +1,8 @@
-//! Names that actions had before they were grouped.
+//! Legacy action names, from before actions were grouped.
 
 use serde_json::{Map, Value};
 
-/// Every earlier name and the one that took its place.
+/// Every legacy name with its current name.
 const RENAMED: [(&str, &str); 59] = [
     ("cursorUp", "tui.editor.cursorUp"),
     ("cursorDown", "tui.editor.cursorDown"),

@@ -7,13 +7,13 @@ use super::*;
 
 const KNOWN: [&str; 3] = ["app.exit", "app.clear", "tui.input.submit"];
 
-fn read(content: &str) -> Keybindings {
+fn read(content: &str) -> UserKeybindings {
     let home = TempHome::new();
     let file = home.write("keybindings.json", content);
     read_keybindings(&file, &KNOWN)
 }
 
-fn messages(read: &Keybindings) -> Vec<(DiagnosticLevel, &str)> {
+fn messages(read: &UserKeybindings) -> Vec<(DiagnosticLevel, &str)> {
     read.diagnostics
         .iter()
         .map(|it| {
@@ -23,7 +23,7 @@ fn messages(read: &Keybindings) -> Vec<(DiagnosticLevel, &str)> {
         .collect()
 }
 
-fn keys(read: &Keybindings) -> Vec<(&str, Vec<&str>)> {
+fn keys(read: &UserKeybindings) -> Vec<(&str, Vec<&str>)> {
     read.keys
         .iter()
         .map(|(action, keys)| (action.as_str(), keys.iter().map(String::as_str).collect()))
@@ -31,7 +31,7 @@ fn keys(read: &Keybindings) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn a_key_or_a_list_replaces_the_defaults_and_an_empty_list_disables() {
+fn keys_replace_defaults_and_empty_list_disables() {
     let read = read(
         "\u{feff}{\"app.exit\": \"ctrl+q\", \"app.clear\": [], \"tui.input.submit\": [\"enter\", \"enter\", \"ctrl+m\"]}",
     );
@@ -47,7 +47,7 @@ fn a_key_or_a_list_replaces_the_defaults_and_an_empty_list_disables() {
 }
 
 #[test]
-fn earlier_names_are_understood_and_todays_win() {
+fn legacy_names_are_accepted_and_current_names_win() {
     let read = read(r#"{"exit": "x", "clear": "c", "app.clear": "d", "submit": "s"}"#);
     assert_eq!(
         keys(&read),
@@ -60,13 +60,13 @@ fn earlier_names_are_understood_and_todays_win() {
 }
 
 #[test]
-fn conflicts_and_useless_entries_are_reported() {
+fn conflicts_and_invalid_entries_are_reported() {
     let read = read(
         r#"{"$schema": "s", "app.exit": ["ctrl+q", "f1"], "app.clear": "Ctrl+Q", "app.later": "x", "tui.input.submit": {"key": 1}}"#,
     );
     assert_eq!(
         read.conflicts,
-        [KeyConflict {
+        [KeybindingConflict {
             key: "ctrl+q".to_owned(),
             actions: vec!["app.exit".to_owned(), "app.clear".to_owned()],
         }]
@@ -74,30 +74,27 @@ fn conflicts_and_useless_entries_are_reported() {
     assert_eq!(
         messages(&read),
         [
+            (DiagnosticLevel::Info, "unknown action `app.later`"),
             (
-                DiagnosticLevel::Info,
-                "app.later is not an action of this version"
+                DiagnosticLevel::Warning,
+                "ignoring `tui.input.submit`: expected a key or a list of keys"
             ),
             (
                 DiagnosticLevel::Warning,
-                "tui.input.submit is ignored: expected a key or a list of keys"
-            ),
-            (
-                DiagnosticLevel::Warning,
-                "ctrl+q is set for several actions: app.exit, app.clear"
+                "ctrl+q is bound to several actions: app.exit, app.clear"
             ),
         ]
     );
 }
 
 #[test]
-fn a_file_that_cannot_be_read_counts_as_empty() {
+fn unreadable_file_is_treated_as_empty() {
     assert_eq!(
         read_keybindings(Path::new("/nonexistent/keybindings.json"), &KNOWN),
-        Keybindings::default()
+        UserKeybindings::default()
     );
     for content in ["", "{}"] {
-        assert_eq!(read(content), Keybindings::default());
+        assert_eq!(read(content), UserKeybindings::default());
     }
     for content in ["{", "[]", "null", "\0", "{\"a\": 1,}"] {
         let read = read(content);

@@ -18,14 +18,14 @@ fn setup() -> (TempDir, PathBuf, PathBuf) {
     (home, file, lock)
 }
 
-/// Sets the age of a lock, as a holder that died then would have left it.
+/// Backdates a lock, as if its holder had crashed.
 fn age(lock: &Path, seconds: u64) {
     let then = SystemTime::now() - Duration::from_secs(seconds);
     open_directory(lock).unwrap().set_modified(then).unwrap();
 }
 
 #[tokio::test]
-async fn the_lock_is_a_directory_beside_the_file() {
+async fn lock_is_a_directory_next_to_the_file() {
     let (_home, file, lock) = setup();
     let held = LockDir::acquire(&file, TIMING).await.unwrap();
     assert!(lock.is_dir());
@@ -39,7 +39,7 @@ async fn the_lock_is_a_directory_beside_the_file() {
 }
 
 #[tokio::test]
-async fn a_live_lock_is_waited_for() {
+async fn waits_for_held_lock() {
     let (_home, file, lock) = setup();
     fs::create_dir(&lock).unwrap();
     age(&lock, 15);
@@ -60,7 +60,7 @@ async fn a_live_lock_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_lock_left_behind_is_taken_over() {
+async fn stale_lock_is_taken_over() {
     let (home, file, lock) = setup();
     fs::create_dir(&lock).unwrap();
     age(&lock, 31);
@@ -71,7 +71,7 @@ async fn a_lock_left_behind_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_lock_from_before_the_clock_was_put_back_is_taken_over() {
+async fn lock_from_the_future_is_taken_over() {
     let (_home, file, lock) = setup();
     fs::create_dir(&lock).unwrap();
     let ahead = |seconds| SystemTime::now() + Duration::from_secs(seconds);
@@ -88,10 +88,10 @@ async fn a_lock_from_before_the_clock_was_put_back_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_lost_lock_is_noticed_and_not_released() {
+async fn lost_lock_is_detected_and_not_released() {
     let (_home, file, lock) = setup();
     let held = LockDir::acquire(&file, TIMING).await.unwrap();
-    // Another program found it stale.
+    // Another process took it over.
     fs::remove_dir(&lock).unwrap();
     assert!(!held.is_held());
     fs::create_dir(&lock).unwrap();
@@ -101,7 +101,7 @@ async fn a_lost_lock_is_noticed_and_not_released() {
 }
 
 #[tokio::test]
-async fn our_lock_is_kept_fresh() {
+async fn held_lock_is_renewed() {
     let (_home, file, lock) = setup();
     let quick = LockTiming {
         renewal: Duration::from_millis(20),
@@ -115,7 +115,7 @@ async fn our_lock_is_kept_fresh() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(held.is_held());
-    // A time that is not ours ends the renewal.
+    // A different modification time stops the renewal.
     age(&lock, 60);
     while held.identity.lock().unwrap().is_some() {
         assert!(Instant::now() < deadline, "the loss was never noticed");
@@ -125,7 +125,7 @@ async fn our_lock_is_kept_fresh() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_who_find_a_stale_lock_never_hold_it_together() {
+async fn stale_lock_has_one_new_holder() {
     let (_home, file, lock) = setup();
     for _round in 0..20 {
         fs::create_dir(&lock).unwrap();
@@ -142,7 +142,7 @@ async fn many_who_find_a_stale_lock_never_hold_it_together() {
                     let held = LockDir::acquire(&file, timing).await.unwrap();
                     let before = inside.fetch_add(1, Ordering::SeqCst);
                     tokio::task::yield_now().await;
-                    // Whoever lost the lock to a faster one notices before it would write.
+                    // A process that lost the lock notices before it writes.
                     let clean = before == 0 || !held.is_held();
                     inside.fetch_sub(1, Ordering::SeqCst);
                     clean

@@ -1,14 +1,13 @@
-//! Every field of `models.json` and the values it takes.
+//! The schema of `models.json`.
 
 use super::shape::Shape::{
-    Any, Boolean, Either, Fields, List, Map, NonEmptyText, Null, Number, OneOf, Positive, Text,
-    Whole,
+    Any, Boolean, Either, Fields, Integer, List, Map, NonEmptyText, Null, Number, OneOf, Positive,
+    Text,
 };
 use super::shape::{Field, Shape, optional, required};
 
 const UNBOUNDED: usize = usize::MAX;
 
-/// The file.
 pub(super) const MODELS_FILE: Shape = Fields(&[required("providers", &Map(&PROVIDER))]);
 
 const PROVIDER: Shape = Fields(&[
@@ -73,7 +72,7 @@ const THINKING_LEVELS: Shape = Fields(&[
     optional("max", &THINKING_VALUE),
 ]);
 
-const COUNT: Shape = Whole(1, u64::MAX);
+const COUNT: Shape = Integer(1, u64::MAX);
 
 const INPUT_LIMITS: Shape = Fields(&[
     optional("maxRequestBytes", &COUNT),
@@ -86,7 +85,7 @@ const INPUT_LIMITS: Shape = Fields(&[
                     optional("maxWidth", &COUNT),
                     optional("maxHeight", &COUNT),
                     optional("maxBytes", &COUNT),
-                    optional("jpegQuality", &Whole(1, 100)),
+                    optional("jpegQuality", &Integer(1, 100)),
                 ]),
             ),
             optional("maxPerMessage", &COUNT),
@@ -127,8 +126,8 @@ const COST_OVERRIDE: Shape = Fields(&[
 
 const PROMPT_CACHE: Shape = Fields(&[optional("short", &Positive), optional("long", &Positive)]);
 
-/// A compat object need only suit one family of APIs, as in the TypeScript pi: which one it is for
-/// is not known before the provider and its models are put together.
+/// A compat object only needs to match one API family, as in the TypeScript pi: which family applies
+/// is known only once the provider and its models are combined.
 const COMPAT: Shape = Either(&[&COMPLETIONS_COMPAT, &RESPONSES_COMPAT, &ANTHROPIC_COMPAT]);
 
 const AFFINITY: Shape = OneOf(&["openai", "openai-nosession", "openrouter"]);

@@ -1,37 +1,32 @@
-//! What a value of a configuration file may look like, and where it does not.
+//! A small schema language for `models.json`, with validation errors that carry their position.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
-/// What a value may look like.
+/// The schema of a value.
 #[derive(Debug)]
 pub(super) enum Shape {
     Any,
     Text,
-    /// Text that is not empty.
     NonEmptyText,
     Number,
-    /// A number above zero.
     Positive,
-    /// A whole number in this range.
-    Whole(u64, u64),
-    /// `true` or `false`.
+    /// An integer in this inclusive range.
+    Integer(u64, u64),
     Boolean,
-    /// `null`.
     Null,
-    /// One of these texts.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// A list with at most this many elements.
+    /// A list of at most this many elements.
     List(&'static Self, usize),
-    /// An object of arbitrary keys.
+    /// An object with arbitrary keys.
     Map(&'static Self),
-    /// An object with these fields; others are left to later versions.
+    /// An object with these fields; unknown fields are allowed.
     Fields(&'static [Field]),
     /// One of these shapes.
     Either(&'static [&'static Self]),
 }
 
-/// A field of an object.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
@@ -39,16 +34,15 @@ pub(super) struct Field {
     pub(super) required: bool,
 }
 
-/// A value that does not have its shape.
+/// A value that does not match its schema.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Where the value starts, in bytes.
+    /// Byte offset of the value.
     pub(super) offset: usize,
     pub(super) path: String,
     pub(super) problem: String,
 }
 
-/// A field that may be left out.
 pub(super) const fn optional(name: &'static str, shape: &'static Shape) -> Field {
     Field {
         name,
@@ -57,7 +51,6 @@ pub(super) const fn optional(name: &'static str, shape: &'static Shape) -> Field
     }
 }
 
-/// A field that must be there.
 pub(super) const fn required(name: &'static str, shape: &'static Shape) -> Field {
     Field {
         name,
@@ -67,7 +60,7 @@ pub(super) const fn required(name: &'static str, shape: &'static Shape) -> Field
 }
 
 impl Shape {
-    /// Checks a value and everything in it.
+    /// Validates a value recursively.
     pub(super) fn check(&self, value: &Value<'_>, path: &mut Vec<String>, faults: &mut Vec<Fault>) {
         let mut fail = |problem: String| {
             faults.push(Fault {
@@ -85,14 +78,14 @@ impl Shape {
             (Self::NonEmptyText, Value::StringLit(text)) if !text.value.is_empty() => {}
             (Self::Positive, Value::NumberLit(number))
                 if number.value.parse().is_ok_and(|number: f64| number > 0.0) => {}
-            (Self::Whole(least, most), Value::NumberLit(number))
-                if whole(number.value).is_some_and(|number| (*least..=*most).contains(&number)) => {
-            }
+            (Self::Integer(min, max), Value::NumberLit(number))
+                if parse_integer(number.value)
+                    .is_some_and(|number| (*min..=*max).contains(&number)) => {}
             (Self::OneOf(texts), Value::StringLit(text))
                 if texts.contains(&text.value.as_ref()) => {}
-            (Self::List(element, most), Value::Array(list)) => {
-                if list.elements.len() > *most {
-                    fail(format!("must have at most {most} elements"));
+            (Self::List(element, max), Value::Array(list)) => {
+                if list.elements.len() > *max {
+                    fail(format!("must have at most {max} elements"));
                 }
                 for (index, value) in list.elements.iter().enumerate() {
                     path.push(format!("[{index}]"));
@@ -102,7 +95,7 @@ impl Shape {
             }
             (Self::Map(shape), Value::Object(object)) => {
                 for property in &object.properties {
-                    path.push(step(path, property.name.as_str()));
+                    path.push(path_segment(path, property.name.as_str()));
                     shape.check(&property.value, path, faults);
                     path.pop();
                 }
@@ -119,11 +112,11 @@ impl Shape {
         match self {
             Self::Any => "a value".to_owned(),
             Self::Text => "a string".to_owned(),
-            Self::NonEmptyText => "a string that is not empty".to_owned(),
+            Self::NonEmptyText => "a nonempty string".to_owned(),
             Self::Number => "a number".to_owned(),
-            Self::Positive => "a number above 0".to_owned(),
-            Self::Whole(least, u64::MAX) => format!("a whole number from {least} on"),
-            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Positive => "a positive number".to_owned(),
+            Self::Integer(min, u64::MAX) => format!("an integer of at least {min}"),
+            Self::Integer(min, max) => format!("an integer from {min} to {max}"),
             Self::Boolean => "true or false".to_owned(),
             Self::Null => "null".to_owned(),
             Self::OneOf(texts) => texts
@@ -155,12 +148,12 @@ fn check_fields(
                 continue;
             }
             found = true;
-            path.push(step(path, field.name));
+            path.push(path_segment(path, field.name));
             field.shape.check(&property.value, path, faults);
             path.pop();
         }
         if field.required && !found {
-            path.push(step(path, field.name));
+            path.push(path_segment(path, field.name));
             faults.push(Fault {
                 offset: object.start(),
                 path: path.concat(),
@@ -171,7 +164,7 @@ fn check_fields(
     }
 }
 
-/// Accepts a value that fits one of the shapes. Otherwise the shape it comes closest to speaks.
+/// Accepts a value that matches one of the shapes. Otherwise reports the errors of the closest one.
 fn check_either(
     shapes: &[&Shape],
     value: &Value<'_>,
@@ -212,8 +205,8 @@ fn check_either(
     }
 }
 
-/// Returns the next step of a path; a name with dots or spaces is quoted.
-fn step(path: &[String], name: &str) -> String {
+/// Formats a path segment; a name with dots or spaces is quoted.
+fn path_segment(path: &[String], name: &str) -> String {
     let plain = !name.is_empty()
         && name
             .chars()
@@ -225,14 +218,14 @@ fn step(path: &[String], name: &str) -> String {
     }
 }
 
-/// Reads a whole number, however it is written: JavaScript takes `1e3` and `5.0` for one.
-fn whole(text: &str) -> Option<u64> {
+/// Parses an integer, including forms such as `1e3` and `5.0`, which are integers in JavaScript.
+fn parse_integer(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "checked to be a whole number above zero; `as` saturates beyond"
+            reason = "checked to be a nonnegative integer; `as` saturates above `u64::MAX`"
         )]
         (number.fract() == 0.0 && number >= 0.0).then_some(number as u64)
     })

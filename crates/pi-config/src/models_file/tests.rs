@@ -38,24 +38,24 @@ fn comments_and_trailing_commas_are_allowed() {
 }
 
 #[test]
-fn text_that_is_not_json_is_placed() {
+fn invalid_json_is_reported_with_position() {
     for (text, expected) in [
-        ("{ nope", "1:3: not JSON: "),
+        ("{ nope", "1:3: invalid JSON: "),
         (
             "{\"providers\": {\n  \"é\": {\"baseUrl\": 'x'}}}",
-            "2:20: not JSON: ",
+            "2:20: invalid JSON: ",
         ),
-        ("{\"providers\": {}\n\"more\": 1}", "1:17: not JSON: "),
+        ("{\"providers\": {}\n\"more\": 1}", "1:17: invalid JSON: "),
         (
             "{\"providers\": {\"x\": {\"models\": [{\"id\": \"a\"}",
-            "not JSON: ",
+            "invalid JSON: ",
         ),
         (
             "/* block */ {\"providers\": {}}",
-            "1:1: only // comments are allowed",
+            "1:1: block comments are not supported",
         ),
-        ("", "1:1: the file is empty"),
-        ("// only a comment", "1:1: the file is empty"),
+        ("", "1:1: empty file"),
+        ("// only a comment", "1:1: empty file"),
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1, "{text:?}");
@@ -64,7 +64,7 @@ fn text_that_is_not_json_is_placed() {
 }
 
 #[test]
-fn every_value_of_the_wrong_shape_is_named_with_its_place() {
+fn invalid_values_are_reported_with_position() {
     let text = r#"{
   "providers": {
     "a": {
@@ -95,9 +95,9 @@ fn every_value_of_the_wrong_shape_is_named_with_its_place() {
 }"#;
     let error = parse_text(text).unwrap_err().to_string();
     insta::assert_snapshot!(error, @r#"
-    models.json is ignored until it is corrected:
-      4:18: providers.a.baseUrl: must be a string that is not empty
-      5:14: providers.a.api: must be a string that is not empty
+    cannot load models: models.json has errors and is ignored:
+      4:18: providers.a.baseUrl: must be a nonempty string
+      5:14: providers.a.api: must be a nonempty string
       6:16: providers.a.oauth: must be "radius"
       7:21: providers.a.authHeader: must be true or false
       8:26: providers.a.headers.x-y: must be a string
@@ -107,9 +107,9 @@ fn every_value_of_the_wrong_shape_is_named_with_its_place() {
       15:39: providers.a.models[1].thinkingLevelMap.low: must be a string or null
       16:19: providers.a.models[1].cost.cacheWrite: is missing
       16:42: providers.a.models[1].cost.output: must be a number
-      17:36: providers.a.models[1].promptCache.short: must be a number above 0
-      18:46: providers.a.models[1].inputLimits.maxRequestBytes: must be a whole number from 1 on
-      18:88: providers.a.models[1].inputLimits.images.resize.jpegQuality: must be a whole number from 1 to 100
+      17:36: providers.a.models[1].promptCache.short: must be a positive number
+      18:46: providers.a.models[1].inputLimits.maxRequestBytes: must be an integer of at least 1
+      18:88: providers.a.models[1].inputLimits.images.resize.jpegQuality: must be an integer from 1 to 100
       19:28: providers.a.models[1].contextWindow: must be a number
       20:29: providers.a.models[1].samplingParams: must be an object
       21:52: providers.a.models[1].compat.supportsLongCacheRetention: must be true or false
@@ -123,7 +123,7 @@ fn every_value_of_the_wrong_shape_is_named_with_its_place() {
 }
 
 #[test]
-fn what_the_schema_does_not_know_is_left_alone() {
+fn unknown_fields_are_allowed() {
     let text = r#"{"$schema": "x", "providers": {"a": {"later": {"x": [1]}, "compat": {
         "thinkingFormat": "openai", "supportsStrictTools": "checked for another API",
         "chatTemplateKwargs": {"t": {"$var": "thinking.enabled", "omitWhenOff": true}, "n": null},
@@ -137,7 +137,7 @@ fn what_the_schema_does_not_know_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_not_there_has_no_providers() {
+fn missing_file_has_no_providers() {
     let home = tempfile::TempDir::new().unwrap();
     let file = home.path().join("models.json");
     assert_eq!(read_models_file::<Value>(&file).unwrap(), []);
@@ -148,20 +148,20 @@ fn a_file_that_is_not_there_has_no_providers() {
 }
 
 #[test]
-fn what_the_type_refuses_is_named_too() {
+fn deserialization_errors_are_reported() {
     let text = "{\"providers\": {\n  \"a\": {},\n  \"b\": {\"name\": \"x\"}\n}}";
     let error = parse_models_file::<std::collections::BTreeMap<String, u8>>(Path::new("f"), text)
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("f is ignored until it is corrected:\n  3:3: providers.b: "),
+        error.starts_with("cannot load models: f has errors and is ignored:\n  3:3: providers.b: "),
         "{error}"
     );
 }
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_the_parser_fail_otherwise_than_with_a_place(text in "[\\{\\}\\[\\]\",:a-z0-9/\\* \n\\\\é]{0,60}") {
+    fn arbitrary_text_fails_only_with_a_position(text in "[\\{\\}\\[\\]\",:a-z0-9/\\* \n\\\\é]{0,60}") {
         match parse_text(&text) {
             Ok(_) | Err(ModelsFileError::Invalid { .. }) => {}
             Err(ModelsFileError::Io { .. }) => panic!("nothing was read"),

@@ -1,62 +1,59 @@
-//! What the source of a package names: an npm package, a git repository or a local path.
+//! Parses package sources: npm packages, git repositories and local paths.
 //!
-//! Sources come from settings files and become paths and command arguments later, so anything
-//! that could climb out of the install folder or read as an option is refused here.
+//! Sources come from settings files and later become paths and command arguments, so anything that could
+//! escape the install directory or be parsed as an option is rejected here.
 
 use std::fmt;
 
 use super::npm_version::{NpmRange, NpmVersion};
 use crate::resources::percent_decode;
 
-/// What a package source names.
+/// A parsed package source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageAddress {
     /// `npm:name[@version]`.
     Npm(NpmAddress),
     /// `git:host/owner/repo[@ref]`, or a URL.
     Git(GitAddress),
-    /// A path, as written.
+    /// A path as written.
     Local(String),
 }
 
-/// A package of the npm registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpmAddress {
-    /// The name, with its scope.
+    /// Including its `@scope/`.
     pub name: String,
-    /// The version, range or tag after the name.
+    /// A version, range or tag.
     pub version: Option<String>,
 }
 
-/// A git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitAddress {
-    /// What to clone from.
+    /// The URL to clone.
     pub repository: String,
-    /// The host, part of the identity.
+    /// Lowercase; part of the package identity.
     pub host: String,
-    /// The path on the host without `.git`, part of the identity.
+    /// The path on the host without `.git`; part of the package identity.
     pub path: String,
     /// The branch, tag or commit to check out.
     pub reference: Option<String>,
 }
 
-/// Why a source cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageAddressError {
-    /// The name would leave the folder packages are installed into.
-    #[error("package name {0:?} is not a valid npm name")]
+    /// The name would escape the install directory.
+    #[error("invalid npm package name: {0:?}")]
     UnsafeName(String),
-    /// The URL would leave that folder, or is not one.
-    #[error("git source {0:?} is not a repository; write git:host/owner/repo or a URL")]
+    /// Not a repository URL, or its path would escape the install directory.
+    #[error("invalid git source: {0:?}; use git:host/owner/repo or a repository URL")]
     UnsafeRepository(String),
-    /// The ref would be read as an option.
-    #[error("git ref {0:?} is not valid")]
+    /// The ref could be parsed as an option.
+    #[error("invalid git ref: {0:?}")]
     UnsafeReference(String),
 }
 
 impl PackageAddress {
-    /// Reads a source as settings and the command line spell it.
+    /// Parses a source as written in settings and on the command line.
     pub fn parse(source: &str) -> Result<Self, PackageAddressError> {
         let trimmed = source.trim();
         if let Some(spec) = trimmed.strip_prefix("npm:") {
@@ -80,7 +77,7 @@ impl PackageAddress {
         Ok(Self::Local(source.to_owned()))
     }
 
-    /// Returns whether a version or commit was named that updates leave alone.
+    /// Returns whether the source names a fixed version or ref, which updates do not change.
     pub fn is_pinned(&self) -> bool {
         match self {
             Self::Npm(npm) => npm.is_pinned(),
@@ -110,14 +107,14 @@ impl NpmAddress {
         })
     }
 
-    /// Returns whether exactly one version is meant.
+    /// Returns whether the source names one exact version.
     pub fn is_pinned(&self) -> bool {
         self.version
             .as_deref()
             .is_some_and(|version| NpmVersion::parse(version).is_some())
     }
 
-    /// Returns whether an installed version is what the source asks for. A tag asks for nothing.
+    /// Returns whether an installed version satisfies the source. A tag is satisfied by any version.
     pub fn accepts(&self, installed: &str) -> bool {
         match self.version.as_deref().and_then(NpmRange::parse) {
             None => true,
@@ -143,7 +140,7 @@ impl GitAddress {
             Some((address, fragment)) => (address, Some(fragment)),
             None => (location, None),
         };
-        let form = Parts::parse(address).ok_or_else(refuse)?;
+        let form = RepositoryUrl::parse(address).ok_or_else(refuse)?;
         let (path, reference) = match form.path.split_once('@') {
             Some((path, reference)) if !path.is_empty() && !reference.is_empty() => {
                 (path, Some(reference))
@@ -151,7 +148,7 @@ impl GitAddress {
             _ => (form.path, None),
         };
         let path = path.trim_end_matches('/');
-        // The address of a branch's page on GitHub names repository and branch.
+        // A GitHub branch URL contains both repository and branch.
         let (path, branch) = match path.split_once("/tree/") {
             Some((path, branch)) if form.host.ends_with("github.com") => (path, Some(branch)),
             _ => (path, None),
@@ -185,15 +182,15 @@ impl GitAddress {
     }
 }
 
-/// The parts of a repository's address, before any ref is split off.
-struct Parts<'a> {
-    /// Everything of the clone address before the path.
+/// The parts of a repository URL, before a ref is split off.
+struct RepositoryUrl<'a> {
+    /// The part of the clone URL before the path.
     prefix: String,
     host: String,
     path: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> RepositoryUrl<'a> {
     fn parse(address: &'a str) -> Option<Self> {
         if let Some((scheme, rest)) = address.split_once("://") {
             let (authority, path) = rest.split_once('/')?;
@@ -281,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_understood() {
+    fn all_source_forms_are_parsed() {
         let github = |reference| git("https://github.com/o/r", "github.com", "o/r", reference);
         for (source, expected) in [
             ("npm:left-pad", npm("left-pad", None)),
@@ -325,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_climbs_out_or_reads_as_an_option() {
+    fn unsafe_sources_are_rejected() {
         for source in [
             "npm:../../etc",
             "npm:@a/../b",
@@ -351,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_version_is_a_pin() {
+    fn exact_version_is_pinned() {
         for (source, pinned) in [
             ("npm:a@1.2.3", true),
             ("npm:a@^1.2.3", false),

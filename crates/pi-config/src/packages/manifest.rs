@@ -1,4 +1,4 @@
-//! What a package says it holds: the `pi` key of its `package.json`.
+//! The `pi` key of a package's `package.json`, which lists its resources.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::regular_file::{MAX_BYTES, read_prose};
 
-/// The resource lists of a manifest. A list that is absent, or not a list of strings, is `None`.
+/// The resource lists of a package. A list that is absent or malformed is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) extensions: Option<Vec<String>>,
@@ -16,7 +16,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a package folder; `None` when it has none.
+    /// Reads the manifest of a package directory; `None` if it has none.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let package = read_package_json(directory)?;
         let declared = package.get("pi")?.as_object()?;
@@ -35,7 +35,7 @@ impl Manifest {
     }
 }
 
-/// Reads the version a package folder says it is.
+/// Reads the version from a package's `package.json`.
 pub fn installed_version(directory: &Path) -> Option<String> {
     let package = read_package_json(directory)?;
     Some(package.get("version")?.as_str()?.to_owned())

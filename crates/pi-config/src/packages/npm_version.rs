@@ -1,10 +1,10 @@
-//! npm's versions and version ranges: their order, and which versions a range takes.
+//! npm versions and version ranges.
 //!
-//! Cargo's own reading differs (`1.2.3` is a caret there, exact here), hence no crate for it.
+//! The `semver` crate follows Cargo, where `1.2.3` means a caret range; in npm it is exact.
 
 use std::cmp::Ordering;
 
-/// A version with three numbers and an optional prerelease; build metadata is dropped.
+/// A version with three numbers and an optional prerelease; build metadata is discarded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpmVersion {
     numbers: [u64; 3],
@@ -13,13 +13,13 @@ pub struct NpmVersion {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
-    // Numbers sort below words.
+    // The variant order matters: numbers sort below words.
     Number(u64),
     Word(String),
 }
 
 impl NpmVersion {
-    /// Reads a whole version, with an optional leading `v`.
+    /// Parses a complete version, with an optional leading `v`.
     pub fn parse(text: &str) -> Option<Self> {
         if text.trim().starts_with('=') {
             return None;
@@ -54,7 +54,7 @@ impl Ord for NpmVersion {
     }
 }
 
-/// A version some of whose numbers may be missing or `x`.
+/// A version whose numbers may be missing or `x`.
 struct Partial {
     numbers: [Option<u64>; 3],
     prerelease: Vec<Identifier>,
@@ -96,7 +96,7 @@ impl Partial {
         })
     }
 
-    /// The lowest version this may stand for.
+    /// The lowest matching version.
     fn lowest(&self) -> NpmVersion {
         NpmVersion {
             numbers: self.numbers.map(Option::unwrap_or_default),
@@ -104,7 +104,7 @@ impl Partial {
         }
     }
 
-    /// The first version after everything that shares the first `kept` numbers.
+    /// The first version after all versions that share the first `kept` numbers.
     fn after(&self, kept: usize) -> NpmVersion {
         let mut numbers = [0; 3];
         for (index, slot) in numbers.iter_mut().enumerate().take(kept) {
@@ -118,14 +118,14 @@ impl Partial {
         if let Some(last) = kept.checked_sub(1).and_then(|last| numbers.get_mut(last)) {
             *last = last.saturating_add(1);
         }
-        // The prerelease `0` is the lowest of all: no prerelease of the next version slips in.
+        // `-0` is the lowest prerelease, so prereleases of the next version are excluded.
         NpmVersion {
             numbers,
             prerelease: vec![Identifier::Number(0)],
         }
     }
 
-    /// How many leading numbers are given.
+    /// The number of leading components that are given.
     fn given(&self) -> usize {
         self.numbers
             .iter()
@@ -148,7 +148,7 @@ fn identifier(text: &str) -> Option<Identifier> {
     })
 }
 
-/// A range: any of its sets of bounds.
+/// A range: a version must satisfy all bounds of any one set.
 #[derive(Debug, Clone)]
 pub struct NpmRange(Vec<Vec<Bound>>);
 
@@ -162,7 +162,7 @@ enum Bound {
 }
 
 impl NpmRange {
-    /// Reads a range; a tag such as `latest` is none.
+    /// Parses a range; returns `None` for a tag such as `latest`.
     pub fn parse(text: &str) -> Option<Self> {
         text.split("||")
             .map(bounds)
@@ -170,7 +170,7 @@ impl NpmRange {
             .map(Self)
     }
 
-    /// Returns whether a version lies in the range. A prerelease does only where a bound names a
+    /// Returns whether a version is in the range. A prerelease is only if a bound names a
     /// prerelease of the same three numbers.
     pub fn contains(&self, version: &NpmVersion) -> bool {
         self.0.iter().any(|bounds| {
@@ -229,7 +229,7 @@ fn bounds(set: &str) -> Option<Vec<Bound>> {
     while let Some(word) = words.next() {
         let operator: String = word.chars().take_while(|c| "<>=~^".contains(*c)).collect();
         let version = word.get(operator.len()..).unwrap_or_default();
-        // `>= 1.2` may be written apart.
+        // An operator may be separated by a space: `>= 1.2`.
         let version = if version.is_empty() {
             words.next()?
         } else {
@@ -263,7 +263,7 @@ fn comparator(operator: &str, version: &Partial) -> Option<Vec<Bound>> {
             Bound::Below(version.after(given.min(2))),
         ],
         "^" => {
-            // Up to the first number that is not zero may not change.
+            // Everything up to the first nonzero number is fixed.
             let leading_zeros = version
                 .numbers
                 .iter()
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_read_as_npm_reads_them() {
+    fn ranges_match_npm() {
         for (range, version, expected) in [
             ("1.2.3", "1.2.3", true),
             ("1.2.3", "1.2.4", false),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_and_nonsense_are_no_range() {
+    fn tags_and_invalid_text_are_not_ranges() {
         for text in ["latest", "1.2.3.4", "1..2", "^", "git+ssh", "1.a"] {
             assert!(NpmRange::parse(text).is_none(), "{text}");
         }

@@ -1,21 +1,21 @@
-//! The patterns of a resource list: what is included, excluded, and insisted upon.
+//! The patterns of a resource list: includes, excludes and exact overrides.
 //!
-//! A plain entry includes, `!glob` excludes, `+path` brings exactly this file back, `-path` takes
-//! exactly this file away and has the last word. Globs are held against the path below the base
-//! folder, the file name and the whole path; a `SKILL.md` also goes by the name of its folder.
+//! A plain entry includes, `!glob` excludes, `+path` includes exactly this file again, and `-path` excludes
+//! exactly this file with the highest precedence. Globs are matched against the path relative to the base
+//! directory, the file name and the full path; a `SKILL.md` is also matched by its directory.
 
 use std::path::Path;
 
 use super::location::{relative, slashed};
 use super::path_glob::PathGlob;
 
-/// The patterns of one list, held against paths below one folder.
+/// The patterns of one list.
 #[derive(Debug, Default)]
 pub(crate) struct EntryPatterns {
     includes: Vec<PathGlob>,
     excludes: Vec<PathGlob>,
-    forced_in: Vec<String>,
-    forced_out: Vec<String>,
+    force_included: Vec<String>,
+    force_excluded: Vec<String>,
 }
 
 /// Returns whether a list entry is a pattern and not a plain path.
@@ -23,20 +23,20 @@ pub(crate) fn is_pattern(entry: &str) -> bool {
     is_override(entry) || entry.contains(['*', '?'])
 }
 
-/// Returns whether a list entry changes what other entries brought.
+/// Returns whether a list entry modifies the selection of other entries.
 pub(crate) fn is_override(entry: &str) -> bool {
     entry.starts_with(['!', '+', '-'])
 }
 
 impl EntryPatterns {
-    /// Reads every pattern of a list; what is neither an override nor a glob includes too.
+    /// Parses all entries of a list; plain paths are includes.
     pub(crate) fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
         let mut patterns = Self::default();
         for entry in entries {
             if let Some(path) = entry.strip_prefix('+') {
-                patterns.forced_in.push(exact(path));
+                patterns.force_included.push(exact(path));
             } else if let Some(path) = entry.strip_prefix('-') {
-                patterns.forced_out.push(exact(path));
+                patterns.force_excluded.push(exact(path));
             } else if let Some(glob) = entry.strip_prefix('!') {
                 patterns.excludes.push(PathGlob::new(glob));
             } else {
@@ -46,7 +46,7 @@ impl EntryPatterns {
         patterns
     }
 
-    /// Reads only the overrides of a list.
+    /// Parses only the overrides of a list.
     pub(crate) fn overrides(entries: &[String]) -> Self {
         let overrides = entries.iter().map(String::as_str);
         Self::new(overrides.filter(|entry| is_override(entry)))
@@ -56,16 +56,16 @@ impl EntryPatterns {
     pub(crate) fn allow(&self, path: &Path, base: &Path) -> bool {
         if self.includes.is_empty()
             && self.excludes.is_empty()
-            && self.forced_in.is_empty()
-            && self.forced_out.is_empty()
+            && self.force_included.is_empty()
+            && self.force_excluded.is_empty()
         {
             return true;
         }
-        let names = Names::of(path, base);
-        if names.equal_any(&self.forced_out) {
+        let names = MatchNames::of(path, base);
+        if names.equal_any(&self.force_excluded) {
             return false;
         }
-        if names.equal_any(&self.forced_in) {
+        if names.equal_any(&self.force_included) {
             return true;
         }
         (self.includes.is_empty() || names.match_any(&self.includes))
@@ -73,24 +73,24 @@ impl EntryPatterns {
     }
 }
 
-/// One change a project makes to a package the user has: the last one that names a file counts.
-pub(crate) struct Delta {
+/// A project's change to one of the user's packages. The last matching change applies.
+pub(crate) struct OverrideEntry {
     enables: bool,
-    target: DeltaTarget,
+    target: OverrideTarget,
 }
 
-enum DeltaTarget {
+enum OverrideTarget {
     Exact(String),
     Glob(PathGlob),
 }
 
-impl Delta {
+impl OverrideEntry {
     pub(crate) fn new(entry: &str) -> Self {
-        let glob = |text| DeltaTarget::Glob(PathGlob::new(text));
+        let glob = |text| OverrideTarget::Glob(PathGlob::new(text));
         let (enables, target) = if let Some(path) = entry.strip_prefix('+') {
-            (true, DeltaTarget::Exact(exact(path)))
+            (true, OverrideTarget::Exact(exact(path)))
         } else if let Some(path) = entry.strip_prefix('-') {
-            (false, DeltaTarget::Exact(exact(path)))
+            (false, OverrideTarget::Exact(exact(path)))
         } else if let Some(text) = entry.strip_prefix('!') {
             (false, glob(text))
         } else {
@@ -99,14 +99,14 @@ impl Delta {
         Self { enables, target }
     }
 
-    /// Says whether a file is enabled, if this change is about it.
+    /// Returns whether a file is enabled, or `None` if the change does not match it.
     pub(crate) fn decide(&self, path: &Path, base: &Path) -> Option<bool> {
-        let names = Names::of(path, base);
-        let concerned = match &self.target {
-            DeltaTarget::Exact(path) => names.equal_any(std::slice::from_ref(path)),
-            DeltaTarget::Glob(glob) => names.match_any(std::slice::from_ref(glob)),
+        let names = MatchNames::of(path, base);
+        let matches = match &self.target {
+            OverrideTarget::Exact(path) => names.equal_any(std::slice::from_ref(path)),
+            OverrideTarget::Glob(glob) => names.match_any(std::slice::from_ref(glob)),
         };
-        concerned.then_some(self.enables)
+        matches.then_some(self.enables)
     }
 }
 
@@ -119,13 +119,13 @@ fn exact(path: &str) -> String {
     }
 }
 
-/// Every name a file goes by.
-struct Names {
+/// All names that patterns can match for a file.
+struct MatchNames {
     paths: Vec<String>,
     short: Vec<String>,
 }
 
-impl Names {
+impl MatchNames {
     fn of(path: &Path, base: &Path) -> Self {
         let mut names = Self {
             paths: Vec::with_capacity(4),
@@ -133,19 +133,19 @@ impl Names {
         };
         names.add(path, base);
         if path.file_name().is_some_and(|name| name == "SKILL.md")
-            && let Some(folder) = path.parent()
+            && let Some(dir) = path.parent()
         {
-            names.add(folder, base);
+            names.add(dir, base);
         }
         names
     }
 
     fn add(&mut self, path: &Path, base: &Path) {
         let relative = relative(base, path);
-        // No wildcard matches `..`, so a path beside the base is also held up without it.
-        let beside = relative.trim_start_matches("../");
-        if beside.len() < relative.len() {
-            self.short.push(beside.to_owned());
+        // No wildcard matches `..`, so a path outside the base is also matched without it.
+        let without_parents = relative.trim_start_matches("../");
+        if without_parents.len() < relative.len() {
+            self.short.push(without_parents.to_owned());
         }
         self.paths.push(relative);
         self.paths.push(slashed(path));
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_kinds_of_pattern_outrank_earlier_ones() {
+    fn pattern_precedence() {
         let base = Path::new("/home/u/.pi/agent");
         for (entries, path, expected) in [
             (vec![], "skills/a/SKILL.md", true),

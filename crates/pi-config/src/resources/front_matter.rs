@@ -1,7 +1,7 @@
-//! The YAML block at the head of a Markdown file.
+//! YAML front matter of Markdown files.
 //!
-//! The block is somebody else's text: its size, nesting and aliases are bounded, and a value of
-//! another type than expected counts as absent.
+//! The block is untrusted: its size, nesting and aliases are limited, and a value of
+//! an unexpected type is treated as absent.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -9,36 +9,33 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::regular_file::{self, UnreadableFile};
+use crate::regular_file::{self, ReadFileError};
 
-/// The largest block that is looked at.
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
-/// How much of a file is read at first; most blocks are far smaller.
+/// Size of the first read; most blocks are far smaller.
 const FIRST_READ_BYTES: usize = 8 * 1024;
 const MAX_NESTING: usize = 32;
 const MAX_NODES: usize = 10_000;
 const MAX_ALIASES: usize = 100;
 
-/// A Markdown file in two parts.
+/// A Markdown file split into front matter and body.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
-    /// The lines between the markers, if there are markers.
+pub(crate) struct MarkdownDocument<'a> {
+    /// The lines between the `---` markers.
     pub(crate) block: Option<&'a str>,
-    /// Everything after them, or all of it.
+    /// Everything after the block, or the whole text if there is none.
     pub(crate) body: &'a str,
 }
 
-/// The values of a block.
 #[derive(Debug, Default)]
 pub(crate) struct FrontMatter(Value);
 
-/// The YAML of a block makes no sense.
 #[derive(Debug, thiserror::Error)]
-#[error("front matter is not valid YAML: {0}")]
+#[error("invalid YAML front matter: {0}")]
 pub(crate) struct FrontMatterError(String);
 
-/// Writes every line end as `\n`.
-pub(crate) fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
+/// Converts all line endings to `\n`.
+pub(crate) fn normalize_line_endings(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -46,9 +43,9 @@ pub(crate) fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Splits a text with plain line ends. A block that is not closed is no block.
-pub(crate) fn split(text: &str) -> Document<'_> {
-    let whole = Document {
+/// Splits text with `\n` line endings. An unclosed block is part of the body.
+pub(crate) fn split(text: &str) -> MarkdownDocument<'_> {
+    let whole = MarkdownDocument {
         block: None,
         body: text,
     };
@@ -58,16 +55,15 @@ pub(crate) fn split(text: &str) -> Document<'_> {
     let Some((block, body)) = rest.split_once("\n---") else {
         return whole;
     };
-    // What follows the opening marker on its line is not part of the block.
+    // The rest of the opening marker's line is not part of the block.
     let block = block.split_once('\n').map_or("", |(_, block)| block);
-    Document {
+    MarkdownDocument {
         block: Some(block),
         body: body.trim(),
     }
 }
 
 impl FrontMatter {
-    /// Reads a block.
     pub(crate) fn parse(block: &str) -> Result<Self, FrontMatterError> {
         if block.trim().is_empty() {
             return Ok(Self::default());
@@ -92,7 +88,7 @@ impl FrontMatter {
                 max_alias_expansions_per_anchor: MAX_ALIASES,
             },
             strict_booleans: true,
-            // A number JSON cannot say is no reason to lose the other keys.
+            // A number that JSON cannot represent must not invalidate the other keys.
             non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
             with_snippet: false,
         };
@@ -101,38 +97,37 @@ impl FrontMatter {
             .map_err(|error| FrontMatterError(first_line(&error.to_string())))
     }
 
-    /// Returns a value that is text and says something.
+    /// Returns a string value that is not blank.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         let text = self.0.get(key)?.as_str()?;
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Returns whether a value is `true`.
     pub(crate) fn is_true(&self, key: &str) -> bool {
         self.0.get(key) == Some(&Value::Bool(true))
     }
 }
 
-/// Reads just enough of a file to hold its block, as text with plain line ends; `None` when there
-/// is no file.
-pub(crate) fn read_head(path: &Path) -> Result<Option<String>, UnreadableFile> {
+/// Reads just enough of a file to contain its block, with `\n` line endings; `None` if the file does
+/// not exist.
+pub(crate) fn read_head(path: &Path) -> Result<Option<String>, ReadFileError> {
     let Some(mut file) = regular_file::open(path)? else {
         return Ok(None);
     };
     let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
-    let mut wanted = FIRST_READ_BYTES;
+    let mut read_size = FIRST_READ_BYTES;
     loop {
-        let limit = u64::try_from(wanted).unwrap_or(u64::MAX);
+        let limit = u64::try_from(read_size).unwrap_or(u64::MAX);
         let read = file.by_ref().take(limit).read_to_end(&mut bytes)?;
-        let is_complete = read < wanted
+        let is_complete = read < read_size
             || !starts_a_block(&bytes)
             || bytes.len() > MAX_BLOCK_BYTES
             || closes_a_block(&bytes);
         if is_complete {
-            let text = regular_file::prose(bytes);
-            return Ok(Some(with_plain_line_ends(&text).into_owned()));
+            let text = regular_file::decode_prose(bytes);
+            return Ok(Some(normalize_line_endings(&text).into_owned()));
         }
-        wanted = MAX_BLOCK_BYTES;
+        read_size = MAX_BLOCK_BYTES;
     }
 }
 
@@ -165,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_splits_into_block_and_body() {
+    fn file_is_split_into_front_matter_and_body() {
         for (text, block, body) in [
             ("---\na: 1\n---\n\nbody\n", Some("a: 1"), "body"),
             ("---\n---\nbody", Some(""), "body"),
@@ -181,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_another_type_count_as_absent() {
+    fn values_of_unexpected_type_are_ignored() {
         let matter = parse(
             "name: 12\ndescription: [a]\nhint: '  '\nflag: 'true'\nyes: yes\nok: true\nbig: .inf",
         );
@@ -196,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn text_may_be_quoted_folded_or_hold_colons_in_quotes() {
+    fn strings_may_be_quoted_folded_or_contain_quoted_colons() {
         let matter = parse("a: \"x: y\"\nb: >\n  one\n  two\nc: '#1'");
         assert_eq!(matter.text("a"), Some("x: y"));
         assert_eq!(matter.text("b"), Some("one two\n"));
@@ -204,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_yaml_is_refused_quickly() {
+    fn hostile_yaml_is_rejected_quickly() {
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for level in 1..12 {
             let below = level - 1;
@@ -227,8 +222,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_split_and_parsed_without_harm(text in "(---\n)?[-a-c:\\[\\]{}&*!|>'\"#% \t\n\r]{0,80}(\n---\n)?.{0,10}") {
-            let text = with_plain_line_ends(&text);
+        fn arbitrary_text_never_panics(text in "(---\n)?[-a-c:\\[\\]{}&*!|>'\"#% \t\n\r]{0,80}(\n---\n)?.{0,10}") {
+            let text = normalize_line_endings(&text);
             let document = split(&text);
             if let Ok(matter) = FrontMatter::parse(document.block.unwrap_or_default()) {
                 prop_assert!(matter.text("a").is_none_or(|value| !value.trim().is_empty()));
@@ -238,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_head_of_a_large_file_is_read() {
+    fn only_the_start_of_a_large_file_is_read() {
         let home = TempHome::new();
         let text = format!("---\r\na: b\r\n---\r\n{}", "x".repeat(1_000_000));
         let head = read_head(&home.write("SKILL.md", text)).unwrap().unwrap();

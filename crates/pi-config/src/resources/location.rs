@@ -1,4 +1,4 @@
-//! Paths as people write them in settings and on the command line, and as patterns see them.
+//! Resolves paths from settings and the command line, and formats them for pattern matching.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -7,8 +7,8 @@ use pi_ai::Env;
 
 use crate::expand_home;
 
-/// Makes an absolute path of what a person wrote: blanks around it are dropped, `~` is the home
-/// directory, `file://` URLs are paths, anything relative starts at `base`.
+/// Resolves user input to an absolute path: surrounding whitespace is trimmed, `~` is the home
+/// directory, `file://` URLs are accepted, and relative paths start at `base`.
 pub(crate) fn resolve(input: &str, base: &Path, env: &Env) -> PathBuf {
     let input = input.trim();
     let path = match input.strip_prefix("file://") {
@@ -20,12 +20,12 @@ pub(crate) fn resolve(input: &str, base: &Path, env: &Env) -> PathBuf {
     normalize(&base.join(path))
 }
 
-/// Makes a path absolute that is relative to the process.
+/// Makes a path absolute, relative to the process's working directory.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     normalize(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// Removes `.` and `..` by name alone, as Node's `resolve` does; links are not followed.
+/// Removes `.` and `..` lexically, as Node's `resolve` does; symlinks are not followed.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
@@ -44,18 +44,18 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
     result
 }
 
-/// Follows every link of a path; a path that does not exist stays as it is.
+/// Resolves all symlinks; a path that does not exist is returned unchanged.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Real paths, remembered: folders share their way down from the root, and asking the system for
-/// each file's own would cost more than reading it.
+/// A cache of canonical paths. Files share most of their ancestors, and canonicalizing each path from the
+/// root would cost more than reading the file.
 #[derive(Debug, Default)]
 pub(crate) struct RealPaths(HashMap<PathBuf, PathBuf>);
 
 impl RealPaths {
-    /// Follows every link of a path without `..`; one that does not exist stays as it is.
+    /// Resolves all symlinks of a path without `..`; a path that does not exist is returned unchanged.
     pub(crate) fn of(&mut self, path: &Path) -> PathBuf {
         if let Some(known) = self.0.get(path) {
             return known.clone();
@@ -74,7 +74,7 @@ fn is_no_link(path: &Path) -> bool {
         .is_ok_and(|metadata| !metadata.is_symlink())
 }
 
-/// Writes a path with forward slashes.
+/// Formats a path with forward slashes.
 pub(crate) fn slashed(path: &Path) -> String {
     let text = path.to_string_lossy();
     if cfg!(windows) {
@@ -84,7 +84,7 @@ pub(crate) fn slashed(path: &Path) -> String {
     }
 }
 
-/// Writes the way from `base` to `path` with forward slashes; it may begin with `..`.
+/// Formats `path` relative to `base` with forward slashes; may start with `..`.
 pub(crate) fn relative(base: &Path, path: &Path) -> String {
     let mut from = base.components().peekable();
     let mut to = path.components().peekable();
@@ -102,7 +102,7 @@ pub(crate) fn relative(base: &Path, path: &Path) -> String {
     slashed(&result)
 }
 
-/// Decodes `%xx`; anything else stays.
+/// Decodes `%xx`; invalid sequences are kept.
 pub(crate) fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_paths_become_absolute() {
+    fn paths_are_resolved() {
         let env = Env::fixed([("HOME", "/home/u")]);
         let base = Path::new("/srv/project");
         for (input, expected) in [
@@ -148,7 +148,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn remembered_paths_are_the_real_ones() {
+    fn cached_paths_are_canonical() {
         let home = pi_test_support::TempHome::new();
         home.write("a/b/file", "");
         let root = home.path();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_climb_when_they_must() {
+    fn relative_paths_use_parent_components() {
         for (base, path, expected) in [
             ("/a/b", "/a/b/c/d.md", "c/d.md"),
             ("/a/b", "/a/x", "../x"),

@@ -1,25 +1,24 @@
-//! Resources of one kind, one of each name: whichever comes first keeps the name.
+//! Resources of one kind, unique by name; the first one wins.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::ConfigDiagnostic;
 
-/// Gathers the resources of a kind.
+/// Collects the resources of a kind.
 #[derive(Debug)]
 pub(super) struct NamedSet<Item> {
-    /// What the kind is called in messages.
+    /// Name of the kind in messages.
     kind: &'static str,
     items: Vec<Item>,
-    /// The file each name belongs to.
+    /// The file that claimed each name.
     files: HashMap<String, PathBuf>,
     diagnostics: Vec<ConfigDiagnostic>,
-    /// Told last: what is wrong with a file matters more than which of two was taken.
+    /// Reported last: broken files matter more than name collisions.
     collisions: Vec<ConfigDiagnostic>,
 }
 
 impl<Item> NamedSet<Item> {
-    /// Begins with nothing.
     pub(super) fn new(kind: &'static str) -> Self {
         Self {
             kind,
@@ -30,12 +29,12 @@ impl<Item> NamedSet<Item> {
         }
     }
 
-    /// Adds what a file holds, unless its name is taken, which is reported. Returns whether it was
+    /// Adds a resource, or reports a collision if its name is taken. Returns whether it was
     /// added.
     pub(super) fn add(&mut self, name: &str, path: &Path, item: impl FnOnce() -> Item) -> bool {
         if let Some(winner) = self.files.get(name) {
             let message = format!(
-                "{} {name:?} is left out: {} has the same name",
+                "skipped {} {name:?}: the name is already used by {}",
                 self.kind,
                 winner.display()
             );
@@ -48,13 +47,13 @@ impl<Item> NamedSet<Item> {
         true
     }
 
-    /// Reports something about a file.
+    /// Adds a warning about a file.
     pub(super) fn warn(&mut self, message: impl Into<String>, path: &Path) {
         self.diagnostics
             .push(ConfigDiagnostic::warning(message, path));
     }
 
-    /// Returns the resources and what the user should know.
+    /// Returns the resources and the diagnostics.
     pub(super) fn finish(mut self) -> (Vec<Item>, Vec<ConfigDiagnostic>) {
         self.diagnostics.append(&mut self.collisions);
         (self.items, self.diagnostics)

@@ -1,26 +1,26 @@
 //! The resources of installed packages.
 //!
-//! A package lists its resources in its manifest or keeps them in the four conventional folders;
-//! the settings entry that wants the package may narrow them. A project's entry for a package the
-//! user has too replaces the user's, or, with `autoload: false`, only changes it.
+//! A package lists its resources in its manifest or has them in the four conventional directories;
+//! the settings entry of the package may filter them. A project's entry for a package the
+//! user also has replaces the user's entry, or, with `autoload: false`, only modifies it.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::SourceScope;
-use super::entry_patterns::{Delta, EntryPatterns, is_override};
+use super::entry_patterns::{EntryPatterns, OverrideEntry, is_override};
 use super::location::normalize;
 use super::path_glob::PathGlob;
-use super::selection::{Kind, Selector};
+use super::selection::{ResourceKind, ResourceSelector};
 use super::source_info::{Provenance, SourceOrigin};
 use super::walk::{EntryKind, kind_of};
 use crate::packages::{Manifest, MissingPackage, PackageAddress, installed_version};
 use crate::settings::{PackageFilter, PackageSource};
 use crate::{ConfigDiagnostic, DiagnosticLevel};
 
-/// A package some scope wants.
+/// A package that is configured in some scope.
 #[derive(Clone)]
-struct Wanted<'a> {
+struct PackageRequest<'a> {
     entry: &'a PackageSource,
     address: PackageAddress,
     scope: SourceScope,
@@ -28,32 +28,32 @@ struct Wanted<'a> {
 }
 
 impl PackageFilter {
-    /// The patterns of this kind, if the filter has any.
-    pub(super) fn patterns(&self, kind: Kind) -> Option<&[String]> {
+    /// Returns the patterns for a kind, if the filter has any.
+    pub(super) fn patterns(&self, kind: ResourceKind) -> Option<&[String]> {
         match kind {
-            Kind::Extensions => self.extensions.as_deref(),
-            Kind::Skills => self.skills.as_deref(),
-            Kind::Prompts => self.prompts.as_deref(),
-            Kind::Themes => self.themes.as_deref(),
+            ResourceKind::Extensions => self.extensions.as_deref(),
+            ResourceKind::Skills => self.skills.as_deref(),
+            ResourceKind::Prompts => self.prompts.as_deref(),
+            ResourceKind::Themes => self.themes.as_deref(),
         }
     }
 }
 
 impl Manifest {
-    fn entries(&self, kind: Kind) -> Option<&[String]> {
+    fn entries(&self, kind: ResourceKind) -> Option<&[String]> {
         match kind {
-            Kind::Extensions => self.extensions.as_deref(),
-            Kind::Skills => self.skills.as_deref(),
-            Kind::Prompts => self.prompts.as_deref(),
-            Kind::Themes => self.themes.as_deref(),
+            ResourceKind::Extensions => self.extensions.as_deref(),
+            ResourceKind::Skills => self.skills.as_deref(),
+            ResourceKind::Prompts => self.prompts.as_deref(),
+            ResourceKind::Themes => self.themes.as_deref(),
         }
     }
 }
 
-impl Selector<'_> {
-    /// Adds the packages of the project and of the user.
+impl ResourceSelector<'_> {
+    /// Adds the project's and the user's packages.
     pub(super) fn add_configured_packages(&mut self) {
-        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        let mut requests: Vec<PackageRequest<'_>> = Vec::new();
         for scope in [SourceScope::Project, SourceScope::User] {
             let entries = self
                 .settings(scope)
@@ -61,9 +61,9 @@ impl Selector<'_> {
             for entry in entries.into_iter().flatten() {
                 if let Some(address) = self.parse(entry.source()) {
                     let identity = self.locations().identity(&address, scope);
-                    keep_wanted(
-                        &mut wanted,
-                        Wanted {
+                    add_package_request(
+                        &mut requests,
+                        PackageRequest {
                             entry,
                             address,
                             scope,
@@ -73,36 +73,36 @@ impl Selector<'_> {
                 }
             }
         }
-        for index in 0..wanted.len() {
-            let Some(one) = wanted.get(index).cloned() else {
+        for index in 0..requests.len() {
+            let Some(request) = requests.get(index).cloned() else {
                 continue;
             };
-            let base = (one.scope == SourceScope::Project && is_delta(one.entry))
+            let base = (request.scope == SourceScope::Project && is_override_entry(request.entry))
                 .then(|| {
-                    wanted.iter().find(|other| {
-                        other.scope == SourceScope::User && other.identity == one.identity
+                    requests.iter().find(|other| {
+                        other.scope == SourceScope::User && other.identity == request.identity
                     })
                 })
                 .flatten()
                 .cloned()
-                .unwrap_or_else(|| one.clone());
-            self.add_package(&one, &base);
+                .unwrap_or_else(|| request.clone());
+            self.add_package(&request, &base);
         }
     }
 
-    /// Adds what `--extension` names: a file, a folder or a package.
+    /// Adds an argument of `--extension`: a file, a directory or a package.
     pub(super) fn add_command_line_package(&mut self, source: &str) {
         let Some(address) = self.parse(source) else {
             return;
         };
         let entry = PackageSource::from(source);
-        let wanted = Wanted {
+        let request = PackageRequest {
             entry: &entry,
             identity: String::new(),
             address,
             scope: SourceScope::Temporary,
         };
-        self.add_package(&wanted, &wanted);
+        self.add_package(&request, &request);
     }
 
     fn parse(&mut self, source: &str) -> Option<PackageAddress> {
@@ -119,15 +119,15 @@ impl Selector<'_> {
         }
     }
 
-    /// Adds the resources of one package; `base` says where it is installed.
-    fn add_package(&mut self, wanted: &Wanted<'_>, base: &Wanted<'_>) {
+    /// Adds the resources of one package; `base` determines where it is installed.
+    fn add_package(&mut self, request: &PackageRequest<'_>, base: &PackageRequest<'_>) {
         let root = self.locations().install_path(&base.address, base.scope);
         let kind = kind_of(&root);
         let is_local = matches!(base.address, PackageAddress::Local(_));
         let provenance = |base_dir: &Path| {
             Rc::new(Provenance {
-                source: wanted.entry.source().to_owned(),
-                scope: wanted.scope,
+                source: request.entry.source().to_owned(),
+                scope: request.scope,
                 origin: SourceOrigin::Package,
                 base_dir: Some(base_dir.to_owned()),
             })
@@ -135,14 +135,14 @@ impl Selector<'_> {
         match kind {
             Some(EntryKind::File) if is_local => {
                 let provenance = provenance(root.parent().unwrap_or(&root));
-                self.add(Kind::Extensions, root, &provenance, true);
+                self.add(ResourceKind::Extensions, root, &provenance, true);
             }
             Some(EntryKind::Directory) if is_installed(&base.address, &root) => {
                 let provenance = provenance(&root);
-                let filter = filter_of(wanted.entry);
+                let filter = filter_of(request.entry);
                 let found = self.add_package_resources(&root, filter, &provenance);
                 if is_local && !found {
-                    self.add(Kind::Extensions, root, &provenance, true);
+                    self.add(ResourceKind::Extensions, root, &provenance, true);
                 }
             }
             Some(EntryKind::File | EntryKind::Directory) | None => {
@@ -151,28 +151,28 @@ impl Selector<'_> {
         }
     }
 
-    fn report_missing(&mut self, wanted: &Wanted<'_>, install_path: PathBuf) {
-        if matches!(wanted.address, PackageAddress::Local(_)) {
-            // What `--extension` names is reported with the extensions.
-            if wanted.scope != SourceScope::Temporary {
-                let message = "package path does not exist; correct it in the settings";
+    fn report_missing(&mut self, request: &PackageRequest<'_>, install_path: PathBuf) {
+        if matches!(request.address, PackageAddress::Local(_)) {
+            // Arguments of `--extension` are reported with the extensions.
+            if request.scope != SourceScope::Temporary {
+                let message = "package path does not exist; fix it in the settings";
                 self.diagnostics
                     .push(ConfigDiagnostic::warning(message, install_path));
             }
             return;
         }
-        let message = format!("package {} is not installed", wanted.entry.source());
+        let message = format!("package {} is not installed", request.entry.source());
         self.diagnostics
             .push(ConfigDiagnostic::warning(message, &install_path));
         self.missing.push(MissingPackage {
-            source: wanted.entry.source().to_owned(),
-            address: wanted.address.clone(),
-            scope: wanted.scope,
+            source: request.entry.source().to_owned(),
+            address: request.address.clone(),
+            scope: request.scope,
             install_path,
         });
     }
 
-    /// Adds the resources of a package folder and tells whether it is laid out as a package.
+    /// Adds the resources of a package directory. Returns whether it is laid out as a package.
     fn add_package_resources(
         &mut self,
         root: &Path,
@@ -182,10 +182,10 @@ impl Selector<'_> {
         let manifest = Manifest::read(root);
         let Some(filter) = filter else {
             let mut found = manifest.is_some();
-            for kind in Kind::ALL {
+            for kind in ResourceKind::ALL {
                 let files = match &manifest {
                     Some(manifest) => self.declared(root, kind, manifest.entries(kind)),
-                    None if kind_of(&root.join(kind.folder())).is_some() => {
+                    None if kind_of(&root.join(kind.dir())).is_some() => {
                         found = true;
                         self.conventional(root, kind)
                     }
@@ -195,7 +195,7 @@ impl Selector<'_> {
             }
             return found;
         };
-        for kind in Kind::ALL {
+        for kind in ResourceKind::ALL {
             let patterns = filter.patterns(kind);
             let is_delta = filter.autoload == Some(false);
             if is_delta && patterns.is_none_or(<[String]>::is_empty) {
@@ -204,7 +204,7 @@ impl Selector<'_> {
             let declared = manifest
                 .as_ref()
                 .and_then(|manifest| manifest.entries(kind));
-            // An empty list in the manifest says "none" only while nobody asks for more.
+            // An empty manifest list means "none" only if there is no filter.
             let files = match declared {
                 Some(entries) if patterns.is_none() || !entries.is_empty() => {
                     self.declared(root, kind, Some(entries))
@@ -231,7 +231,7 @@ impl Selector<'_> {
 
     fn add_all(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         files: Vec<PathBuf>,
         provenance: &Rc<Provenance>,
         enabled: bool,
@@ -241,29 +241,35 @@ impl Selector<'_> {
         }
     }
 
-    /// Adds only the files that a change names.
+    /// Adds only the files that a change matches.
     fn add_changed(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         files: Vec<PathBuf>,
         patterns: &[String],
         root: &Path,
         provenance: &Rc<Provenance>,
     ) {
-        let deltas: Vec<Delta> = patterns.iter().map(|entry| Delta::new(entry)).collect();
+        let overrides = patterns.iter().map(|entry| OverrideEntry::new(entry));
+        let overrides: Vec<OverrideEntry> = overrides.collect();
         for file in files {
-            let decided = deltas
+            let decided = overrides
                 .iter()
                 .rev()
-                .find_map(|delta| delta.decide(&file, root));
+                .find_map(|entry| entry.decide(&file, root));
             if let Some(enabled) = decided {
                 self.add(kind, file, provenance, enabled);
             }
         }
     }
 
-    /// Collects what a manifest list names, less what its own overrides take away.
-    fn declared(&mut self, root: &Path, kind: Kind, entries: Option<&[String]>) -> Vec<PathBuf> {
+    /// Collects the files of a manifest list, minus those excluded by its own overrides.
+    fn declared(
+        &mut self,
+        root: &Path,
+        kind: ResourceKind,
+        entries: Option<&[String]>,
+    ) -> Vec<PathBuf> {
         let entries = entries.unwrap_or_default();
         let mut files = Vec::new();
         for entry in entries.iter().filter(|entry| !is_override(entry)) {
@@ -282,23 +288,23 @@ impl Selector<'_> {
         files
     }
 
-    fn conventional(&mut self, root: &Path, kind: Kind) -> Vec<PathBuf> {
-        self.collect_folder(kind, &root.join(kind.folder()))
+    fn conventional(&mut self, root: &Path, kind: ResourceKind) -> Vec<PathBuf> {
+        self.collect_dir(kind, &root.join(kind.dir()))
     }
 }
 
-/// Keeps one entry for each package: the project's before the user's, both when the project's
-/// only changes the user's.
-fn keep_wanted<'a>(wanted: &mut Vec<Wanted<'a>>, new: Wanted<'a>) {
-    let known = wanted
+/// Keeps one entry per package: the project's takes precedence over the user's; both are kept if the project's
+/// only modifies the user's.
+fn add_package_request<'a>(requests: &mut Vec<PackageRequest<'a>>, new: PackageRequest<'a>) {
+    let known = requests
         .iter_mut()
         .find(|known| known.identity == new.identity);
     match (known, new.scope) {
-        (None, _) => wanted.push(new),
+        (None, _) => requests.push(new),
         (Some(known), SourceScope::Project) => *known = new,
         (Some(known), SourceScope::User | SourceScope::Temporary) => {
-            if known.scope == SourceScope::Project && is_delta(known.entry) {
-                wanted.push(new);
+            if known.scope == SourceScope::Project && is_override_entry(known.entry) {
+                requests.push(new);
             }
         }
     }
@@ -306,13 +312,13 @@ fn keep_wanted<'a>(wanted: &mut Vec<Wanted<'a>>, new: Wanted<'a>) {
 
 fn filter_of(entry: &PackageSource) -> Option<&PackageFilter> {
     match entry {
-        PackageSource::Whole(_) => None,
+        PackageSource::Unfiltered(_) => None,
         PackageSource::Filtered(filter) => Some(filter),
     }
 }
 
-/// Returns whether an entry only changes what another one brings.
-fn is_delta(entry: &PackageSource) -> bool {
+/// Returns whether an entry only modifies another one.
+fn is_override_entry(entry: &PackageSource) -> bool {
     filter_of(entry).is_some_and(|filter| filter.autoload == Some(false))
 }
 

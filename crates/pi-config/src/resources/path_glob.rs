@@ -1,29 +1,27 @@
 //! The glob dialect of resource patterns and package manifests.
 //!
-//! `*` and `?` stay within a path segment, `**` spans segments, `{a,b}` and `[abc]` choose, and no
-//! wildcard matches a segment that begins with a dot: an exclusion such as `!**/agent/**` must not
-//! catch everything below `~/.pi/agent`. Matching takes time proportional to pattern times path.
+//! `*` and `?` match within a path segment, `**` spans segments, `{a,b}` and `[abc]` are alternatives, and no
+//! wildcard matches a segment that starts with a dot: an exclusion such as `!**/agent/**` must not
+//! match everything below `~/.pi/agent`. Matching takes time proportional to pattern length times path length.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// Alternatives one pattern may expand to through its braces.
+/// Maximum number of alternatives that the braces of a pattern may expand to.
 const MAX_ALTERNATIVES: usize = 64;
-/// The longest pattern that is looked at.
+/// Longer patterns match nothing.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-/// A compiled pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct PathGlob {
     alternatives: Vec<Vec<GlobSegment>>,
 }
 
-/// One part of a pattern between slashes.
+/// A segment of a pattern, between slashes.
 #[derive(Debug, Clone)]
 pub(crate) enum GlobSegment {
     /// `**`: any number of segments.
     AnyDepth,
     Literal(String),
-    /// A name with wildcards.
     Wildcard {
         matcher: GlobMatcher,
         dotted: bool,
@@ -31,7 +29,7 @@ pub(crate) enum GlobSegment {
 }
 
 impl GlobSegment {
-    /// Compiles one part; none where it makes no sense.
+    /// Compiles a segment; `None` if it is invalid.
     pub(crate) fn new(text: &str) -> Option<Self> {
         if text == "**" {
             return Some(Self::AnyDepth);
@@ -50,7 +48,7 @@ impl GlobSegment {
         })
     }
 
-    /// Returns whether one name matches.
+    /// Returns whether a path component matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         match self {
             Self::AnyDepth => !name.starts_with('.'),
@@ -63,7 +61,7 @@ impl GlobSegment {
 }
 
 impl PathGlob {
-    /// Compiles a pattern; one that makes no sense matches nothing.
+    /// Compiles a pattern; an invalid pattern matches nothing.
     pub(crate) fn new(pattern: &str) -> Self {
         let alternatives = if pattern.len() > MAX_PATTERN_BYTES {
             Vec::new()
@@ -76,7 +74,7 @@ impl PathGlob {
         Self { alternatives }
     }
 
-    /// The ways to read the pattern, as segments.
+    /// Returns the brace alternatives, each as a list of segments.
     pub(crate) fn alternatives(&self) -> &[Vec<GlobSegment>] {
         &self.alternatives
     }
@@ -90,8 +88,8 @@ impl PathGlob {
     }
 }
 
-/// Matches segment lists by filling a table row by row: `row[n]` tells whether the pattern so far
-/// matches exactly the first `n` names.
+/// Matches with dynamic programming: `row[n]` is whether the segments so far
+/// match exactly the first `n` names.
 fn segments_match(segments: &[GlobSegment], names: &[&str]) -> bool {
     let mut row = vec![false; names.len() + 1];
     if let Some(start) = row.first_mut() {
@@ -112,7 +110,7 @@ fn segments_match(segments: &[GlobSegment], names: &[&str]) -> bool {
                     // `reached` carries "some start at or before this name, no dot since".
                     let spans = reached && matches_name;
                     reached = spans || here;
-                    // A trailing `**` stands for at least one segment.
+                    // A trailing `**` matches at least one segment.
                     spans || (here && !is_last)
                 }
                 GlobSegment::Literal(_) | GlobSegment::Wildcard { .. } => {
@@ -128,7 +126,7 @@ fn segments_match(segments: &[GlobSegment], names: &[&str]) -> bool {
     row.last().copied().unwrap_or(false)
 }
 
-/// Writes out `{a,b}` groups, innermost last, up to a fixed number of alternatives.
+/// Expands `{a,b}` groups, innermost last, up to a fixed number of alternatives.
 fn expand_braces(pattern: &str) -> Vec<String> {
     let mut open = vec![pattern.to_owned()];
     let mut done = Vec::new();
@@ -179,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_as_people_expect() {
+    fn glob_matching() {
         for (pattern, path, expected) in [
             ("*.md", "a.md", true),
             ("*.md", "x/a.md", false),

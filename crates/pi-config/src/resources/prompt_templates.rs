@@ -1,34 +1,33 @@
-//! Prompt templates: Markdown files a user calls by name, with arguments.
+//! Prompt templates: Markdown files that the user invokes by name, with arguments.
 
 use std::path::{Path, PathBuf};
 
 use super::SourceInfo;
-use super::front_matter::{FrontMatter, split, with_plain_line_ends};
+use super::front_matter::{FrontMatter, normalize_line_endings, split};
 use super::named_set::NamedSet;
 use super::template_arguments::{split_arguments, substitute};
 use crate::regular_file::{MAX_BYTES, read_prose};
 
-/// How much of a template's first line serves as its description.
+/// Maximum length of a description taken from the first line.
 const DESCRIPTION_CHARACTERS: usize = 60;
 
-/// A template the user calls as `/name arguments`.
+/// A template that is invoked as `/name arguments`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptTemplate {
-    /// The file name without its ending.
+    /// The file name without its extension.
     pub name: String,
     /// From the front matter, or the first line.
     pub description: String,
-    /// What arguments it takes, for the user.
+    /// Shown to the user after the name.
     pub argument_hint: Option<String>,
     /// The text with its placeholders.
     pub content: String,
     pub file_path: PathBuf,
-    /// Where it came from.
     pub source_info: SourceInfo,
 }
 
-/// Replaces `/name arguments` by the filled-in template. Returns `None` for any other text, and
-/// for a name no template has.
+/// Expands `/name arguments` to the template with its arguments. Returns `None` for any other text and
+/// for an unknown template.
 pub fn expand_prompt_template(text: &str, templates: &[PromptTemplate]) -> Option<String> {
     let command = text.strip_prefix('/')?;
     let (name, arguments) = command
@@ -39,22 +38,22 @@ pub fn expand_prompt_template(text: &str, templates: &[PromptTemplate]) -> Optio
 }
 
 impl NamedSet<PromptTemplate> {
-    /// Loads one file. `describe` says where it came from.
+    /// Loads one file. `describe` returns its provenance.
     pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
         let text = match read_prose(path, MAX_BYTES) {
             Ok(Some(text)) => text,
             Ok(None) => return,
             Err(error) => {
-                self.warn(format!("prompt template is left out: {error}"), path);
+                self.warn(format!("skipped prompt template: {error}"), path);
                 return;
             }
         };
-        let text = with_plain_line_ends(&text);
+        let text = normalize_line_endings(&text);
         let document = split(&text);
         let matter = match FrontMatter::parse(document.block.unwrap_or_default()) {
             Ok(matter) => matter,
             Err(error) => {
-                self.warn(format!("prompt template is left out: {error}"), path);
+                self.warn(format!("skipped prompt template: {error}"), path);
                 return;
             }
         };
@@ -66,7 +65,7 @@ impl NamedSet<PromptTemplate> {
             name: name.clone(),
             description: matter
                 .text("description")
-                .map_or_else(|| first_words(document.body), str::to_owned),
+                .map_or_else(|| first_line(document.body), str::to_owned),
             argument_hint: matter.text("argument-hint").map(str::to_owned),
             content: document.body.to_owned(),
             file_path: path.to_owned(),
@@ -75,7 +74,7 @@ impl NamedSet<PromptTemplate> {
     }
 }
 
-fn first_words(body: &str) -> String {
+fn first_line(body: &str) -> String {
     let line = body
         .lines()
         .find(|line| !line.trim().is_empty())

@@ -1,7 +1,7 @@
-//! Which files are resources: from packages, settings paths and the folders pi looks into.
+//! Selects resource files from packages, settings paths and the default directories.
 //!
-//! Everything found is kept in order of precedence, with whether patterns left it enabled; the
-//! files themselves are not opened here. A project that is not trusted is not even looked at.
+//! All candidates are kept in order of precedence, enabled or not according to patterns; the
+//! files themselves are not opened here. The directories of an untrusted project are not searched.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,19 @@ use super::{ResourceRequest, ScopedSettings, SourceScope};
 use crate::packages::{MissingPackage, PackageLocations};
 use crate::{ConfigDiagnostic, Settings};
 
-/// The kinds of resource that come as files.
+/// The kinds of resource files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Scripts that extend pi.
+pub enum ResourceKind {
     Extensions,
-    /// Instructions the model can read.
     Skills,
     Prompts,
-    /// Colors of the screen.
     Themes,
 }
 
-impl Kind {
+impl ResourceKind {
     pub(crate) const ALL: [Self; 4] = [Self::Extensions, Self::Skills, Self::Prompts, Self::Themes];
 
-    /// The list of this kind in the settings.
+    /// Returns the settings list of this kind.
     pub(super) fn entries(self, settings: &Settings) -> &[String] {
         let entries = match self {
             Self::Extensions => &settings.extensions,
@@ -41,8 +38,8 @@ impl Kind {
         entries.as_deref().unwrap_or_default()
     }
 
-    /// The name of the conventional folder.
-    pub(crate) fn folder(self) -> &'static str {
+    /// Returns the name of the conventional directory.
+    pub(crate) fn dir(self) -> &'static str {
         match self {
             Self::Extensions => "extensions",
             Self::Skills => "skills",
@@ -52,25 +49,25 @@ impl Kind {
     }
 }
 
-/// A file that may be a resource.
+/// A file that may be loaded as a resource.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct ResourceCandidate {
     pub(crate) path: PathBuf,
     pub(crate) provenance: Rc<Provenance>,
     pub(crate) enabled: bool,
 }
 
-/// The candidates of one kind; what names a path first keeps it.
+/// The candidates of one kind, unique by path; the first one wins.
 #[derive(Debug, Default)]
-struct Candidates {
-    list: Vec<Candidate>,
+struct ResourceCandidates {
+    list: Vec<ResourceCandidate>,
     known: HashSet<PathBuf>,
 }
 
-impl Candidates {
+impl ResourceCandidates {
     fn add(&mut self, path: PathBuf, provenance: &Rc<Provenance>, enabled: bool) {
         if self.known.insert(path.clone()) {
-            self.list.push(Candidate {
+            self.list.push(ResourceCandidate {
                 path,
                 provenance: Rc::clone(provenance),
                 enabled,
@@ -78,8 +75,8 @@ impl Candidates {
         }
     }
 
-    /// Sorts by precedence and keeps each real file once.
-    fn ranked(self, walk: &mut Walk) -> Vec<Candidate> {
+    /// Sorts by precedence and removes duplicate real files.
+    fn ranked(self, walk: &mut Walk) -> Vec<ResourceCandidate> {
         let mut list = self.list;
         list.sort_by_key(|candidate| candidate.provenance.rank());
         let mut seen = HashSet::new();
@@ -88,29 +85,29 @@ impl Candidates {
     }
 }
 
-/// What was selected, by kind, in order of precedence.
+/// The selected files by kind, in order of precedence.
 #[derive(Debug, Default)]
-pub(crate) struct Selected {
-    pub(crate) extensions: Vec<Candidate>,
-    pub(crate) skills: Vec<Candidate>,
-    pub(crate) prompts: Vec<Candidate>,
-    pub(crate) themes: Vec<Candidate>,
+pub(crate) struct SelectedResources {
+    pub(crate) extensions: Vec<ResourceCandidate>,
+    pub(crate) skills: Vec<ResourceCandidate>,
+    pub(crate) prompts: Vec<ResourceCandidate>,
+    pub(crate) themes: Vec<ResourceCandidate>,
 }
 
-/// Gathers candidates.
-pub(crate) struct Selector<'a> {
+/// Collects candidates.
+pub(crate) struct ResourceSelector<'a> {
     pub(super) request: &'a ResourceRequest,
     settings: &'a ScopedSettings,
     pub(super) walk: Walk,
     pub(super) diagnostics: Vec<ConfigDiagnostic>,
     pub(super) missing: Vec<MissingPackage>,
-    extensions: Candidates,
-    skills: Candidates,
-    prompts: Candidates,
-    themes: Candidates,
+    extensions: ResourceCandidates,
+    skills: ResourceCandidates,
+    prompts: ResourceCandidates,
+    themes: ResourceCandidates,
 }
 
-impl<'a> Selector<'a> {
+impl<'a> ResourceSelector<'a> {
     pub(crate) fn new(request: &'a ResourceRequest, settings: &'a ScopedSettings) -> Self {
         Self {
             request,
@@ -118,17 +115,17 @@ impl<'a> Selector<'a> {
             walk: Walk::new(),
             diagnostics: Vec::new(),
             missing: Vec::new(),
-            extensions: Candidates::default(),
-            skills: Candidates::default(),
-            prompts: Candidates::default(),
-            themes: Candidates::default(),
+            extensions: ResourceCandidates::default(),
+            skills: ResourceCandidates::default(),
+            prompts: ResourceCandidates::default(),
+            themes: ResourceCandidates::default(),
         }
     }
 
-    /// Gathers what the user's and the project's settings and folders hold.
-    pub(crate) fn select_configured(&mut self) -> Selected {
+    /// Collects the resources of the user's and the project's settings and directories.
+    pub(crate) fn select_configured(&mut self) -> SelectedResources {
         self.add_configured_packages();
-        for kind in Kind::ALL {
+        for kind in ResourceKind::ALL {
             self.add_settings_paths(kind, SourceScope::Project);
             self.add_settings_paths(kind, SourceScope::User);
         }
@@ -136,16 +133,16 @@ impl<'a> Selector<'a> {
         self.take_selected()
     }
 
-    /// Gathers what `--extension` names.
-    pub(crate) fn select_command_line(&mut self) -> Selected {
+    /// Collects the resources named by `--extension`.
+    pub(crate) fn select_command_line(&mut self) -> SelectedResources {
         for source in &self.request.flags.extensions {
             self.add_command_line_package(source);
         }
         self.take_selected()
     }
 
-    fn take_selected(&mut self) -> Selected {
-        Selected {
+    fn take_selected(&mut self) -> SelectedResources {
+        SelectedResources {
             extensions: std::mem::take(&mut self.extensions).ranked(&mut self.walk),
             skills: std::mem::take(&mut self.skills).ranked(&mut self.walk),
             prompts: std::mem::take(&mut self.prompts).ranked(&mut self.walk),
@@ -153,7 +150,7 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Returns the settings of a scope. A project that is not trusted has none.
+    /// Returns the settings of a scope; `None` for an untrusted project.
     pub(super) fn settings(&self, scope: SourceScope) -> Option<&'a Settings> {
         match scope {
             SourceScope::User => Some(&self.settings.user),
@@ -174,22 +171,22 @@ impl<'a> Selector<'a> {
 
     pub(super) fn add(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         path: PathBuf,
         provenance: &Rc<Provenance>,
         enabled: bool,
     ) {
         let candidates = match kind {
-            Kind::Extensions => &mut self.extensions,
-            Kind::Skills => &mut self.skills,
-            Kind::Prompts => &mut self.prompts,
-            Kind::Themes => &mut self.themes,
+            ResourceKind::Extensions => &mut self.extensions,
+            ResourceKind::Skills => &mut self.skills,
+            ResourceKind::Prompts => &mut self.prompts,
+            ResourceKind::Themes => &mut self.themes,
         };
         candidates.add(path, provenance, enabled);
     }
 
-    /// Adds what the plain paths of a settings list hold; its patterns decide what is enabled.
-    fn add_settings_paths(&mut self, kind: Kind, scope: SourceScope) {
+    /// Adds the files of a settings list's plain paths; its patterns determine which are enabled.
+    fn add_settings_paths(&mut self, kind: ResourceKind, scope: SourceScope) {
         let Some(settings) = self.settings(scope) else {
             return;
         };
@@ -212,22 +209,27 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Collects a file as it is, or the resources of a folder.
-    pub(super) fn collect_path(&mut self, kind: Kind, path: PathBuf, files: &mut Vec<PathBuf>) {
+    /// Collects a single file, or the resources of a directory.
+    pub(super) fn collect_path(
+        &mut self,
+        kind: ResourceKind,
+        path: PathBuf,
+        files: &mut Vec<PathBuf>,
+    ) {
         match kind_of(&path) {
             Some(EntryKind::File) => files.push(path),
-            Some(EntryKind::Directory) => files.extend(self.collect_folder(kind, &path)),
+            Some(EntryKind::Directory) => files.extend(self.collect_dir(kind, &path)),
             None => {}
         }
     }
 
-    /// Collects the resources of a folder that settings or a package name.
-    pub(super) fn collect_folder(&mut self, kind: Kind, folder: &Path) -> Vec<PathBuf> {
+    /// Collects the resources of a directory named by settings or a package.
+    pub(super) fn collect_dir(&mut self, kind: ResourceKind, dir: &Path) -> Vec<PathBuf> {
         match kind {
-            Kind::Extensions => self.walk.extension_files(folder),
-            Kind::Skills => self.walk.skill_files(folder, LooseSkills::AtTheTop),
-            Kind::Prompts => self.walk.files_below(folder, ".md"),
-            Kind::Themes => self.walk.files_below(folder, ".json"),
+            ResourceKind::Extensions => self.walk.extension_files(dir),
+            ResourceKind::Skills => self.walk.skill_files(dir, LooseSkills::TopLevel),
+            ResourceKind::Prompts => self.walk.files_below(dir, ".md"),
+            ResourceKind::Themes => self.walk.files_below(dir, ".json"),
         }
     }
 
@@ -238,44 +240,44 @@ impl<'a> Selector<'a> {
             .home_dir()
             .map(|home| home.join(".agents").join("skills"));
         if self.request.project.is_trusted() {
-            for kind in Kind::ALL {
-                self.discover_folder(kind, SourceScope::Project);
+            for kind in ResourceKind::ALL {
+                self.discover_dir(kind, SourceScope::Project);
             }
-            for folder in project_agents_folders(&self.request.cwd) {
-                if Some(&folder) != home_skills.as_ref() {
-                    self.discover_agents_skills(&folder, SourceScope::Project);
+            for dir in project_agents_dirs(&self.request.cwd) {
+                if Some(&dir) != home_skills.as_ref() {
+                    self.discover_agents_skills(&dir, SourceScope::Project);
                 }
             }
         }
-        for kind in Kind::ALL {
-            self.discover_folder(kind, SourceScope::User);
+        for kind in ResourceKind::ALL {
+            self.discover_dir(kind, SourceScope::User);
         }
-        if let Some(folder) = home_skills {
-            self.discover_agents_skills(&folder, SourceScope::User);
+        if let Some(dir) = home_skills {
+            self.discover_agents_skills(&dir, SourceScope::User);
         }
     }
 
-    fn discover_folder(&mut self, kind: Kind, scope: SourceScope) {
+    fn discover_dir(&mut self, kind: ResourceKind, scope: SourceScope) {
         let base = self.locations().base(scope);
-        let folder = base.join(kind.folder());
+        let dir = base.join(kind.dir());
         let files = match kind {
-            Kind::Extensions => self.walk.extension_files(&folder),
-            Kind::Skills => self.walk.skill_files(&folder, LooseSkills::AtTheTop),
-            Kind::Prompts => self.walk.files_in(&folder, ".md"),
-            Kind::Themes => self.walk.files_in(&folder, ".json"),
+            ResourceKind::Extensions => self.walk.extension_files(&dir),
+            ResourceKind::Skills => self.walk.skill_files(&dir, LooseSkills::TopLevel),
+            ResourceKind::Prompts => self.walk.files_in(&dir, ".md"),
+            ResourceKind::Themes => self.walk.files_in(&dir, ".json"),
         };
         self.add_discovered_files(kind, scope, &base, files);
     }
 
-    fn discover_agents_skills(&mut self, folder: &Path, scope: SourceScope) {
-        let files = self.walk.skill_files(folder, LooseSkills::Below);
-        let base = folder.parent().unwrap_or(folder);
-        self.add_discovered_files(Kind::Skills, scope, base, files);
+    fn discover_agents_skills(&mut self, dir: &Path, scope: SourceScope) {
+        let files = self.walk.skill_files(dir, LooseSkills::Nested);
+        let base = dir.parent().unwrap_or(dir);
+        self.add_discovered_files(ResourceKind::Skills, scope, base, files);
     }
 
     fn add_discovered_files(
         &mut self,
-        kind: Kind,
+        kind: ResourceKind,
         scope: SourceScope,
         base: &Path,
         files: Vec<PathBuf>,
@@ -295,16 +297,16 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// Lists the `.agents/skills` folders from the working directory up to its repository, or to the
-/// root where there is none.
-fn project_agents_folders(cwd: &Path) -> Vec<PathBuf> {
-    let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
-    let mut folders = Vec::new();
-    for folder in cwd.ancestors() {
-        folders.push(folder.join(".agents").join("skills"));
-        if Some(folder) == repository {
+/// Lists the `.agents/skills` directories from the working directory up to its repository root, or up to the
+/// file system root if there is no repository.
+fn project_agents_dirs(cwd: &Path) -> Vec<PathBuf> {
+    let repository = cwd.ancestors().find(|dir| dir.join(".git").exists());
+    let mut dirs = Vec::new();
+    for dir in cwd.ancestors() {
+        dirs.push(dir.join(".agents").join("skills"));
+        if Some(dir) == repository {
             break;
         }
     }
-    folders
+    dirs
 }

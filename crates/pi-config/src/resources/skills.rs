@@ -1,12 +1,12 @@
-//! Skills: instructions the model loads when a task calls for them.
+//! Skills: instructions that the model loads on demand.
 //!
-//! Only the front matter of a skill is read until somebody uses it. A skill with an odd name or
-//! a long description is reported and loaded all the same; one without a description is not.
+//! Only the front matter of a skill is read until it is used. A skill with an invalid name or
+//! a long description is reported but still loaded; one without a description is skipped.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::{FrontMatter, read_head, split, with_plain_line_ends};
+use super::front_matter::{FrontMatter, normalize_line_endings, read_head, split};
 use super::named_set::NamedSet;
 use super::{SourceInfo, SourceOrigin, SourceScope};
 use crate::ConfigDiagnostic;
@@ -15,34 +15,31 @@ use crate::regular_file::{MAX_BYTES, read_prose};
 const MAX_NAME_LENGTH: usize = 64;
 const MAX_DESCRIPTION_LENGTH: usize = 1024;
 
-/// A skill the user or the model may call for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called: `/skill:<name>`.
+    /// Invoked as `/skill:<name>`.
     pub name: String,
-    /// What it does and when it applies.
+    /// What it does and when to use it.
     pub description: String,
     pub file_path: PathBuf,
-    /// The folder its relative paths start at.
+    /// Base directory of relative paths in the instructions.
     pub base_dir: PathBuf,
-    /// Whether only the user may call for it.
+    /// Whether only the user can invoke it.
     pub disable_model_invocation: bool,
-    /// Where it came from.
     pub source_info: SourceInfo,
 }
 
-/// What the model is told of a skill, escaped for use between XML tags.
+/// The listing of a skill in the system prompt, escaped for XML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillListing {
     pub name: String,
     pub description: String,
-    /// The path of its file.
+    /// The path of the skill file.
     pub location: String,
 }
 
-/// Why a skill could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("skill {name:?} at {} cannot be used: {reason}", path.display())]
+#[error("cannot load skill {name:?}: {}: {reason}", path.display())]
 pub struct SkillError {
     pub name: String,
     pub path: PathBuf,
@@ -50,22 +47,22 @@ pub struct SkillError {
 }
 
 impl Skill {
-    /// Reads the instructions, without the front matter.
+    /// Reads the instructions without the front matter.
     pub fn read_body(&self) -> Result<String, SkillError> {
-        let unusable = |reason| SkillError {
+        let load_error = |reason| SkillError {
             name: self.name.clone(),
             path: self.file_path.clone(),
             reason,
         };
         let text = read_prose(&self.file_path, MAX_BYTES)
-            .map_err(|error| unusable(error.to_string()))?
-            .ok_or_else(|| unusable("it is gone".to_owned()))?;
-        let text = with_plain_line_ends(&text);
+            .map_err(|error| load_error(error.to_string()))?
+            .ok_or_else(|| load_error("file not found".to_owned()))?;
+        let text = normalize_line_endings(&text);
         Ok(split(&text).body.trim().to_owned())
     }
 }
 
-/// Lists the skills the model may call for by itself.
+/// Lists the skills that the model may invoke.
 pub fn list_skills_for_model(skills: &[Skill]) -> Vec<SkillListing> {
     skills
         .iter()
@@ -78,8 +75,8 @@ pub fn list_skills_for_model(skills: &[Skill]) -> Vec<SkillListing> {
         .collect()
 }
 
-/// Replaces `/skill:name arguments` by the skill's instructions. Returns `None` for any other
-/// text, and for a name no skill has.
+/// Expands `/skill:name arguments` to the skill's instructions. Returns `None` for any other
+/// text and for an unknown skill.
 pub fn expand_skill_command(text: &str, skills: &[Skill]) -> Option<Result<String, SkillError>> {
     let command = text.strip_prefix("/skill:")?;
     let (name, arguments) = command
@@ -87,11 +84,11 @@ pub fn expand_skill_command(text: &str, skills: &[Skill]) -> Option<Result<Strin
         .unwrap_or((command, ""));
     let skill = skills.iter().find(|skill| skill.name == name)?;
     Some(skill.read_body().map(|body| {
-        // The element is read back by transcripts, so its shape is fixed.
+        // Transcripts parse this element, so its format is fixed.
         let mut text = format!(
             "<skill name=\"{}\" location=\"{}\">\nReferences are relative to {}.\n\n{body}\n</skill>",
-            attribute(&skill.name),
-            attribute(&skill.file_path.to_string_lossy()),
+            escape_attribute(&skill.name),
+            escape_attribute(&skill.file_path.to_string_lossy()),
             skill.base_dir.display(),
         );
         let arguments = arguments.trim();
@@ -118,12 +115,12 @@ fn escape_xml(text: &str) -> String {
     escaped
 }
 
-/// Keeps a value inside its quotes; everything that occurs in sane names and paths stays as is.
-fn attribute(text: &str) -> String {
+/// Escapes only what would end the attribute; regular names and paths are unchanged.
+fn escape_attribute(text: &str) -> String {
     text.replace('"', "&quot;").replace(['\n', '\r'], " ")
 }
 
-/// Gathers skills, each real file once.
+/// Collects skills, without duplicate real files.
 #[derive(Debug)]
 pub(super) struct SkillSet {
     skills: NamedSet<Skill>,
@@ -131,7 +128,6 @@ pub(super) struct SkillSet {
 }
 
 impl SkillSet {
-    /// Begins with nothing.
     pub(super) fn new() -> Self {
         Self {
             skills: NamedSet::new("skill"),
@@ -139,8 +135,8 @@ impl SkillSet {
         }
     }
 
-    /// Loads one file; a link to a file that was loaded already is passed over. `describe` says
-    /// where it came from once it proves to be a skill.
+    /// Loads one file, unless it is a symlink to a file that is already loaded. `describe` returns
+    /// its provenance and is only called for a valid skill.
     pub(super) fn load(
         &mut self,
         path: &Path,
@@ -163,25 +159,25 @@ impl SkillSet {
         }
     }
 
-    /// Reports something about a path that is no skill.
+    /// Adds a warning about a path.
     pub(super) fn warn(&mut self, message: &str, path: &Path) {
         self.skills.warn(message, path);
     }
 
-    /// Returns the skills and what the user should know.
+    /// Returns the skills and the diagnostics.
     pub(super) fn finish(self) -> (Vec<Skill>, Vec<ConfigDiagnostic>) {
         self.skills.finish()
     }
 
-    /// Reads the front matter of one file. Loose Markdown files that are no skills are none of the
-    /// user's concern; a `SKILL.md` that does not work is.
+    /// Reads the front matter of one file. A loose Markdown file that is not a skill is ignored silently;
+    /// an invalid `SKILL.md` is reported.
     fn read(&mut self, path: &Path) -> Option<Skill> {
         let is_declared = path.file_name().is_some_and(|name| name == "SKILL.md");
         let head = match read_head(path) {
             Ok(Some(head)) => head,
             Ok(None) => return None,
             Err(error) => {
-                self.warn(&format!("skill is not loaded: {error}"), path);
+                self.warn(&format!("skipped skill: {error}"), path);
                 return None;
             }
         };
@@ -204,9 +200,9 @@ impl SkillSet {
             None => base_dir.file_name()?.to_string_lossy().into_owned(),
         };
         let problems = description
-            .map_or(Some(NO_DESCRIPTION.to_owned()), problem_of_description)
+            .map_or(Some(NO_DESCRIPTION.to_owned()), description_problem)
             .into_iter()
-            .chain(problems_of_name(&name));
+            .chain(name_problems(&name));
         for problem in problems {
             self.warn(&problem, path);
         }
@@ -221,19 +217,18 @@ impl SkillSet {
     }
 }
 
-const NO_DESCRIPTION: &str =
-    "skill has no description and is not loaded; add one to its front matter";
+const NO_DESCRIPTION: &str = "skipped skill: no description; add one to its front matter";
 
-fn problem_of_description(description: &str) -> Option<String> {
+fn description_problem(description: &str) -> Option<String> {
     let length = description.encode_utf16().count();
     (length > MAX_DESCRIPTION_LENGTH).then(|| {
         format!(
-            "skill description has {length} characters; keep it within {MAX_DESCRIPTION_LENGTH}"
+            "skill description is too long: {length} characters, at most {MAX_DESCRIPTION_LENGTH} allowed"
         )
     })
 }
 
-fn problems_of_name(name: &str) -> impl Iterator<Item = String> {
+fn name_problems(name: &str) -> impl Iterator<Item = String> {
     let length = name.encode_utf16().count();
     let is_plain = !name.is_empty()
         && name
@@ -241,16 +236,18 @@ fn problems_of_name(name: &str) -> impl Iterator<Item = String> {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     [
         (length > MAX_NAME_LENGTH).then(|| {
-            format!("skill name has {length} characters; keep it within {MAX_NAME_LENGTH}")
+            format!(
+                "skill name is too long: {length} characters, at most {MAX_NAME_LENGTH} allowed"
+            )
         }),
         (!is_plain).then(|| {
             let shown: String = name.chars().take(MAX_NAME_LENGTH).collect();
-            format!("skill name {shown:?} should hold only a-z, 0-9 and hyphens")
+            format!("skill name {shown:?} should contain only a-z, 0-9 and hyphens")
         }),
         (name.starts_with('-') || name.ends_with('-'))
-            .then(|| "skill name should not begin or end with a hyphen".to_owned()),
+            .then(|| "skill name should not start or end with a hyphen".to_owned()),
         name.contains("--")
-            .then(|| "skill name should not hold two hyphens in a row".to_owned()),
+            .then(|| "skill name should not contain consecutive hyphens".to_owned()),
     ]
     .into_iter()
     .flatten()

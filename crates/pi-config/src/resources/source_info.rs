@@ -1,48 +1,44 @@
-//! Where a resource came from, as extensions and clients of the line protocol are told.
+//! The provenance of a resource, as reported to extensions and RPC clients.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where a resource came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceInfo {
-    /// The file of the resource.
     pub path: PathBuf,
-    /// How it was found: `auto` in a folder pi looks into, `local` by a path in the settings or on
+    /// How it was found: `auto` in a default directory, `local` by a path in the settings or on
     /// the command line, `cli` through `--extension`, or the source of its package.
     pub source: String,
     pub scope: SourceScope,
-    /// Whether a package brought it.
     pub origin: SourceOrigin,
-    /// The folder its relative paths and patterns start at.
+    /// Base directory of relative paths and patterns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<PathBuf>,
 }
 
-/// Whose resource it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceScope {
-    /// The user's, from the agent directory or the user's settings.
+    /// From the agent directory or the user's settings.
     User,
-    /// The project's, from its `.pi` or `.agents` folder or its settings.
+    /// From the project's `.pi` or `.agents` directory or its settings.
     Project,
-    /// Named on the command line, for this run alone.
+    /// Named on the command line, for this run only.
     Temporary,
 }
 
-/// Whether a package brought a resource.
+/// Whether a resource is part of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceOrigin {
     Package,
-    /// It stands on its own.
+    /// Not part of a package.
     TopLevel,
 }
 
-/// What is known about a resource before its file is looked at.
+/// The provenance of a resource, known before its file is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Provenance {
     pub(crate) source: String,
@@ -52,7 +48,7 @@ pub(crate) struct Provenance {
 }
 
 impl Provenance {
-    /// Describes a resource found in a folder pi looks into by itself.
+    /// For a resource found in a default directory.
     pub(crate) fn discovered(scope: SourceScope, base_dir: &Path) -> Self {
         Self {
             source: "auto".to_owned(),
@@ -62,7 +58,7 @@ impl Provenance {
         }
     }
 
-    /// Describes a resource named by a path in the settings.
+    /// For a resource named by a path in the settings.
     pub(crate) fn configured(scope: SourceScope) -> Self {
         Self {
             source: "local".to_owned(),
@@ -72,7 +68,7 @@ impl Provenance {
         }
     }
 
-    /// Describes a resource that `--extension` brought.
+    /// For a resource named by `--extension`.
     pub(crate) fn command_line() -> Self {
         Self {
             source: "cli".to_owned(),
@@ -82,7 +78,7 @@ impl Provenance {
         }
     }
 
-    /// Says the same of one file.
+    /// Returns the provenance of one file.
     pub(crate) fn of(&self, path: &Path) -> SourceInfo {
         SourceInfo {
             path: path.to_owned(),
@@ -93,7 +89,7 @@ impl Provenance {
         }
     }
 
-    /// Orders resources for "the first one wins": lower goes first.
+    /// Precedence of the source; lower ranks win.
     pub(crate) fn rank(&self) -> u8 {
         match (self.origin, self.scope, self.source.as_str()) {
             (SourceOrigin::Package, ..) => 4,

@@ -1,33 +1,32 @@
-//! What replaces or follows the system prompt: flags, which are a text or name a file, and
-//! `SYSTEM.md` and `APPEND_SYSTEM.md` where there are no flags.
+//! Custom system prompts: from flags, which contain text or name a file, otherwise from
+//! `SYSTEM.md` and `APPEND_SYSTEM.md`.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::location::normalize;
 use crate::ConfigDiagnostic;
-use crate::regular_file::{MAX_BYTES, UnreadableFile, prose, read_prose, read_up_to};
+use crate::regular_file::{MAX_BYTES, ReadFileError, decode_prose, read_prose, read_up_to};
 
-/// A piece of system prompt and the file it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PromptPiece {
+pub(super) struct SystemPromptPart {
     pub(super) text: String,
-    /// Its file; `None` when it was given as text.
+    /// The file it was read from; `None` if it was given as text.
     pub(super) path: Option<PathBuf>,
 }
 
-/// Reads a flag: the content of the file it names, otherwise its own text. Nothing comes of an
-/// empty one.
+/// Resolves a flag: the content of the file it names, otherwise its own text. Returns `None` for an
+/// empty value.
 pub(super) fn from_flag(
     value: &str,
     cwd: &Path,
     diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> Option<PromptPiece> {
+) -> Option<SystemPromptPart> {
     if value.is_empty() {
         return None;
     }
     let path = normalize(&cwd.join(value));
-    let as_text = || PromptPiece {
+    let as_text = || SystemPromptPart {
         text: value.to_owned(),
         path: None,
     };
@@ -37,49 +36,49 @@ pub(super) fn from_flag(
     if metadata.is_dir() {
         return Some(as_text());
     }
-    // A shell's `<(command)` is a pipe with somebody at its other end: reading it to its end is right.
-    // A pipe or a device of another name may never say anything.
-    let content = if metadata.is_file() || is_handed_over(&path) {
+    // A shell's `<(command)` is a pipe with a writer, so reading it to its end terminates.
+    // Any other pipe or device might block forever.
+    let content = if metadata.is_file() || is_inherited_stream(&path) {
         File::open(&path)
-            .map_err(UnreadableFile::from)
+            .map_err(ReadFileError::from)
             .and_then(|file| read_up_to(file, MAX_BYTES, Vec::new()))
     } else {
-        Err(UnreadableFile::NotRegular)
+        Err(ReadFileError::NotRegular)
     };
     match content {
-        Ok(bytes) => Some(PromptPiece {
-            text: prose(bytes),
+        Ok(bytes) => Some(SystemPromptPart {
+            text: decode_prose(bytes),
             path: Some(path),
         }),
         Err(error) => {
-            let message = format!("system prompt file is left out: {error}");
+            let message = format!("cannot read system prompt file: {error}");
             diagnostics.push(ConfigDiagnostic::error(message, path));
             None
         }
     }
 }
 
-/// Returns whether a path is a stream this process was started with.
-fn is_handed_over(path: &Path) -> bool {
+/// Returns whether a path is a stream inherited by this process.
+fn is_inherited_stream(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path.starts_with("/proc") || path == Path::new("/dev/stdin")
 }
 
-/// Reads the first of some files that is there.
+/// Reads the first file that exists.
 pub(super) fn from_files(
     candidates: impl IntoIterator<Item = PathBuf>,
     diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> Option<PromptPiece> {
+) -> Option<SystemPromptPart> {
     for path in candidates {
         match read_prose(&path, MAX_BYTES) {
             Ok(Some(text)) => {
-                return Some(PromptPiece {
+                return Some(SystemPromptPart {
                     text,
                     path: Some(path),
                 });
             }
             Ok(None) => {}
             Err(error) => {
-                let message = format!("system prompt file is left out: {error}");
+                let message = format!("cannot read system prompt file: {error}");
                 diagnostics.push(ConfigDiagnostic::warning(message, path));
             }
         }

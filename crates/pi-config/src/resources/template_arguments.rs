@@ -1,13 +1,13 @@
-//! Arguments of a prompt template: splitting what the user typed, and filling it in.
+//! Prompt template arguments: splitting the user's input and substituting placeholders.
 //!
-//! Filling in is one pass over the template. What comes from an argument or a default is never
-//! looked at again, so that `$1` typed by a user stays `$1`.
+//! Substitution is a single pass over the template. Arguments and defaults are never expanded
+//! again, so a literal `$1` in an argument is preserved.
 
-/// The most a template may grow to; placeholders beyond it stay as they are.
+/// Once the result is this large, the remaining placeholders are not expanded.
 const MAX_EXPANDED_BYTES: usize = 32 * 1024 * 1024;
 
-/// Splits arguments at blanks. Quotes of either kind hold blanks together and are dropped; there
-/// are no escapes, and an argument that is empty is none.
+/// Splits arguments at whitespace. Single and double quotes group words and are removed; there
+/// are no escapes, and empty arguments are dropped.
 pub(crate) fn split_arguments(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut current = String::new();
@@ -30,7 +30,7 @@ pub(crate) fn split_arguments(text: &str) -> Vec<String> {
     arguments
 }
 
-/// Fills the arguments into a template.
+/// Substitutes the placeholders of a template.
 pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
     let mut result = String::with_capacity(template.len());
     let mut rest = template;
@@ -51,14 +51,13 @@ pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
     result
 }
 
-/// Something in a template that stands for arguments.
 #[derive(Debug, PartialEq, Eq)]
 enum Placeholder<'a> {
     /// `$@`, `$ARGUMENTS`, `$1`.
     Plain(Target),
-    /// `${1:-text}`: the text when the argument is missing or empty.
+    /// `${1:-text}`: the text if the argument is missing or empty.
     WithDefault(Target, &'a str),
-    /// `${@:2}`, `${@:2:1}`: some of the arguments, counted from one.
+    /// `${@:2}`, `${@:2:1}`: a range of arguments, starting at 1.
     Slice { start: usize, length: Option<usize> },
 }
 
@@ -69,7 +68,7 @@ enum Target {
 }
 
 impl<'a> Placeholder<'a> {
-    /// Reads what follows a `$`; returns the placeholder and what is left.
+    /// Parses the text after a `$`; returns the placeholder and the remaining text.
     fn parse(text: &'a str) -> Option<(Self, &'a str)> {
         let Some(inner) = text.strip_prefix('{') else {
             let (target, rest) = Target::parse(text)?;
@@ -139,8 +138,7 @@ impl Target {
     }
 }
 
-/// Reads the digits at the start of a text; a number too large for any list of arguments is the
-/// largest there is.
+/// Parses leading digits; saturates on overflow.
 fn number(text: &str) -> Option<(usize, &str)> {
     let end = text
         .find(|character: char| !character.is_ascii_digit())
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_split_at_blanks_outside_quotes() {
+    fn arguments_are_split_at_unquoted_whitespace() {
         for (text, expected) in [
             ("", vec![]),
             ("  one\ttwo\nthree ", vec!["one", "two", "three"]),
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_filled_in() {
+    fn all_placeholder_forms_are_substituted() {
         let three = arguments(&["one", "two words", "x"]);
         for (template, filled, without) in [
             ("$1-$2-$4", "one-two words-", "--"),
@@ -232,7 +230,7 @@ mod tests {
         assert!(filled.len() < MAX_EXPANDED_BYTES + 200_000);
     }
 
-    /// Pieces that look like placeholders, or nearly.
+    /// Generates text with valid and almost valid placeholders.
     fn pieces() -> impl Strategy<Value = String> {
         let known = proptest::sample::select(vec![
             "$1",
@@ -259,11 +257,11 @@ mod tests {
     }
 
     proptest! {
-        /// Filling in marks that cannot be placeholders, then replacing the marks by the real
-        /// arguments, gives the same as filling in the real arguments: nothing that came from an
-        /// argument was read as template.
+        /// Substituting markers that cannot be placeholders, then replacing the markers with the real
+        /// arguments, is the same as substituting the real arguments: nothing from an
+        /// argument was parsed as a template.
         #[test]
-        fn arguments_are_never_read_as_template(template in pieces(), first in pieces(), second in pieces()) {
+        fn arguments_are_never_expanded(template in pieces(), first in pieces(), second in pieces()) {
             prop_assume!(!first.is_empty() && !second.is_empty());
             let marked = substitute(&template, &arguments(&["\u{1}", "\u{2}"]));
             let expected: String = marked.chars().map(|character| match character {
@@ -275,12 +273,12 @@ mod tests {
         }
 
         #[test]
-        fn a_template_without_dollars_stays(template in "[^$]{0,40}", argument in ".{0,10}") {
+        fn template_without_dollars_is_unchanged(template in "[^$]{0,40}", argument in ".{0,10}") {
             prop_assert_eq!(substitute(&template, std::slice::from_ref(&argument)), template);
         }
 
         #[test]
-        fn splitting_loses_only_quotes_and_blanks(text in ".{0,60}") {
+        fn splitting_removes_only_quotes_and_whitespace(text in ".{0,60}") {
             let kept: String = split_arguments(&text).concat();
             let quoteless = |text: &str| -> String {
                 text.chars().filter(|c| !c.is_whitespace() && *c != '"' && *c != '\'').collect()

@@ -1,5 +1,4 @@
-//! Themes as files: which there are and what they are called. Whether their colors make sense is
-//! for the one who paints with them.
+//! Theme files: finds and names them. The terminal application validates their colors.
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +8,20 @@ use super::SourceInfo;
 use super::named_set::NamedSet;
 use crate::regular_file::read_prose;
 
-/// The largest theme that is read: fifty colors fit a hundred times over.
+/// A theme has about fifty colors, so this is generous.
 const MAX_THEME_BYTES: u64 = 512 * 1024;
 
-/// A theme file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThemeFile {
-    /// What the theme calls itself.
+    /// The name from the file's content.
     pub name: String,
     pub path: PathBuf,
-    /// The text of that file.
     pub content: String,
-    /// Where it came from.
     pub source_info: SourceInfo,
 }
 
 impl NamedSet<ThemeFile> {
-    /// Loads one file. `describe` says where it came from.
+    /// Loads one file. `describe` returns its provenance.
     pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
         match read_theme(path) {
             Ok((name, content)) => {
@@ -36,7 +32,7 @@ impl NamedSet<ThemeFile> {
                     source_info: describe(path),
                 });
             }
-            Err(problem) => self.warn(format!("theme is left out: {problem}"), path),
+            Err(problem) => self.warn(format!("skipped theme: {problem}"), path),
         }
     }
 }
@@ -44,19 +40,19 @@ impl NamedSet<ThemeFile> {
 fn read_theme(path: &Path) -> Result<(String, String), String> {
     let content = read_prose(path, MAX_THEME_BYTES)
         .map_err(|error| error.to_string())?
-        .ok_or("it is gone")?;
+        .ok_or("file not found")?;
     let theme: Value =
-        serde_json::from_str(&content).map_err(|error| format!("not valid JSON: {error}"))?;
+        serde_json::from_str(&content).map_err(|error| format!("invalid JSON: {error}"))?;
     let name = theme
         .get("name")
         .and_then(Value::as_str)
         .filter(|name| !name.is_empty())
-        .ok_or("it has no name")?;
+        .ok_or("no name")?;
     if name.contains('/') {
-        return Err(format!("its name {name:?} must not hold a slash"));
+        return Err(format!("name {name:?} must not contain a slash"));
     }
     if !theme.get("colors").is_some_and(Value::is_object) {
-        return Err("it has no colors".to_owned());
+        return Err("no colors".to_owned());
     }
     Ok((name.to_owned(), content))
 }

@@ -1,9 +1,9 @@
-//! Looking through folders for resource files.
+//! Searches directories for resource files.
 //!
-//! Follows links but enters no folder twice, heeds ignore files, skips dot names and
-//! `node_modules`, and stops at fixed limits: the folders may be anybody's. Names come sorted by
-//! bytes, so that "the first one wins" means the same on every machine. Nothing is read here
-//! except directories, ignore files and the manifests of extensions.
+//! Follows symlinks but enters no directory twice, honors ignore files, skips dot files and
+//! `node_modules`, and stops at fixed limits, because the directories are untrusted. Names are sorted by
+//! bytes, so "first one wins" is the same on every machine. Only directories, ignore files and
+//! extension manifests are read.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,31 +17,28 @@ use crate::ConfigDiagnostic;
 use crate::packages::Manifest;
 use crate::regular_file::read_prose;
 
-/// Entries one look at the resources may visit: a skill folder that holds a disk is a mistake.
+/// Maximum entries visited per load; a larger tree is a configuration mistake.
 const MAX_ENTRIES: usize = 100_000;
-/// How deep folders may nest.
 const MAX_DEPTH: usize = 32;
-/// The largest ignore file that is heeded.
 const MAX_IGNORE_BYTES: u64 = 64 * 1024;
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
 
-/// Which loose Markdown files of a skill folder count as skills.
+/// Which Markdown files other than `SKILL.md` are skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LooseSkills {
-    /// Those directly in the folder: pi's own skill folders.
-    AtTheTop,
-    /// Those in its subfolders: `.agents/skills`.
-    Below,
+    /// Files directly in the directory, as in pi's skill directories.
+    TopLevel,
+    /// Files in subdirectories, as in `.agents/skills`.
+    Nested,
 }
 
-/// What a name in a folder stands for, links followed.
+/// The type of a directory entry after following symlinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,
     Directory,
 }
 
-/// One name in a folder.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -54,12 +51,12 @@ impl Entry {
         self.name.starts_with('.') || self.name == "node_modules"
     }
 
-    fn is_file_ending(&self, ending: &str) -> bool {
-        self.kind == EntryKind::File && self.name.ends_with(ending)
+    fn is_file_with_suffix(&self, suffix: &str) -> bool {
+        self.kind == EntryKind::File && self.name.ends_with(suffix)
     }
 }
 
-/// The budget and the findings of one look at the resources.
+/// The remaining budget and the diagnostics of a search.
 #[derive(Debug)]
 pub(crate) struct Walk {
     entries_left: usize,
@@ -67,14 +64,14 @@ pub(crate) struct Walk {
     diagnostics: Vec<ConfigDiagnostic>,
 }
 
-/// What a recursive look carries along.
-struct Descent {
+/// State of a recursive search.
+struct DescentState {
     rules: IgnoreRules,
     entered: HashSet<PathBuf>,
     depth: usize,
 }
 
-impl Descent {
+impl DescentState {
     fn new() -> Self {
         Self {
             rules: IgnoreRules::default(),
@@ -85,7 +82,6 @@ impl Descent {
 }
 
 impl Walk {
-    /// Starts with a full budget.
     pub(crate) fn new() -> Self {
         Self {
             entries_left: MAX_ENTRIES,
@@ -94,17 +90,17 @@ impl Walk {
         }
     }
 
-    /// Ends the look and returns what the user should know about it.
+    /// Ends the search and returns its diagnostics.
     pub(crate) fn into_diagnostics(self) -> Vec<ConfigDiagnostic> {
         self.diagnostics
     }
 
-    /// Follows every link of a path.
+    /// Resolves all symlinks of a path.
     pub(crate) fn real_path(&mut self, path: &Path) -> PathBuf {
         self.real_paths.of(path)
     }
 
-    /// Lists the files and folders in a folder, sorted. A folder that is not there is empty.
+    /// Lists the files and directories in a directory, sorted. A missing directory is empty.
     pub(crate) fn list(&mut self, directory: &Path) -> Vec<Entry> {
         let Ok(listing) = std::fs::read_dir(directory) else {
             return Vec::new();
@@ -138,7 +134,7 @@ impl Walk {
 
     fn report_exhaustion(&mut self, directory: &Path) {
         let message = format!(
-            "more than {MAX_ENTRIES} files in the resource folders; the rest is not looked at, move what is no resource elsewhere"
+            "more than {MAX_ENTRIES} files in resource directories; the rest is ignored, move unrelated files elsewhere"
         );
         if !self
             .diagnostics
@@ -150,10 +146,10 @@ impl Walk {
         }
     }
 
-    /// Finds the skill files of a folder. A folder with a `SKILL.md` is one skill.
+    /// Finds the skill files of a directory. A directory with a `SKILL.md` is one skill.
     pub(crate) fn skill_files(&mut self, directory: &Path, loose: LooseSkills) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        self.collect_skills(directory, loose, &mut Descent::new(), &mut found);
+        self.collect_skills(directory, loose, &mut DescentState::new(), &mut found);
         found
     }
 
@@ -161,7 +157,7 @@ impl Walk {
         &mut self,
         directory: &Path,
         loose: LooseSkills,
-        descent: &mut Descent,
+        descent: &mut DescentState,
         found: &mut Vec<PathBuf>,
     ) {
         let Some(entries) = self.enter(directory, descent) else {
@@ -170,19 +166,19 @@ impl Walk {
         let declared = entries.iter().find(|entry| {
             entry.name == "SKILL.md"
                 && entry.kind == EntryKind::File
-                && !descent.rules.ignore(entry)
+                && !descent.rules.ignores(entry)
         });
         if let Some(skill) = declared {
             found.push(skill.path.clone());
         } else {
-            let loose_count_here = (loose == LooseSkills::AtTheTop) == (descent.depth == 1);
+            let includes_loose = (loose == LooseSkills::TopLevel) == (descent.depth == 1);
             for entry in entries {
-                if entry.is_hidden() || descent.rules.ignore(&entry) {
+                if entry.is_hidden() || descent.rules.ignores(&entry) {
                     continue;
                 }
                 if entry.kind == EntryKind::Directory {
                     self.collect_skills(&entry.path, loose, descent, found);
-                } else if loose_count_here && entry.is_file_ending(".md") {
+                } else if includes_loose && entry.is_file_with_suffix(".md") {
                     found.push(entry.path);
                 }
             }
@@ -190,50 +186,50 @@ impl Walk {
         descent.leave();
     }
 
-    /// Finds the files with an ending directly in a folder.
-    pub(crate) fn files_in(&mut self, directory: &Path, ending: &str) -> Vec<PathBuf> {
+    /// Finds the files with a suffix directly in a directory.
+    pub(crate) fn files_in(&mut self, directory: &Path, suffix: &str) -> Vec<PathBuf> {
         let entries = self.list(directory);
         let rules = IgnoreRules::of(directory, &entries);
         entries
             .into_iter()
-            .filter(|entry| !entry.is_hidden() && entry.is_file_ending(ending))
-            .filter(|entry| !rules.ignore(entry))
+            .filter(|entry| !entry.is_hidden() && entry.is_file_with_suffix(suffix))
+            .filter(|entry| !rules.ignores(entry))
             .map(|entry| entry.path)
             .collect()
     }
 
-    /// Finds the files with an ending anywhere below a folder.
-    pub(crate) fn files_below(&mut self, directory: &Path, ending: &str) -> Vec<PathBuf> {
+    /// Finds the files with a suffix anywhere below a directory.
+    pub(crate) fn files_below(&mut self, directory: &Path, suffix: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        self.collect_files(directory, ending, &mut Descent::new(), &mut found);
+        self.collect_files(directory, suffix, &mut DescentState::new(), &mut found);
         found
     }
 
     fn collect_files(
         &mut self,
         directory: &Path,
-        ending: &str,
-        descent: &mut Descent,
+        suffix: &str,
+        descent: &mut DescentState,
         found: &mut Vec<PathBuf>,
     ) {
         let Some(entries) = self.enter(directory, descent) else {
             return;
         };
         for entry in entries {
-            if entry.is_hidden() || descent.rules.ignore(&entry) {
+            if entry.is_hidden() || descent.rules.ignores(&entry) {
                 continue;
             }
             if entry.kind == EntryKind::Directory {
-                self.collect_files(&entry.path, ending, descent, found);
-            } else if entry.is_file_ending(ending) {
+                self.collect_files(&entry.path, suffix, descent, found);
+            } else if entry.is_file_with_suffix(suffix) {
                 found.push(entry.path);
             }
         }
         descent.leave();
     }
 
-    /// Finds the extensions of a folder: the folder itself when it says so, otherwise its scripts
-    /// and those of its subfolders that say so.
+    /// Finds the extensions in a directory: those it declares itself, otherwise its scripts
+    /// and those declared by its subdirectories.
     pub(crate) fn extension_files(&mut self, directory: &Path) -> Vec<PathBuf> {
         let entries = self.list(directory);
         if entries.is_empty() {
@@ -245,19 +241,19 @@ impl Walk {
         let rules = IgnoreRules::of(directory, &entries);
         let mut found = Vec::new();
         for entry in entries {
-            if entry.is_hidden() || rules.ignore(&entry) {
+            if entry.is_hidden() || rules.ignores(&entry) {
                 continue;
             }
             if entry.kind == EntryKind::Directory {
                 found.extend(declared_extensions(&entry.path).into_iter().flatten());
-            } else if entry.is_file_ending(".ts") || entry.is_file_ending(".js") {
+            } else if entry.is_file_with_suffix(".ts") || entry.is_file_with_suffix(".js") {
                 found.push(entry.path);
             }
         }
         found
     }
 
-    /// Finds what a glob of a package manifest names below the package, dot names left out.
+    /// Finds the paths that match a glob of a package manifest, without dot files.
     pub(crate) fn glob(&mut self, root: &Path, segments: &[GlobSegment]) -> Vec<PathBuf> {
         let mut found = HashSet::new();
         let mut pending = vec![(root.to_owned(), segments, 0_usize)];
@@ -288,7 +284,7 @@ impl Walk {
                     }
                 }
                 GlobSegment::AnyDepth => {
-                    // The same folder is worth entering once for each rest of the pattern.
+                    // Enter a directory only once per remaining pattern.
                     if depth > MAX_DEPTH || !entered.insert((path.clone(), rest.len())) {
                         continue;
                     }
@@ -314,8 +310,8 @@ impl Walk {
         found
     }
 
-    /// Lists a folder on the way down, unless it was entered already or lies too deep.
-    fn enter(&mut self, directory: &Path, descent: &mut Descent) -> Option<Vec<Entry>> {
+    /// Lists a directory and descends into it, unless it was already entered or is too deep.
+    fn enter(&mut self, directory: &Path, descent: &mut DescentState) -> Option<Vec<Entry>> {
         if descent.depth >= MAX_DEPTH {
             return None;
         }
@@ -329,14 +325,14 @@ impl Walk {
     }
 }
 
-impl Descent {
+impl DescentState {
     fn leave(&mut self) {
         self.rules.pop();
         self.depth -= 1;
     }
 }
 
-/// The ignore files of the folders on the way down.
+/// The ignore rules of the current directory and its ancestors.
 #[derive(Debug, Default)]
 struct IgnoreRules(Vec<Gitignore>);
 
@@ -371,8 +367,8 @@ impl IgnoreRules {
         self.0.pop();
     }
 
-    /// Returns whether an entry is ignored; the rules nearest to it have the last word.
-    fn ignore(&self, entry: &Entry) -> bool {
+    /// Returns whether an entry is ignored; the nearest rules take precedence.
+    fn ignores(&self, entry: &Entry) -> bool {
         let is_directory = entry.kind == EntryKind::Directory;
         for rules in self.0.iter().rev() {
             match rules.matched(&entry.path, is_directory) {
@@ -385,7 +381,7 @@ impl IgnoreRules {
     }
 }
 
-/// Returns the extensions a folder declares: by its manifest, or by an index file.
+/// Returns the extensions that a directory declares by its manifest or an index file.
 fn declared_extensions(directory: &Path) -> Option<Vec<PathBuf>> {
     let declared: Vec<PathBuf> = Manifest::read(directory)
         .and_then(|manifest| manifest.extensions)
@@ -404,7 +400,7 @@ fn declared_extensions(directory: &Path) -> Option<Vec<PathBuf>> {
         .map(|path| vec![path])
 }
 
-/// Tells what a path stands for, links followed.
+/// Returns the type of a path after following symlinks.
 pub(crate) fn kind_of(path: &Path) -> Option<EntryKind> {
     known_kind(std::fs::metadata(path).ok()?.file_type())
 }

@@ -1,4 +1,4 @@
-//! The values that count: what is set, within its range, or the default.
+//! Effective values: the setting clamped to its range, or the default.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use pi_ai::retry::RetryPolicy;
 use pi_ai::{Env, ThinkingLevel, TransportPreference};
 
 use super::{
-    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    ImageProtocol, ImageProtocolName, MermaidMode, ProjectTrustDefault, QuietStartup,
-    QuietStartupWord, Settings, Switch, TreeFilterMode, TuiMode, WheelScrollLines,
+    BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, MermaidMode, ProjectTrustDefault,
+    QuietStartup, QuietStartupPart, Settings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::{env_vars, expand_home};
 
-/// What compaction needs to know of its settings.
+/// Token limits for compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionTokens {
-    /// Tokens kept free for the answer.
+    /// Tokens reserved for the response.
     pub reserve: u64,
-    /// Recent tokens that are not summarized.
+    /// Most recent tokens that are kept unsummarized.
     pub keep_recent: u64,
 }
 
@@ -27,29 +27,25 @@ const COMPACTION_KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// Model and thinking.
 impl Settings {
-    /// Returns the thinking level of new sessions.
     pub fn default_thinking_level(&self) -> ThinkingLevel {
         self.default_thinking_level.unwrap_or(ThinkingLevel::Medium)
     }
 
-    /// Returns the thinking level set for one model.
+    /// Returns the thinking level configured for one model.
     pub fn model_thinking_level(&self, provider: &str, model: &str) -> Option<ThinkingLevel> {
         self.model_thinking_levels
             .get(&format!("{provider}/{model}"))
             .copied()
     }
 
-    /// Returns whether thinking stays out of the transcript.
     pub fn hide_thinking_block(&self) -> bool {
         self.hide_thinking_block.unwrap_or(false)
     }
 
-    /// Returns whether costly cache misses are shown.
     pub fn show_cache_miss_notices(&self) -> bool {
         self.show_cache_miss_notices.unwrap_or(false)
     }
 
-    /// Returns when a prompt cache is kept warm.
     pub fn cache_warming(&self) -> CacheWarming {
         self.cache_warming.unwrap_or_default()
     }
@@ -57,17 +53,15 @@ impl Settings {
 
 /// Interaction and tools.
 impl Settings {
-    /// Returns how steering messages are delivered.
     pub fn steering_mode(&self) -> DeliveryMode {
         self.steering_mode.unwrap_or_default()
     }
 
-    /// Returns how follow-up messages are delivered.
     pub fn follow_up_mode(&self) -> DeliveryMode {
         self.follow_up_mode.unwrap_or_default()
     }
 
-    /// Returns the command that edits a prompt: the setting, `VISUAL`, `EDITOR`, the platform's.
+    /// Returns the editor command: the setting, `VISUAL`, `EDITOR`, or the platform's default.
     pub fn external_editor(&self, env: &Env) -> String {
         self.external_editor
             .clone()
@@ -77,27 +71,26 @@ impl Settings {
             .unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "nano" }.to_owned())
     }
 
-    /// Returns what two escapes do.
     pub fn double_escape_action(&self) -> DoubleEscapeAction {
         self.double_escape_action.unwrap_or_default()
     }
 
-    /// Returns what the session tree shows at first.
+    /// Returns the initial filter of the session tree.
     pub fn tree_filter_mode(&self) -> TreeFilterMode {
         self.tree_filter_mode.unwrap_or_default()
     }
 
-    /// Returns what to do with a project nobody decided about.
+    /// Returns the default for projects without a saved trust decision.
     pub fn default_project_trust(&self) -> ProjectTrustDefault {
         self.default_project_trust.unwrap_or_default()
     }
 
-    /// Returns whether skills are commands.
+    /// Returns whether skills are available as slash commands.
     pub fn enable_skill_commands(&self) -> bool {
         self.enable_skill_commands.unwrap_or(true)
     }
 
-    /// Returns the shell of the bash tool, a leading `~` replaced.
+    /// Returns the shell of the bash tool, with a leading `~` expanded.
     pub fn shell_path(&self, env: &Env) -> Option<PathBuf> {
         let path = self.shell_path.as_deref().filter(|path| !path.is_empty())?;
         Some(expand_home(path, env))
@@ -106,12 +99,12 @@ impl Settings {
 
 /// Sessions.
 impl Settings {
-    /// Returns whether compaction happens by itself.
+    /// Returns whether sessions are compacted automatically.
     pub fn compaction_enabled(&self) -> bool {
         self.compaction.enabled.unwrap_or(true)
     }
 
-    /// Returns compaction's numbers for a model: each the model's own, the general, or the default.
+    /// Returns the compaction limits for a model: for each, the model's override, the general setting or the default.
     pub fn compaction_tokens(&self, provider: &str, model: &str) -> CompactionTokens {
         let own = self
             .compaction
@@ -131,14 +124,13 @@ impl Settings {
         }
     }
 
-    /// Returns the tokens kept free for a branch summary.
     pub fn branch_summary_reserve_tokens(&self) -> u64 {
         self.branch_summary
             .reserve_tokens
             .unwrap_or(COMPACTION_RESERVE_TOKENS)
     }
 
-    /// Returns whether the user is not asked about a branch summary, and none made.
+    /// Returns whether to skip both the prompt and the summary when leaving a branch.
     pub fn branch_summary_skip_prompt(&self) -> bool {
         self.branch_summary.skip_prompt.unwrap_or(false)
     }
@@ -146,38 +138,34 @@ impl Settings {
 
 /// Terminal and display.
 impl Settings {
-    /// Returns whether the header and the list of resources are hidden.
+    /// Returns whether both the header and the resource list are hidden.
     pub fn quiet_startup(&self) -> bool {
         self.quiet_startup == Some(QuietStartup::All(true))
     }
 
-    /// Returns whether the header is hidden, alone or with everything else.
+    /// Returns whether the header is hidden, with or without the resource list.
     pub fn hide_startup_header(&self) -> bool {
         self.quiet_startup()
-            || self.quiet_startup == Some(QuietStartup::Part(QuietStartupWord::Header))
+            || self.quiet_startup == Some(QuietStartup::Part(QuietStartupPart::Header))
     }
 
-    /// Returns whether the terminal application takes the whole screen.
     pub fn tui_mode(&self) -> TuiMode {
         self.tui_mode.unwrap_or_default()
     }
 
-    /// Returns what is left on the terminal after full-screen mode.
     pub fn fullscreen_exit_output(&self) -> FullscreenExitOutput {
         self.fullscreen_exit_output.unwrap_or_default()
     }
 
-    /// Returns when the scroll bar shows.
     pub fn fullscreen_scrollbar(&self) -> FullscreenScrollbar {
         self.fullscreen_scrollbar.unwrap_or_default()
     }
 
-    /// Returns whether a selection is copied at once.
     pub fn fullscreen_copy_on_select(&self) -> bool {
         self.fullscreen_copy_on_select.unwrap_or(true)
     }
 
-    /// Returns how many lines one step of the wheel scrolls; `None` when the terminal decides.
+    /// Returns the lines to scroll per wheel step; `None` to let the terminal decide.
     pub fn fullscreen_wheel_scroll_lines(&self) -> Option<u16> {
         match self.fullscreen_wheel_scroll_lines {
             Some(WheelScrollLines::Lines(lines)) => Some(clamp(lines, 1, 100)),
@@ -185,84 +173,83 @@ impl Settings {
         }
     }
 
-    /// Returns the empty cells beside the editor, 0 to 3.
+    /// Returns the horizontal padding of the editor, 0 to 3 cells.
     pub fn editor_padding_x(&self) -> u16 {
         clamp(self.editor_padding_x.unwrap_or(0), 0, 3)
     }
 
-    /// Returns the empty cells beside the transcript: 0 when that is set, 1 otherwise.
+    /// Returns the horizontal padding of the transcript: 0 or 1 cells.
     pub fn output_pad(&self) -> u16 {
         u16::from(self.output_pad != Some(0))
     }
 
-    /// Returns how many completions show, 3 to 20.
+    /// Returns the maximum number of visible completions, 3 to 20.
     pub fn autocomplete_max_visible(&self) -> u16 {
         clamp(self.autocomplete_max_visible.unwrap_or(5), 3, 20)
     }
 
-    /// Returns whether the terminal's own cursor shows.
     pub fn show_hardware_cursor(&self, env: &Env) -> bool {
         self.show_hardware_cursor
             .unwrap_or_else(|| is_one(env, env_vars::HARDWARE_CURSOR))
     }
 
-    /// Returns whether images show.
     pub fn show_images(&self) -> bool {
         self.terminal.show_images.unwrap_or(true)
     }
 
-    /// Returns how wide images show, at least one cell.
+    /// Returns the width of images, at least one cell.
     pub fn image_width_cells(&self) -> u16 {
         clamp(self.terminal.image_width_cells.unwrap_or(60), 1, u16::MAX)
     }
 
-    /// Returns whether rows that became empty are cleared.
+    /// Returns whether rows that become empty are cleared.
     pub fn clear_on_shrink(&self, env: &Env) -> bool {
         self.terminal
             .clear_on_shrink
             .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
     }
 
-    /// Returns whether the terminal's tab shows progress.
+    /// Returns whether to report progress to the terminal, for its tab or taskbar icon.
     pub fn show_terminal_progress(&self) -> bool {
         self.terminal.show_terminal_progress.unwrap_or(false)
     }
 
-    /// Returns whether links can be clicked; `None` when that is to be found out.
+    /// Returns whether to use clickable links; `None` to detect support.
     pub fn hyperlinks(&self) -> Option<bool> {
-        known(self.terminal.hyperlinks)
+        explicit(self.terminal.hyperlinks)
     }
 
-    /// Returns whether there are 16 million colors; `None` when that is to be found out.
+    /// Returns whether to use 24-bit color; `None` to detect support.
     pub fn true_color(&self) -> Option<bool> {
-        known(self.terminal.true_color)
+        explicit(self.terminal.true_color)
     }
 
-    /// Returns how images reach the terminal, [`ImageProtocol::Shown`] with `false` for not at all;
-    /// `None` when that is to be found out.
-    pub fn image_protocol(&self) -> Option<ImageProtocol> {
+    /// Returns the image protocol, or [`ImageProtocolSetting::Enabled`] with `false` to disable images;
+    /// `None` to detect support.
+    pub fn image_protocol(&self) -> Option<ImageProtocolSetting> {
         match self.terminal.images? {
-            ImageProtocol::Named(ImageProtocolName::Auto) | ImageProtocol::Shown(true) => None,
+            ImageProtocolSetting::Protocol(ImageProtocolName::Auto)
+            | ImageProtocolSetting::Enabled(true) => None,
             known => Some(known),
         }
     }
 
-    /// Returns whether large images are made smaller before a model sees them.
+    /// Returns whether large images are resized before they are sent.
     pub fn image_auto_resize(&self) -> bool {
         self.images.auto_resize.unwrap_or(true)
     }
 
-    /// Returns whether no image is sent to a model.
+    /// Returns whether to send no images to models.
     pub fn block_images(&self) -> bool {
         self.images.block_images.unwrap_or(false)
     }
 
-    /// Returns what lines of code begin with.
+    /// Returns the prefix of each line of a code block.
     pub fn code_block_indent(&self) -> &str {
         self.markdown.code_block_indent.as_deref().unwrap_or("  ")
     }
 
-    /// Returns when diagrams are drawn.
+    /// Returns when Mermaid diagrams are rendered.
     pub fn mermaid_mode(&self) -> MermaidMode {
         self.markdown.mermaid.unwrap_or_default()
     }
@@ -270,28 +257,27 @@ impl Settings {
 
 /// Network and retries.
 impl Settings {
-    /// Returns the preferred transport.
     pub fn transport(&self) -> TransportPreference {
         self.transport.unwrap_or_default()
     }
 
-    /// Returns the proxy of all requests.
+    /// Returns the proxy for all requests.
     pub fn http_proxy(&self) -> Option<&str> {
         let proxy = self.http_proxy.as_deref()?.trim();
         (!proxy.is_empty()).then_some(proxy)
     }
 
-    /// Returns how long a server may be silent; `None` is for ever.
+    /// `None` means no timeout.
     pub fn http_idle_timeout(&self) -> Option<Duration> {
         timeout(self.http_idle_timeout_ms.unwrap_or(300_000))
     }
 
-    /// Returns how long a WebSocket may take to open; `None` is for ever.
+    /// `None` means no timeout.
     pub fn websocket_connect_timeout(&self) -> Option<Duration> {
         timeout(self.websocket_connect_timeout_ms.unwrap_or(15_000))
     }
 
-    /// Returns how the agent tries again.
+    /// Returns the retry policy for failed turns.
     pub fn retry_policy(&self) -> RetryPolicy {
         let (retry, usual) = (&self.retry, RetryPolicy::default());
         let pause = |milliseconds: Option<u64>, usual: Duration| {
@@ -305,17 +291,17 @@ impl Settings {
         }
     }
 
-    /// Returns how long a provider's request may take, if that is limited.
+    /// Returns the timeout of a single request, if one is set.
     pub fn provider_timeout(&self) -> Option<Duration> {
         self.retry.provider.timeout_ms.map(Duration::from_millis)
     }
 
-    /// Returns how often the provider layer repeats a request, if that is set.
+    /// Returns the maximum retries of a single request, if set.
     pub fn provider_max_retries(&self) -> Option<u32> {
         self.retry.provider.max_retries.map(saturate)
     }
 
-    /// Returns the longest pause a server may ask for; `None` is any.
+    /// Returns the longest `retry-after` delay to honor; `None` for no limit.
     pub fn provider_max_retry_delay(&self) -> Option<Duration> {
         timeout(self.retry.provider.max_retry_delay_ms.unwrap_or(60_000))
     }
@@ -323,25 +309,25 @@ impl Settings {
 
 /// Updates, telemetry and warnings.
 impl Settings {
-    /// Returns whether the news after an update are short.
+    /// Returns whether the changelog shown after an update is collapsed.
     pub fn collapse_changelog(&self) -> bool {
         self.collapse_changelog.unwrap_or(false)
     }
 
-    /// Returns whether installs are counted and requests attributed. Unlike in the TypeScript pi,
-    /// nobody is counted without having asked for it.
+    /// Returns whether installs are counted and requests carry attribution headers. Unlike in the TypeScript pi,
+    /// this is opt-in.
     pub fn enable_install_telemetry(&self) -> bool {
         self.enable_install_telemetry.unwrap_or(false)
     }
 
-    /// Returns whether to warn that a subscription may cost extra.
+    /// Returns whether to warn that a Claude subscription may incur extra charges.
     pub fn warn_anthropic_extra_usage(&self) -> bool {
         self.warnings.anthropic_extra_usage.unwrap_or(true)
     }
 }
 
-fn clamp(number: u64, least: u16, most: u16) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX).clamp(least, most)
+fn clamp(number: u64, min: u16, max: u16) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX).clamp(min, max)
 }
 
 fn saturate(number: u64) -> u32 {
@@ -352,10 +338,10 @@ fn timeout(milliseconds: u64) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
 
-fn known(switch: Option<Switch>) -> Option<bool> {
-    match switch {
-        Some(Switch::Set(on)) => Some(on),
-        Some(Switch::Detect(_)) | None => None,
+fn explicit(setting: Option<BoolOrAuto>) -> Option<bool> {
+    match setting {
+        Some(BoolOrAuto::Value(on)) => Some(on),
+        Some(BoolOrAuto::Detect(_)) | None => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a file's object to [`Settings`]: what has the wrong type is left out and reported.
+//! Decodes a JSON object into [`Settings`]; values of the wrong type are dropped and reported.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,34 +10,33 @@ use serde_json::{Map, Value};
 
 use super::Settings;
 
-/// A part of a file that cannot be used.
+/// A value that was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rejected {
-    /// The key, with dots, such as `compaction.enabled`.
+pub(super) struct RejectedValue {
+    /// Dotted key, such as `compaction.enabled`.
     pub(super) key: String,
-    /// What is wrong with it.
     pub(super) problem: String,
-    /// Where it was in a list, if it was.
-    pub(super) listed: Option<Listed>,
+    /// Set if the value is an element of a list.
+    pub(super) list_element: Option<RejectedElement>,
 }
 
-/// An element of a list that cannot be used.
+/// A dropped list element, kept so it can be written back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct RejectedElement {
     pub(super) path: Vec<String>,
     pub(super) element: Value,
 }
 
-/// What a file says, as far as it can be used.
+/// The valid part of a settings file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Decoded {
-    /// The usable keys, unknown ones included.
+pub(super) struct DecodedSettings {
+    /// All valid keys, including unknown ones.
     pub(super) object: Map<String, Value>,
     pub(super) settings: Settings,
-    pub(super) rejected: Vec<Rejected>,
+    pub(super) rejected: Vec<RejectedValue>,
 }
 
-/// Reads a group; `null` is an empty one.
+/// Deserializes a group; `null` is an empty group.
 pub(super) fn group<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -46,7 +45,7 @@ where
     Group::deserialize(deserializer).map(|Group(group)| group)
 }
 
-/// Reads groups by name.
+/// Deserializes a map of named groups.
 pub(super) fn groups<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -57,8 +56,7 @@ where
     Ok(groups.map(|(name, Group(group))| (name, group)).collect())
 }
 
-/// A struct that is an object in the file. By itself, serde would take a list of the fields' values
-/// for one too.
+/// Deserializes a struct from an object only. By default, serde also accepts a list of field values.
 struct Group<T>(T);
 
 impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for Group<T> {
@@ -85,69 +83,69 @@ impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for GroupVisitor<T> {
     }
 }
 
-/// Reads settings.
-pub(super) fn decode(object: Map<String, Value>) -> Decoded {
+/// Decodes settings, dropping invalid values.
+pub(super) fn decode(object: Map<String, Value>) -> DecodedSettings {
     if let Ok(settings) = Settings::deserialize(&object) {
-        return Decoded {
+        return DecodedSettings {
             object,
             settings,
             rejected: Vec::new(),
         };
     }
-    let mut sieve = Sieve::default();
-    let object = match sieve.sift(&[], &Value::Object(object)) {
+    let mut filter = InvalidValueFilter::default();
+    let object = match filter.filter(&[], &Value::Object(object)) {
         Some(Value::Object(object)) => object,
         Some(_) | None => Map::new(),
     };
-    Decoded {
-        settings: typed(&object),
+    DecodedSettings {
+        settings: deserialize_valid(&object),
         object,
-        rejected: sieve.rejected,
+        rejected: filter.rejected,
     }
 }
 
-/// Reads settings that are known to be well-formed.
-pub(super) fn typed(object: &Map<String, Value>) -> Settings {
+/// Deserializes settings that are known to be valid.
+pub(super) fn deserialize_valid(object: &Map<String, Value>) -> Settings {
     Settings::deserialize(object).unwrap_or_else(|error| {
-        tracing::warn!(%error, "settings were well-formed one by one, but not together");
+        tracing::warn!(%error, "settings are valid one by one, but not together");
         Settings::default()
     })
 }
 
-/// Keeps the parts of a value that [`Settings`] accepts at their place.
+/// Filters a JSON tree down to the values that [`Settings`] accepts.
 #[derive(Default)]
-struct Sieve {
-    rejected: Vec<Rejected>,
+struct InvalidValueFilter {
+    rejected: Vec<RejectedValue>,
 }
 
-impl Sieve {
-    fn sift(&mut self, path: &[&str], value: &Value) -> Option<Value> {
+impl InvalidValueFilter {
+    fn filter(&mut self, path: &[&str], value: &Value) -> Option<Value> {
         let error = match accepts(path, value) {
             Ok(()) => return Some(value.clone()),
             Err(error) => error,
         };
         match value {
-            // A group in its place: some of its keys are wrong.
+            // A group is expected here: some of its keys are invalid.
             Value::Object(group) if accepts(path, &Value::Object(Map::new())).is_ok() => {
                 let mut kept = Map::new();
                 for (key, value) in group {
                     let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
-                    if let Some(value) = self.sift(&path, value) {
+                    if let Some(value) = self.filter(&path, value) {
                         kept.insert(key.clone(), value);
                     }
                 }
                 Some(Value::Object(kept))
             }
-            // A list in its place: some of its elements are wrong.
+            // A list is expected here: some of its elements are invalid.
             Value::Array(list) if accepts(path, &Value::Array(Vec::new())).is_ok() => {
                 let mut kept = Vec::new();
                 for (index, element) in list.iter().enumerate() {
                     match accepts(path, &Value::Array(vec![element.clone()])) {
                         Ok(()) => kept.push(element.clone()),
-                        Err(error) => self.rejected.push(Rejected {
-                            key: visible(&format!("{}[{index}]", path.join("."))),
-                            problem: visible(&error.to_string()),
-                            listed: Some(Listed {
+                        Err(error) => self.rejected.push(RejectedValue {
+                            key: sanitize(&format!("{}[{index}]", path.join("."))),
+                            problem: sanitize(&error.to_string()),
+                            list_element: Some(RejectedElement {
                                 path: path.iter().map(|&key| key.to_owned()).collect(),
                                 element: element.clone(),
                             }),
@@ -157,10 +155,10 @@ impl Sieve {
                 Some(Value::Array(kept))
             }
             _ => {
-                self.rejected.push(Rejected {
-                    key: visible(&path.join(".")),
-                    problem: visible(&error.to_string()),
-                    listed: None,
+                self.rejected.push(RejectedValue {
+                    key: sanitize(&path.join(".")),
+                    problem: sanitize(&error.to_string()),
+                    list_element: None,
                 });
                 None
             }
@@ -168,8 +166,8 @@ impl Sieve {
     }
 }
 
-/// Returns a text of a file for a message: short, and without characters that act on a terminal.
-fn visible(text: &str) -> String {
+/// Makes file content safe to show in a message: truncated, with control characters escaped.
+fn sanitize(text: &str) -> String {
     const MAX_CHARS: usize = 160;
     let mut shown = String::new();
     for (index, character) in text.chars().enumerate() {
@@ -186,11 +184,11 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Returns whether settings that hold nothing but this value at this path are well-formed.
+/// Checks that settings with only this value at this path are valid.
 fn accepts(path: &[&str], value: &Value) -> Result<(), serde_json::Error> {
-    let mut whole = value.clone();
+    let mut root = value.clone();
     for key in path.iter().rev() {
-        whole = Value::Object(Map::from_iter([((*key).to_owned(), whole)]));
+        root = Value::Object(Map::from_iter([((*key).to_owned(), root)]));
     }
-    Settings::deserialize(whole).map(drop)
+    Settings::deserialize(root).map(drop)
 }

@@ -1,4 +1,4 @@
-//! `extensionHost`: which program runs the code of an extension.
+//! `extensionHost`: which engine runs an extension.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,20 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use crate::resources::GlobSegment;
 
-/// A program that runs extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExtensionEngine {
-    /// The engine that is part of pi.
+    /// The built-in engine.
     #[default]
     QuickJs,
-    /// The user's own Node.
+    /// The user's Node installation.
     Node,
 }
 
 impl ExtensionEngine {
-    /// Returns the engine of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "quickjs" => Some(Self::QuickJs),
             "node" => Some(Self::Node),
@@ -30,23 +28,23 @@ impl ExtensionEngine {
     }
 }
 
-/// Which extensions run where.
+/// The engine for all extensions, or by pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected \"quickjs\", \"node\", or an object of patterns with one of the two each"
+    expecting = "expected \"quickjs\", \"node\", or an object that maps patterns to one of them"
 )]
 pub enum ExtensionHosts {
     All(ExtensionEngine),
-    /// By names on the way to their files; what no pattern matches runs in pi itself.
+    /// By path pattern; an extension that matches none uses the built-in engine.
     Matching(BTreeMap<String, ExtensionEngine>),
 }
 
 impl Settings {
-    /// Returns which program runs the extension of a file.
+    /// Returns the engine for an extension file.
     ///
-    /// A pattern is the name of a file or folder on the way to it, or several that follow each other; the
-    /// longest one that matches counts.
+    /// A pattern is a path component, or several consecutive ones separated by slashes. The
+    /// longest matching pattern wins.
     pub fn extension_engine(&self, path: &Path) -> ExtensionEngine {
         match &self.extension_host {
             None => ExtensionEngine::default(),
@@ -61,18 +59,18 @@ impl Settings {
 }
 
 fn matches(pattern: &str, path: &Path) -> bool {
-    let wanted = pattern.split('/').filter(|part| !part.is_empty());
-    let wanted: Option<Vec<GlobSegment>> = wanted.map(GlobSegment::new).collect();
+    let segments = pattern.split('/').filter(|part| !part.is_empty());
+    let segments: Option<Vec<GlobSegment>> = segments.map(GlobSegment::new).collect();
     let names: Vec<_> = path
         .components()
         .map(|part| part.as_os_str().to_string_lossy())
         .collect();
-    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+    let Some(segments) = segments.filter(|segments| !segments.is_empty()) else {
         return false;
     };
-    names.windows(wanted.len()).any(|names| {
-        let mut pairs = wanted.iter().zip(names);
-        pairs.all(|(wanted, name)| wanted.matches(name))
+    names.windows(segments.len()).any(|names| {
+        let mut pairs = segments.iter().zip(names);
+        pairs.all(|(segment, name)| segment.matches(name))
     })
 }
 
@@ -81,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extension_runs_where_the_longest_pattern_says() {
-        let given = serde_json::json!({
+    fn longest_matching_pattern_selects_the_engine() {
+        let patterns = serde_json::json!({
             "pi-lens": "node",
             "@aliou/*": "node",
             "@aliou/pi-plain": "quickjs",
@@ -92,7 +90,7 @@ mod tests {
             "[": "node",
         });
         let settings = Settings {
-            extension_host: serde_json::from_value(given).unwrap(),
+            extension_host: serde_json::from_value(patterns).unwrap(),
             ..Settings::default()
         };
         let cases = [
@@ -121,7 +119,7 @@ mod tests {
             all.extension_engine(Path::new("/a.ts")),
             ExtensionEngine::Node
         );
-        let wrong = serde_json::from_str::<Settings>(r#"{"extensionHost": "deno"}"#);
-        assert!(wrong.is_err());
+        let invalid = serde_json::from_str::<Settings>(r#"{"extensionHost": "deno"}"#);
+        assert!(invalid.is_err());
     }
 }

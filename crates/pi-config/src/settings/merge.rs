@@ -1,20 +1,19 @@
-//! Settings as JSON objects: one over another, what changed between two, and a change applied to a
-//! third.
+//! Merging, diffing and patching of settings as JSON objects.
 //!
-//! Objects merge key by key, at every depth; everything else, lists included, is replaced as a whole.
+//! Objects are merged recursively; all other values, including lists, are replaced.
 
 use serde_json::{Map, Value};
 
 use super::Settings;
 
-/// One key that changed: its path, and its value unless it was removed.
+/// A changed key: its path and new value, or `None` if it was removed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Edit {
+pub(super) struct SettingEdit {
     path: Vec<String>,
     value: Option<Value>,
 }
 
-/// Returns the object of settings: nothing for keys that are not set, no empty groups.
+/// Serializes settings without unset keys and empty groups.
 pub(super) fn to_object(settings: &Settings) -> Map<String, Value> {
     match serde_json::to_value(settings) {
         Ok(Value::Object(mut object)) => {
@@ -36,7 +35,7 @@ fn drop_unset(object: &mut Map<String, Value>) {
     });
 }
 
-/// Lays one object over another.
+/// Merges `over` into `base`.
 pub(super) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {
@@ -48,8 +47,11 @@ pub(super) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     }
 }
 
-/// Returns what changed.
-pub(super) fn difference(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Edit> {
+/// Returns the edits that turn `before` into `after`.
+pub(super) fn difference(
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Vec<SettingEdit> {
     let mut edits = Vec::new();
     collect(&[], before, after, &mut edits);
     edits
@@ -59,7 +61,7 @@ fn collect(
     path: &[&str],
     before: &Map<String, Value>,
     after: &Map<String, Value>,
-    edits: &mut Vec<Edit>,
+    edits: &mut Vec<SettingEdit>,
 ) {
     let nothing = Map::new();
     let removed = before.keys().filter(|key| !after.contains_key(*key));
@@ -67,13 +69,13 @@ fn collect(
         let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
         match (before.get(key), after.get(key)) {
             (before, after) if before == after => {}
-            // A group is changed key by key: the file may hold more of it than we know.
+            // Groups are edited key by key: the file may contain keys unknown to this version.
             (Some(Value::Object(before)), Some(Value::Object(after))) => {
                 collect(&path, before, after, edits);
             }
             (Some(Value::Object(before)), None) => collect(&path, before, &nothing, edits),
             (None, Some(Value::Object(after))) => collect(&path, &nothing, after, edits),
-            (_, value) => edits.push(Edit {
+            (_, value) => edits.push(SettingEdit {
                 path: path.into_iter().map(str::to_owned).collect(),
                 value: value.cloned(),
             }),
@@ -81,27 +83,27 @@ fn collect(
     }
 }
 
-/// Makes the same changes in another object, whose other keys stay as and where they are.
-pub(super) fn apply(object: &mut Map<String, Value>, edits: &[Edit]) {
+/// Applies edits to an object; other keys keep their value and position.
+pub(super) fn apply(object: &mut Map<String, Value>, edits: &[SettingEdit]) {
     for edit in edits {
         set(object, &edit.path, edit.value.as_ref());
     }
 }
 
-/// Puts an element back into a list that was replaced without it.
-pub(super) fn keep_listed(object: &mut Map<String, Value>, path: &[String], element: &Value) {
+/// Re-adds an element to a list that was replaced without it.
+pub(super) fn restore_element(object: &mut Map<String, Value>, path: &[String], element: &Value) {
     match path
         .split_first()
         .and_then(|(key, rest)| Some((object.get_mut(key)?, rest)))
     {
-        Some((Value::Object(group), rest)) => keep_listed(group, rest, element),
+        Some((Value::Object(group), rest)) => restore_element(group, rest, element),
         Some((Value::Array(list), [])) if !list.contains(element) => list.push(element.clone()),
         _ => {}
     }
 }
 
-/// Removes what the changes are about, so that it does not hide them.
-pub(super) fn forget(object: &mut Map<String, Value>, edits: &[Edit]) {
+/// Removes the edited keys, so they do not override the edits.
+pub(super) fn remove_edited(object: &mut Map<String, Value>, edits: &[SettingEdit]) {
     for edit in edits {
         set(object, &edit.path, None);
     }

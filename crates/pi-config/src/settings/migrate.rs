@@ -1,10 +1,10 @@
-//! Names and shapes that settings had in earlier versions.
+//! Migrations of settings from earlier versions.
 //!
-//! They are understood whenever a file is read; the file itself changes when a setting is written.
+//! They are applied whenever a file is read; the file itself changes only when a setting is written.
 
 use serde_json::{Map, Value, json};
 
-/// Brings an object to today's names.
+/// Converts an object to the current format.
 pub(super) fn migrate(object: &mut Map<String, Value>) {
     queue_mode(object);
     websockets(object);
@@ -34,16 +34,16 @@ fn websockets(object: &mut Map<String, Value>) {
     }
 }
 
-/// `skills`, an object, became the list of its folders and `enableSkillCommands`.
+/// `skills`, an object, became the list of its directories and `enableSkillCommands`.
 fn skills(object: &mut Map<String, Value>) {
     let Some(Value::Object(skills)) = object.get_mut("skills") else {
         return;
     };
     let commands = skills.shift_remove("enableSkillCommands");
-    let folders = skills.shift_remove("customDirectories");
-    match folders {
-        Some(Value::Array(folders)) if !folders.is_empty() => {
-            object.insert("skills".to_owned(), Value::Array(folders));
+    let dirs = skills.shift_remove("customDirectories");
+    match dirs {
+        Some(Value::Array(dirs)) if !dirs.is_empty() => {
+            object.insert("skills".to_owned(), Value::Array(dirs));
         }
         _ => {
             object.shift_remove("skills");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_names_become_todays() {
+    fn legacy_settings_are_migrated() {
         for (before, after) in [
             (json!({"queueMode": "all"}), json!({"steeringMode": "all"})),
             (

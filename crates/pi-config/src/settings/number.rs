@@ -1,24 +1,26 @@
-//! Numbers of settings, as JavaScript understands them: `2.0` is a whole number, `2.7` counts as 2.
+//! Deserializes numbers as JavaScript does: `2.0` is an integer, `2.7` is truncated to 2.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
-/// The largest whole number JavaScript tells apart from its neighbors.
+/// JavaScript's `Number.MAX_SAFE_INTEGER`.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Reads a number that is not negative; what follows the point is cut off.
-pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+/// Deserializes a nonnegative number and truncates it to an integer.
+pub(super) fn truncated<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     if value.is_null() {
         return Ok(None);
     }
     match floor(&value) {
         Some(number) => Ok(Some(number)),
-        None => Err(unexpected(&value, "a number that is not negative")),
+        None => Err(unexpected(&value, "a nonnegative number")),
     }
 }
 
-/// Reads a whole number that is not negative.
+/// Deserializes a nonnegative integer.
 pub(super) fn token_count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
@@ -30,11 +32,11 @@ pub(super) fn token_count<'de, D: Deserializer<'de>>(
         Some(number) if value.as_u64().is_some() || value.as_f64() == as_float(number) => {
             Ok(Some(number))
         }
-        Some(_) | None => Err(unexpected(&value, "a whole number that is not negative")),
+        Some(_) | None => Err(unexpected(&value, "a nonnegative integer")),
     }
 }
 
-/// Reads milliseconds: a number, a number in quotes, or `"disabled"` for 0.
+/// Deserializes milliseconds: a number, a number in quotes, or `"disabled"` for 0.
 pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let milliseconds = match &value {
@@ -47,7 +49,10 @@ pub(super) fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     };
     match milliseconds {
         Some(milliseconds) => Ok(Some(milliseconds)),
-        None => Err(unexpected(&value, "milliseconds, or \"disabled\"")),
+        None => Err(unexpected(
+            &value,
+            "a number of milliseconds or \"disabled\"",
+        )),
     }
 }
 
@@ -62,7 +67,7 @@ fn floor(value: &Value) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "within the range that was just checked"
+        reason = "range checked above"
     )]
     Some(number as u64)
 }
@@ -72,7 +77,7 @@ fn as_float(number: u64) -> Option<f64> {
 }
 
 fn unexpected<E: Error>(value: &Value, expected: &str) -> E {
-    E::custom(format_args!("{value} is not {expected}"))
+    E::custom(format_args!("expected {expected}, got {value}"))
 }
 
 #[cfg(test)]
@@ -83,8 +88,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_javascript_reads_them() {
-        for (value, expected_whole, expected_tokens, expected_timeout) in [
+    fn numbers_follow_javascript_rules() {
+        for (value, expected_truncated, expected_tokens, expected_timeout) in [
             (json!(3), Some(Some(3)), Some(Some(3)), Some(Some(3))),
             (json!(3.0), Some(Some(3)), Some(Some(3)), Some(Some(3))),
             (json!(3.7), Some(Some(3)), None, Some(Some(3))),
@@ -99,7 +104,7 @@ mod tests {
             (json!(true), None, None, None),
             (json!([1]), None, None, None),
         ] {
-            assert_eq!(whole(&value).ok(), expected_whole, "{value}");
+            assert_eq!(truncated(&value).ok(), expected_truncated, "{value}");
             assert_eq!(token_count(&value).ok(), expected_tokens, "{value}");
             assert_eq!(timeout(&value).ok(), expected_timeout, "{value}");
         }

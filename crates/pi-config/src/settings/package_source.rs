@@ -1,28 +1,26 @@
-//! An entry of `packages`: where a package comes from and what of it is used.
+//! An entry of the `packages` setting: a package source, and which of its resources to use.
 //!
-//! What a source means, and how it is installed, is the packages' matter.
+//! Sources are parsed in the `packages` module.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Where a package comes from and what of it is used.
+/// A package source with an optional filter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected a package source or an object with a \"source\""
 )]
 pub enum PackageSource {
-    /// All of a package.
-    Whole(String),
-    /// Some of a package.
+    Unfiltered(String),
     Filtered(PackageFilter),
 }
 
 impl PackageSource {
-    /// Returns the source as it is written.
+    /// Returns the source as written.
     pub fn source(&self) -> &str {
         match self {
-            Self::Whole(source) => source,
+            Self::Unfiltered(source) => source,
             Self::Filtered(filter) => &filter.source,
         }
     }
@@ -30,28 +28,26 @@ impl PackageSource {
 
 impl From<&str> for PackageSource {
     fn from(source: &str) -> Self {
-        Self::Whole(source.to_owned())
+        Self::Unfiltered(source.to_owned())
     }
 }
 
-/// Which resources of a package are used. A list that is absent means all, an empty one none.
+/// Which resources of a package are used. An absent list means all, an empty list none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PackageFilter {
-    /// Where the package comes from.
     pub source: String,
-    /// Whether to begin with all resources (`true`, the default) or with none.
+    /// Whether to start with all resources (`true`, the default) or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoload: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
-    /// Patterns of prompt templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub themes: Option<Vec<String>>,
-    /// Keys of other versions, kept when the list is written.
+    /// Unknown keys, preserved when the list is written.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

@@ -1,187 +1,178 @@
-//! What the manual says of every key of `settings.json`: one row each, beside the keys themselves.
-//!
-//! The tables of `docs/` are made of it. The words are for users; what a key does is decided elsewhere.
+//! Reference documentation for every key of `settings.json`; the tables in `docs/` are generated from it.
 
-/// A key of `settings.json`, as the manual shows it.
+/// The documentation of one key of `settings.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SettingReference {
-    /// The key; dots lead into groups.
+    /// Dotted path, such as `compaction.enabled`.
     pub key: &'static str,
-    /// What it is about.
     pub topic: SettingTopic,
-    /// What it may say.
+    /// Allowed values.
     pub values: &'static str,
-    /// What counts when nobody sets it; empty for nothing.
+    /// Default value; empty for none.
     pub default: &'static str,
-    /// What it does, in a line.
-    pub about: &'static str,
-    /// Whose files may set it.
-    pub reach: SettingReach,
+    /// One line.
+    pub description: &'static str,
+    pub scope: SettingScope,
 }
 
-/// What settings are grouped by.
+/// A section of the settings reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingTopic {
-    /// Which model, and how it thinks.
     Model,
-    /// How one works with pi.
-    Work,
-    /// Sessions, compaction and summaries.
+    Interaction,
     Session,
-    /// What the screen shows.
-    Screen,
+    Display,
     Network,
-    /// Where resources come from.
     Resources,
-    /// News, counting and warnings.
+    /// Changelog, telemetry and warnings.
     Notices,
 }
 
 impl SettingTopic {
-    /// All topics, in the order of the manual.
+    /// All topics, in the order of the reference.
     pub const ALL: [Self; 7] = [
         Self::Model,
-        Self::Work,
+        Self::Interaction,
         Self::Session,
-        Self::Screen,
+        Self::Display,
         Self::Network,
         Self::Resources,
         Self::Notices,
     ];
 
-    /// Returns its heading.
+    /// Returns the heading of the section.
     pub fn title(self) -> &'static str {
         match self {
             Self::Model => "Model and thinking",
-            Self::Work => "Working with pi",
-            Self::Session => "Sessions, compaction, summaries",
-            Self::Screen => "Screen",
+            Self::Interaction => "Interaction and tools",
+            Self::Session => "Sessions and compaction",
+            Self::Display => "Display",
             Self::Network => "Network and retries",
             Self::Resources => "Resources",
-            Self::Notices => "News, counting, warnings",
+            Self::Notices => "Updates, telemetry and warnings",
         }
     }
 }
 
-/// Whose files may set a key.
+/// Which files may set a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SettingReach {
-    /// The user's and a trusted project's; the project's wins.
-    Both,
-    /// The user's alone: a project must not decide it.
-    User,
-    /// Read and kept for the TypeScript pi, which shares the file; it changes nothing here.
-    Kept,
+pub enum SettingScope {
+    /// Both user and trusted project settings; the project's value wins.
+    UserAndProject,
+    /// User settings only: a project must not control it.
+    UserOnly,
+    /// Has no effect; preserved for the TypeScript pi, which shares the file.
+    Ignored,
 }
 
-use SettingReach::{Both, Kept, User};
-use SettingTopic::{Model, Network, Notices, Resources, Screen, Session, Work};
+use SettingScope::{Ignored, UserAndProject, UserOnly};
+use SettingTopic::{Display, Interaction, Model, Network, Notices, Resources, Session};
 
 const fn row(
     topic: SettingTopic,
-    reach: SettingReach,
+    scope: SettingScope,
     key: &'static str,
     values: &'static str,
     default: &'static str,
-    about: &'static str,
+    description: &'static str,
 ) -> SettingReference {
     SettingReference {
         key,
         topic,
         values,
         default,
-        about,
-        reach,
+        description,
+        scope,
     }
 }
 
-/// Every key, topic by topic, in the order of the manual.
+/// Every key, grouped by topic, in the order of the reference.
 #[rustfmt::skip]
 pub const SETTING_REFERENCE: &[SettingReference] = &[
-    row(Model, Both, "defaultProvider", "provider id", "", "Provider of new sessions"),
-    row(Model, Both, "defaultModel", "model id", "", "Model of new sessions"),
-    row(Model, Both, "defaultThinkingLevel", "off, minimal, low, medium, high, xhigh, max", "medium", "Thinking level of new sessions"),
-    row(Model, Both, "modelThinkingLevels", "object: `provider/id` to level", "", "Thinking level of single models"),
-    row(Model, Both, "thinkingBudgets", "object: level to tokens", "1024, 2048, 8192, 16384", "Tokens of minimal, low, medium and high, for models that take a number"),
-    row(Model, Both, "enabledModels", "list of patterns", "all", "Models to choose from and to cycle through"),
-    row(Model, Kept, "cacheWarming", "off, streaming, idle", "streaming", "When a provider's prompt cache is kept warm"),
-    row(Model, Kept, "codemode.mode", "on, only", "", "Whether tools are called through code"),
-    row(Model, Kept, "codemode.inlineBudget", "tokens", "3000", "Tool descriptions in the prompt of code mode"),
+    row(Model, UserAndProject, "defaultProvider", "provider ID", "", "Provider for new sessions"),
+    row(Model, UserAndProject, "defaultModel", "model ID", "", "Model for new sessions"),
+    row(Model, UserAndProject, "defaultThinkingLevel", "off, minimal, low, medium, high, xhigh, max", "medium", "Thinking level for new sessions"),
+    row(Model, UserAndProject, "modelThinkingLevels", "object: `provider/id` → level", "", "Thinking level per model"),
+    row(Model, UserAndProject, "thinkingBudgets", "object: level → tokens", "1024, 2048, 8192, 16384", "Token budgets of `minimal`, `low`, `medium` and `high`, for models that take a number"),
+    row(Model, UserAndProject, "enabledModels", "list of patterns", "all", "Models shown in the model picker and used when cycling"),
+    row(Model, Ignored, "cacheWarming", "off, streaming, idle", "streaming", "When to keep a provider's prompt cache warm"),
+    row(Model, Ignored, "codemode.mode", "on, only", "", "Let the model call tools from code"),
+    row(Model, Ignored, "codemode.inlineBudget", "tokens", "3000", "Token budget for tool descriptions in code mode"),
 
-    row(Work, Both, "steeringMode", "all, one-at-a-time", "one-at-a-time", "How many waiting steering messages are delivered at once"),
-    row(Work, Both, "followUpMode", "all, one-at-a-time", "one-at-a-time", "How many waiting follow-ups are delivered at once"),
-    row(Work, Both, "externalEditor", "command", "`VISUAL`, `EDITOR`, nano", "Editor for long messages"),
-    row(Work, Both, "doubleEscapeAction", "tree, fork, none", "tree", "What two escapes in an empty editor do"),
-    row(Work, Both, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "What the session tree shows at first"),
-    row(Work, User, "defaultProjectTrust", "ask, always, never", "ask", "What happens with a project nobody decided about"),
-    row(Work, Both, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools that are on at the start; others are grep, find, ls and, on Windows, powershell"),
-    row(Work, Both, "shellPath", "path", "bash", "Shell of the bash tool and of `!` commands"),
-    row(Work, Both, "shellCommandPrefix", "shell text", "", "What every shell command begins with, such as `shopt -s expand_aliases`"),
+    row(Interaction, UserAndProject, "steeringMode", "all, one-at-a-time", "one-at-a-time", "How many queued steering messages are delivered at once"),
+    row(Interaction, UserAndProject, "followUpMode", "all, one-at-a-time", "one-at-a-time", "How many queued follow-up messages are delivered at once"),
+    row(Interaction, UserAndProject, "externalEditor", "command", "`VISUAL`, `EDITOR`, nano", "External editor for prompts"),
+    row(Interaction, UserAndProject, "doubleEscapeAction", "tree, fork, none", "tree", "Action when Escape is pressed twice in an empty editor"),
+    row(Interaction, UserAndProject, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "Initial filter of the session tree"),
+    row(Interaction, UserOnly, "defaultProjectTrust", "ask, always, never", "ask", "Trust for projects without a saved decision"),
+    row(Interaction, UserAndProject, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools enabled at startup; also available: grep, find, ls and, on Windows, powershell"),
+    row(Interaction, UserAndProject, "shellPath", "path", "bash", "Shell for the bash tool and `!` commands"),
+    row(Interaction, UserAndProject, "shellCommandPrefix", "shell code", "", "Prepended to every shell command, for example `shopt -s expand_aliases`"),
 
-    row(Session, Both, "sessionDir", "path", "", "Where sessions are kept"),
-    row(Session, Kept, "sessionShareDestination", "auto, gist, radius", "auto", "Where a shared session goes"),
-    row(Session, Both, "compaction.enabled", "true, false", "true", "Whether long sessions are summarized by themselves"),
-    row(Session, Both, "compaction.reserveTokens", "tokens", "16384", "Tokens kept free for the answer"),
-    row(Session, Both, "compaction.keepRecentTokens", "tokens", "20000", "Recent tokens that are not summarized"),
-    row(Session, Both, "compaction.modelOverrides", "object: `provider/id` to the two numbers", "", "Other numbers for single models"),
-    row(Session, Both, "branchSummary.reserveTokens", "tokens", "16384", "Tokens kept free when a branch is summarized"),
-    row(Session, Both, "branchSummary.skipPrompt", "true, false", "false", "Whether leaving a branch asks nothing and summarizes nothing"),
+    row(Session, UserAndProject, "sessionDir", "path", "", "Directory for session files"),
+    row(Session, Ignored, "sessionShareDestination", "auto, gist, radius", "auto", "Where shared sessions are uploaded"),
+    row(Session, UserAndProject, "compaction.enabled", "true, false", "true", "Auto-compact: summarize long sessions automatically"),
+    row(Session, UserAndProject, "compaction.reserveTokens", "tokens", "16384", "Tokens reserved for the response"),
+    row(Session, UserAndProject, "compaction.keepRecentTokens", "tokens", "20000", "Most recent tokens to keep unsummarized"),
+    row(Session, UserAndProject, "compaction.modelOverrides", "object: `provider/id` → `reserveTokens` and `keepRecentTokens`", "", "Compaction limits per model"),
+    row(Session, UserAndProject, "branchSummary.reserveTokens", "tokens", "16384", "Tokens reserved for a branch summary"),
+    row(Session, UserAndProject, "branchSummary.skipPrompt", "true, false", "false", "Leave a branch without offering to summarize it"),
 
-    row(Screen, Both, "theme", "name, or `light/dark` names", "as the terminal", "Colors; two names follow the terminal's background"),
-    row(Screen, Both, "quietStartup", "true, false, header", "false", "What is left out of the first screen"),
-    row(Screen, Both, "tuiMode", "regular, fullscreen", "regular", "Whether pi takes the whole screen or writes into the scrollback"),
-    row(Screen, Both, "fullscreenExitOutput", "transcript, resume-hint", "transcript", "What stays on the terminal after full-screen mode"),
-    row(Screen, Both, "fullscreenScrollbar", "auto, always, hidden", "auto", "When the scroll bar shows"),
-    row(Screen, Both, "fullscreenCopyOnSelect", "true, false", "true", "Whether a selection is copied at once"),
-    row(Screen, Both, "fullscreenWheelScrollLines", "auto, 1 to 100", "auto", "How far one step of the wheel scrolls"),
-    row(Screen, Both, "hideThinkingBlock", "true, false", "false", "Whether thinking is reduced to a label"),
-    row(Screen, Both, "editorPaddingX", "0 to 3", "0", "Empty cells beside the editor"),
-    row(Screen, Both, "outputPad", "0, 1", "1", "Empty cells beside the transcript"),
-    row(Screen, Both, "autocompleteMaxVisible", "3 to 20", "5", "How many completions show"),
-    row(Screen, Both, "showHardwareCursor", "true, false", "`PI_HARDWARE_CURSOR`", "Whether the terminal's own cursor shows"),
-    row(Screen, Both, "terminal.showImages", "true, false", "true", "Whether images show"),
-    row(Screen, Both, "terminal.imageWidthCells", "1 and more", "60", "How wide images show"),
-    row(Screen, Both, "terminal.images", "kitty, iterm2, auto, false", "auto", "How images reach the terminal"),
-    row(Screen, Both, "terminal.hyperlinks", "true, false, auto", "auto", "Whether links can be clicked"),
-    row(Screen, Both, "terminal.trueColor", "true, false, auto", "auto", "Whether there are 16 million colors"),
-    row(Screen, Both, "terminal.clearOnShrink", "true, false", "`PI_CLEAR_ON_SHRINK`", "Whether rows that became empty are cleared"),
-    row(Screen, Both, "terminal.showTerminalProgress", "true, false", "false", "Whether the terminal's tab shows that pi works"),
-    row(Screen, Both, "markdown.codeBlockIndent", "text", "two spaces", "What lines of code begin with"),
-    row(Screen, Both, "markdown.mermaid", "off, final, streaming", "streaming", "When diagrams are drawn"),
-    row(Screen, Both, "images.autoResize", "true, false", "true", "Whether large images are made smaller for the model"),
-    row(Screen, Both, "images.blockImages", "true, false", "false", "Whether no image is sent to a model"),
+    row(Display, UserAndProject, "theme", "name, or `light/dark` names", "follows the terminal", "Theme; two names follow the terminal's background"),
+    row(Display, UserAndProject, "quietStartup", "true, false, header", "false", "Hide the startup header and resource list; `header` hides only the header"),
+    row(Display, UserAndProject, "tuiMode", "regular, fullscreen", "regular", "Render full screen, or into the terminal's scrollback"),
+    row(Display, UserAndProject, "fullscreenExitOutput", "transcript, resume-hint", "transcript", "What to print when leaving full-screen mode"),
+    row(Display, UserAndProject, "fullscreenScrollbar", "auto, always, hidden", "auto", "When to show the scroll bar"),
+    row(Display, UserAndProject, "fullscreenCopyOnSelect", "true, false", "true", "Copy text as soon as it is selected"),
+    row(Display, UserAndProject, "fullscreenWheelScrollLines", "auto, 1 to 100", "auto", "Lines to scroll per mouse wheel step"),
+    row(Display, UserAndProject, "hideThinkingBlock", "true, false", "false", "Collapse thinking to a label"),
+    row(Display, UserAndProject, "editorPaddingX", "0 to 3", "0", "Horizontal padding of the editor, in cells"),
+    row(Display, UserAndProject, "outputPad", "0, 1", "1", "Horizontal padding of the transcript, in cells"),
+    row(Display, UserAndProject, "autocompleteMaxVisible", "3 to 20", "5", "Maximum number of visible completions"),
+    row(Display, UserAndProject, "showHardwareCursor", "true, false", "`PI_HARDWARE_CURSOR`", "Show the terminal's hardware cursor"),
+    row(Display, UserAndProject, "terminal.showImages", "true, false", "true", "Show images"),
+    row(Display, UserAndProject, "terminal.imageWidthCells", "1 or more", "60", "Width of images, in cells"),
+    row(Display, UserAndProject, "terminal.images", "kitty, iterm2, auto, false", "auto", "Image protocol; `false` disables images"),
+    row(Display, UserAndProject, "terminal.hyperlinks", "true, false, auto", "auto", "Clickable links"),
+    row(Display, UserAndProject, "terminal.trueColor", "true, false, auto", "auto", "24-bit color"),
+    row(Display, UserAndProject, "terminal.clearOnShrink", "true, false", "`PI_CLEAR_ON_SHRINK`", "Clear rows that become empty"),
+    row(Display, UserAndProject, "terminal.showTerminalProgress", "true, false", "false", "Show progress in the terminal's tab"),
+    row(Display, UserAndProject, "markdown.codeBlockIndent", "text", "two spaces", "Indentation of code blocks"),
+    row(Display, UserAndProject, "markdown.mermaid", "off, final, streaming", "streaming", "When to render Mermaid diagrams"),
+    row(Display, UserAndProject, "images.autoResize", "true, false", "true", "Resize large images before sending them"),
+    row(Display, UserAndProject, "images.blockImages", "true, false", "false", "Block images: never send images to a model"),
 
-    row(Network, Both, "transport", "auto, sse, websocket, websocket-cached", "auto", "Transport of providers that have several"),
-    row(Network, User, "httpProxy", "URL", "", "Proxy of all requests"),
-    row(Network, Both, "httpIdleTimeoutMs", "milliseconds, 0 or disabled for ever", "300000", "How long a server may be silent"),
-    row(Network, Both, "websocketConnectTimeoutMs", "milliseconds, 0 or disabled for ever", "15000", "How long a WebSocket may take to open"),
-    row(Network, Both, "retry.enabled", "true, false", "true", "Whether a failed turn is tried again"),
-    row(Network, Both, "retry.maxRetries", "number", "3", "How often"),
-    row(Network, Both, "retry.baseDelayMs", "milliseconds", "2000", "First pause; each further one is twice as long"),
-    row(Network, Both, "retry.maxAgentDelayMs", "milliseconds", "60000", "Longest pause"),
-    row(Network, Both, "retry.provider.timeoutMs", "milliseconds", "", "How long one request may take"),
-    row(Network, Both, "retry.provider.maxRetries", "number", "0", "How often one request is repeated before the turn has failed"),
-    row(Network, Both, "retry.provider.maxRetryDelayMs", "milliseconds, 0 for any", "60000", "Longest pause a server may ask for"),
+    row(Network, UserAndProject, "transport", "auto, sse, websocket, websocket-cached", "auto", "Transport for providers that support several"),
+    row(Network, UserOnly, "httpProxy", "URL", "", "Proxy for all requests"),
+    row(Network, UserAndProject, "httpIdleTimeoutMs", "milliseconds; 0 or `disabled` for no timeout", "300000", "Idle timeout before a request is aborted"),
+    row(Network, UserAndProject, "websocketConnectTimeoutMs", "milliseconds; 0 or `disabled` for no timeout", "15000", "Timeout for opening a WebSocket connection"),
+    row(Network, UserAndProject, "retry.enabled", "true, false", "true", "Retry failed turns"),
+    row(Network, UserAndProject, "retry.maxRetries", "number", "3", "Maximum number of retries"),
+    row(Network, UserAndProject, "retry.baseDelayMs", "milliseconds", "2000", "Delay before the first retry; doubles with each attempt"),
+    row(Network, UserAndProject, "retry.maxAgentDelayMs", "milliseconds", "60000", "Maximum delay between retries"),
+    row(Network, UserAndProject, "retry.provider.timeoutMs", "milliseconds", "", "Timeout of a single request"),
+    row(Network, UserAndProject, "retry.provider.maxRetries", "number", "0", "Retries of a single request before the turn fails"),
+    row(Network, UserAndProject, "retry.provider.maxRetryDelayMs", "milliseconds; 0 for no limit", "60000", "Maximum server-requested retry delay to honor"),
 
-    row(Resources, Both, "packages", "list of sources or objects", "", "Packages of resources; read per file"),
-    row(Resources, Both, "extensions", "list of paths and patterns", "", "Extensions beside those of the usual folders; read per file"),
-    row(Resources, User, "extensionHost", "quickjs, node, or an object: pattern to one of them", "quickjs", "What runs extensions: pi itself, or Node where one needs native code or WebAssembly"),
-    row(Resources, Both, "skills", "list of paths and patterns", "", "Skills; read per file"),
-    row(Resources, Both, "prompts", "list of paths and patterns", "", "Prompt templates; read per file"),
-    row(Resources, Both, "themes", "list of paths and patterns", "", "Themes; read per file"),
-    row(Resources, Both, "enableSkillCommands", "true, false", "true", "Whether the menu offers skills as commands"),
-    row(Resources, Both, "npmCommand", "list of words", "", "Program that installs npm packages, instead of pi's own installer"),
-    row(Resources, User, "allowInstallScripts", "list of names", "", "npm packages whose install scripts may run"),
+    row(Resources, UserAndProject, "packages", "list of sources or objects", "", "Resource packages; not merged across files"),
+    row(Resources, UserAndProject, "extensions", "list of paths and patterns", "", "Additional extensions; not merged across files"),
+    row(Resources, UserOnly, "extensionHost", "quickjs, node, or an object: pattern → engine", "quickjs", "Engine that runs extensions: the built-in one, or Node for native code and WebAssembly"),
+    row(Resources, UserAndProject, "skills", "list of paths and patterns", "", "Additional skills; not merged across files"),
+    row(Resources, UserAndProject, "prompts", "list of paths and patterns", "", "Additional prompt templates; not merged across files"),
+    row(Resources, UserAndProject, "themes", "list of paths and patterns", "", "Additional themes; not merged across files"),
+    row(Resources, UserAndProject, "enableSkillCommands", "true, false", "true", "Offer skills as slash commands"),
+    row(Resources, UserAndProject, "npmCommand", "list: command and arguments", "", "External package manager for npm packages, instead of the built-in installer"),
+    row(Resources, UserOnly, "allowInstallScripts", "list of names", "", "npm packages whose install scripts may run"),
 
-    row(Notices, Both, "showCacheMissNotices", "true, false", "false", "Whether costly cache misses are shown"),
-    row(Notices, Both, "warnings.anthropicExtraUsage", "true, false", "true", "Whether to warn that a subscription may cost extra"),
-    row(Notices, Both, "collapseChangelog", "true, false", "false", "Whether the news after an update are short"),
-    row(Notices, Both, "enableInstallTelemetry", "true, false", "false", "Whether providers learn which program asks"),
-    row(Notices, Kept, "selfUpdateCommand", "command, or list of its words", "", "Command that updates pi"),
-    row(Notices, Kept, "lastChangelogVersion", "version", "", "Version whose news were shown last; pi writes it"),
-    row(Notices, Kept, "enableAnalytics", "true, false", "false", "Whether the user agreed to analytics"),
-    row(Notices, Kept, "trackingId", "id", "", "Random id of a user who agreed to analytics"),
+    row(Notices, UserAndProject, "showCacheMissNotices", "true, false", "false", "Cache-miss notices: show when a cache miss was costly"),
+    row(Notices, UserAndProject, "warnings.anthropicExtraUsage", "true, false", "true", "Warn when a Claude subscription may incur extra charges"),
+    row(Notices, UserAndProject, "collapseChangelog", "true, false", "false", "Collapse the changelog shown after an update"),
+    row(Notices, UserAndProject, "enableInstallTelemetry", "true, false", "false", "Identify pi in requests to providers"),
+    row(Notices, Ignored, "selfUpdateCommand", "command, or list: command and arguments", "", "Command that updates pi"),
+    row(Notices, Ignored, "lastChangelogVersion", "version", "", "Version whose changelog was shown last; written by pi"),
+    row(Notices, Ignored, "enableAnalytics", "true, false", "false", "Opt in to analytics"),
+    row(Notices, Ignored, "trackingId", "ID", "", "Random ID for analytics"),
 ];
 
 #[cfg(test)]
@@ -194,14 +185,14 @@ mod tests {
     use super::*;
     use crate::Settings;
 
-    /// Groups whose keys are the user's: they have one row.
+    /// Groups with user-defined keys, which have a single row.
     const OPEN_GROUPS: [&str; 3] = [
         "modelThinkingLevels",
         "thinkingBudgets",
         "compaction.modelOverrides",
     ];
 
-    fn keys(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
+    fn collect_keys(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(group) if prefix.is_empty() || !OPEN_GROUPS.contains(&prefix) => {
                 for (key, value) in group {
@@ -210,7 +201,7 @@ mod tests {
                     } else {
                         format!("{prefix}.{key}")
                     };
-                    keys(&path, value, found);
+                    collect_keys(&path, value, found);
                 }
             }
             _ => {
@@ -222,7 +213,7 @@ mod tests {
     #[test]
     fn every_key_has_one_row() {
         let mut found = BTreeSet::new();
-        keys(
+        collect_keys(
             "",
             &serde_json::to_value(Settings::default()).unwrap(),
             &mut found,
@@ -236,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_words_are_accepted() {
+    fn documented_values_are_accepted() {
         for row in SETTING_REFERENCE {
             let words = row.values.split(", ");
             for word in

@@ -1,7 +1,7 @@
-//! The settings that count in a session, and the files they come from.
+//! The effective settings of a session and the files they come from.
 //!
-//! Three layers: the user's file, the project's over it if the project is trusted, and what holds
-//! for this run alone on top. A file that cannot be read counts as empty, is reported and is never
+//! There are three layers: the user's file, the project's file if the project is trusted, and overrides
+//! for this run. A file that cannot be read is treated as empty, reported and never
 //! overwritten.
 
 use std::io;
@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::decode::{self, Decoded};
-use super::merge::{self, Edit};
+use super::decode::{self, DecodedSettings};
+use super::merge::{self, SettingEdit};
 use super::{Settings, migrate};
-use crate::atomic_file::NewFile;
-use crate::object_file::{self, ChangeError, Ending, LockedObject};
-use crate::regular_file::UnreadableFile;
-use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope};
+use crate::atomic_file::NewFileMode;
+use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
+use crate::regular_file::ReadFileError;
+use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess};
 
-/// Keys a project cannot set: they cost money, carry all traffic, start
-/// another program, or decide about trust itself.
+/// Keys that a project cannot set: they cost money, route all traffic, start
+/// other programs, or control trust itself.
 const USER_ONLY: [&str; 5] = [
     "cacheWarming",
     "defaultProjectTrust",
@@ -28,27 +28,23 @@ const USER_ONLY: [&str; 5] = [
     "selfUpdateCommand",
 ];
 
-/// How many wrong keys of a file are named before the rest is counted.
+/// Invalid keys reported per file; the rest is only counted.
 const MAX_REPORTED: usize = 10;
 
-/// Why a setting was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The project is not trusted, so its file is left alone.
-    #[error("project settings are not written because the project is not trusted")]
+    #[error("cannot save project settings: the project is not trusted")]
     ProjectNotTrusted,
-    /// The file cannot be read, and writing would lose what is in it.
-    #[error("{} was not changed because it cannot be read: {problem}; correct it and try again", file.display())]
+    /// Writing would destroy the contents of the malformed file.
+    #[error("cannot save settings: {}: {problem}\nFix the file and try again.", file.display())]
     Unreadable {
         file: PathBuf,
         #[source]
-        problem: UnreadableFile,
+        problem: ReadFileError,
     },
-    /// Another program holds the file's lock.
-    #[error("{} was not changed because another program is changing it; try again", file.display())]
+    #[error("cannot save settings: {}: locked by another process\nTry again.", file.display())]
     Locked { file: PathBuf },
-    /// The file system refused.
-    #[error("cannot write {}: {source}", file.display())]
+    #[error("cannot save settings: {}: {source}", file.display())]
     Write {
         file: PathBuf,
         #[source]
@@ -67,55 +63,54 @@ impl SettingsError {
     }
 }
 
-/// The settings of a session; cheap to clone, all clones are the same store.
+/// The settings of a session. Clones share the same store.
 #[derive(Debug, Clone)]
-pub struct SettingsStore(Arc<Inner>);
+pub struct SettingsStore(Arc<StoreInner>);
 
 #[derive(Debug)]
-struct Inner {
-    files: Option<Files>,
-    state: Mutex<State>,
-    /// Lines up what reads and writes files, so that nothing older replaces what is newer.
+struct StoreInner {
+    files: Option<SettingsFiles>,
+    state: Mutex<StoreState>,
+    /// Serializes file access, so older data never replaces newer data.
     writing: Mutex<()>,
 }
 
-/// Settings that hold for this run, whatever the files say, until the user chooses otherwise. Clones share
-/// them: a store that takes the place of another goes on with what is left of them.
+/// Settings that override the files for this run, until the user changes them. Clones share the same values,
+/// so a new store can continue with the overrides of the one it replaces.
 #[derive(Debug, Clone, Default)]
-pub struct RunSettings(Arc<Mutex<Map<String, Value>>>);
+pub struct SettingsOverrides(Arc<Mutex<Map<String, Value>>>);
 
-impl RunSettings {
-    /// Holds what these settings say.
+impl SettingsOverrides {
     pub fn new(settings: &Settings) -> Self {
         Self(Arc::new(Mutex::new(merge::to_object(settings))))
     }
 }
 
 #[derive(Debug)]
-struct Files {
+struct SettingsFiles {
     user: PathBuf,
     project: PathBuf,
 }
 
 #[derive(Debug)]
-struct State {
+struct StoreState {
     access: ProjectAccess,
-    user: Layer,
-    project: Layer,
-    run: RunSettings,
+    user: ScopeSettings,
+    project: ScopeSettings,
+    overrides: SettingsOverrides,
     merged: Arc<Settings>,
     diagnostics: Vec<ConfigDiagnostic>,
 }
 
-/// What one scope says.
+/// The settings of one scope.
 #[derive(Debug, Default)]
-struct Layer {
+struct ScopeSettings {
     object: Map<String, Value>,
     settings: Arc<Settings>,
 }
 
-impl From<Decoded> for Layer {
-    fn from(decoded: Decoded) -> Self {
+impl From<DecodedSettings> for ScopeSettings {
+    fn from(decoded: DecodedSettings) -> Self {
         Self {
             object: decoded.object,
             settings: Arc::new(decoded.settings),
@@ -124,13 +119,13 @@ impl From<Decoded> for Layer {
 }
 
 impl SettingsStore {
-    /// Reads the settings of a user and, if it is trusted, of the project in this folder.
+    /// Reads the user's settings and, if the project is trusted, those of the project in `cwd`.
     ///
-    /// Nothing of a refused project is read. What is wrong with a file is told by
+    /// Nothing of an untrusted project is read. Problems with the files are available from
     /// [`Self::take_diagnostics`].
     pub fn open(agent_dir: &AgentDir, cwd: &Path, project: ProjectAccess) -> Self {
         let store = Self::with_files(
-            Some(Files {
+            Some(SettingsFiles {
                 user: agent_dir.settings_file(),
                 project: cwd.join(".pi").join("settings.json"),
             }),
@@ -140,28 +135,28 @@ impl SettingsStore {
         store
     }
 
-    /// Keeps settings in memory alone.
+    /// Creates a store that is not backed by files.
     pub fn in_memory(user: Settings) -> Self {
         let store = Self::with_files(None, ProjectAccess::Trusted);
         {
             let mut state = store.state();
-            state.user = Layer {
+            state.user = ScopeSettings {
                 object: merge::to_object(&user),
                 settings: Arc::new(user),
             };
-            state.combine();
+            state.recompute();
         }
         store
     }
 
-    fn with_files(files: Option<Files>, access: ProjectAccess) -> Self {
-        Self(Arc::new(Inner {
+    fn with_files(files: Option<SettingsFiles>, access: ProjectAccess) -> Self {
+        Self(Arc::new(StoreInner {
             files,
-            state: Mutex::new(State {
+            state: Mutex::new(StoreState {
                 access,
-                user: Layer::default(),
-                project: Layer::default(),
-                run: RunSettings::default(),
+                user: ScopeSettings::default(),
+                project: ScopeSettings::default(),
+                overrides: SettingsOverrides::default(),
                 merged: Arc::default(),
                 diagnostics: Vec::new(),
             }),
@@ -169,38 +164,38 @@ impl SettingsStore {
         }))
     }
 
-    /// Returns what counts: the project's settings over the user's, this run's over both. Keys that
-    /// belong to the user alone are the user's.
+    /// Returns the effective settings: overrides for this run, then the project's, then the user's. User-only keys
+    /// are never taken from the project.
     pub fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.state().merged)
     }
 
-    /// Returns what one scope says by itself, as lists of resources are read.
-    pub fn scope(&self, scope: Scope) -> Arc<Settings> {
+    /// Returns the unmerged settings of one scope, as needed for resource lists.
+    pub fn scope(&self, scope: ConfigScope) -> Arc<Settings> {
         let state = self.state();
         Arc::clone(match scope {
-            Scope::User => &state.user.settings,
-            Scope::Project => &state.project.settings,
+            ConfigScope::User => &state.user.settings,
+            ConfigScope::Project => &state.project.settings,
         })
     }
 
-    /// Returns whether the project's file counts.
+    /// Returns whether the project's file is applied.
     pub fn project_access(&self) -> ProjectAccess {
         self.state().access
     }
 
-    /// Returns the file of a scope, if this store has files.
-    pub fn file(&self, scope: Scope) -> Option<&Path> {
+    /// Returns the file of a scope; `None` for an in-memory store.
+    pub fn file(&self, scope: ConfigScope) -> Option<&Path> {
         let files = self.0.files.as_ref()?;
         Some(match scope {
-            Scope::User => &files.user,
-            Scope::Project => &files.project,
+            ConfigScope::User => &files.user,
+            ConfigScope::Project => &files.project,
         })
     }
 
-    /// Changes whether the project's file counts, and reads or forgets it.
+    /// Changes whether the project's file is applied, and reads or discards it.
     pub fn set_project_access(&self, access: ProjectAccess) {
-        let _turn = lock(&self.0.writing);
+        let _guard = lock(&self.0.writing);
         {
             let mut state = self.state();
             if state.access == access {
@@ -208,89 +203,90 @@ impl SettingsStore {
             }
             state.access = access;
         }
-        self.read(Scope::Project);
+        self.read(ConfigScope::Project);
     }
 
-    /// Lays the settings of this run over all files. They are never saved.
-    pub fn lay_over(&self, run: &RunSettings) {
+    /// Sets the overrides for this run. They are never saved.
+    pub fn set_overrides(&self, overrides: &SettingsOverrides) {
         let mut state = self.state();
-        state.run = run.clone();
-        state.combine();
+        state.overrides = overrides.clone();
+        state.recompute();
     }
 
-    /// Changes settings of a scope and saves exactly what changed.
+    /// Changes the settings of a scope and saves only what changed.
     ///
-    /// The change is made to what the file says at that moment; keys it does not touch, unknown ones
-    /// included, stay as they are. If it cannot be saved, it still counts for this run and the error
-    /// says why.
+    /// The change is applied to the file's current contents; all other keys, including unknown ones,
+    /// are preserved. If it cannot be saved, it still applies to this run, and the error
+    /// gives the reason.
     ///
-    /// This blocks: usually for the milliseconds of one small durable write, at the worst for the
-    /// fifth of a second that it waits for another program's lock. That is short enough to be called
+    /// This blocks, usually for the milliseconds of one small durable write and at most for the
+    /// 200 ms that it waits for another program's lock. That is short enough to call it
     /// from async code.
     pub fn update(
         &self,
-        scope: Scope,
+        scope: ConfigScope,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), SettingsError> {
-        let _turn = lock(&self.0.writing);
-        if scope == Scope::Project && !self.project_access().is_trusted() {
+        let _guard = lock(&self.0.writing);
+        if scope == ConfigScope::Project && !self.project_access().is_trusted() {
             return Err(SettingsError::ProjectNotTrusted);
         }
         let Some(file) = self.file(scope) else {
             let before = self.scope(scope);
-            self.adopt(scope, &edits_of(&before, change), None);
+            self.apply_update(scope, &edits_of(&before, change), None);
             return Ok(());
         };
-        let folder = match scope {
-            Scope::User => NewFile::Private,
-            Scope::Project => NewFile::Default,
+        let mode = match scope {
+            ConfigScope::User => NewFileMode::Private,
+            ConfigScope::Project => NewFileMode::Default,
         };
-        match LockedObject::open(file, folder) {
+        match LockedObject::open(file, mode) {
             Ok(mut locked) => {
                 migrate::migrate(&mut locked.object);
                 let current = decode::decode(locked.object.clone());
                 let edits = edits_of(&current.settings, change);
                 if edits.is_empty() {
-                    self.adopt(scope, &edits, Some(current));
+                    self.apply_update(scope, &edits, Some(current));
                     return Ok(());
                 }
                 merge::apply(&mut locked.object, &edits);
-                // What another version understands of a list is not ours to drop.
-                for listed in current.rejected.iter().filter_map(|it| it.listed.as_ref()) {
-                    merge::keep_listed(&mut locked.object, &listed.path, &listed.element);
+                // Preserve list elements that only another version understands.
+                let rejected = current.rejected.iter();
+                for rejected in rejected.filter_map(|value| value.list_element.as_ref()) {
+                    merge::restore_element(&mut locked.object, &rejected.path, &rejected.element);
                 }
-                self.adopt(scope, &edits, Some(decode::decode(locked.object.clone())));
+                self.apply_update(scope, &edits, Some(decode::decode(locked.object.clone())));
                 locked
-                    .write(Ending::None)
+                    .write(FileEnding::None)
                     .map_err(|error| SettingsError::from_change(file, error))
             }
             Err(error) => {
                 let before = self.scope(scope);
-                self.adopt(scope, &edits_of(&before, change), None);
+                self.apply_update(scope, &edits_of(&before, change), None);
                 Err(SettingsError::from_change(file, error))
             }
         }
     }
 
-    /// Reads the files again. One that cannot be read leaves what was known of it.
+    /// Reads the files again. If a file cannot be read, its previous settings are kept.
     pub fn reload(&self) {
-        let _turn = lock(&self.0.writing);
-        self.read(Scope::User);
-        self.read(Scope::Project);
+        let _guard = lock(&self.0.writing);
+        self.read(ConfigScope::User);
+        self.read(ConfigScope::Project);
     }
 
-    /// Returns what was found wrong since the last call.
+    /// Returns the problems found since the last call.
     pub fn take_diagnostics(&self) -> Vec<ConfigDiagnostic> {
         std::mem::take(&mut self.state().diagnostics)
     }
 
-    /// Reads the file of a scope, if there is one and it counts.
-    fn read(&self, scope: Scope) {
+    /// Reads the file of a scope, if it exists and is applied.
+    fn read(&self, scope: ConfigScope) {
         let Some(file) = self.file(scope) else {
             return;
         };
-        let counts = scope == Scope::User || self.project_access().is_trusted();
-        let read = if counts {
+        let is_applied = scope == ConfigScope::User || self.project_access().is_trusted();
+        let read = if is_applied {
             object_file::read(file)
         } else {
             Ok(None)
@@ -302,48 +298,53 @@ impl SettingsStore {
                 migrate::migrate(&mut object);
                 let decoded = decode::decode(object);
                 state.report(scope, file, &decoded);
-                *state.layer(scope) = decoded.into();
-                state.combine();
+                *state.scope_mut(scope) = decoded.into();
+                state.recompute();
             }
             Err(problem) => state.diagnostics.push(ConfigDiagnostic::warning(
-                format!("settings file {} is ignored: {problem}", file.display()),
+                format!("cannot read settings: {}: {problem}", file.display()),
                 file,
             )),
         }
     }
 
-    /// Takes over what a file now says, or, without one, the changes alone.
-    fn adopt(&self, scope: Scope, edits: &[Edit], now: Option<Decoded>) {
+    /// Updates a layer: to the decoded file, or by applying only the edits if there is none.
+    fn apply_update(
+        &self,
+        scope: ConfigScope,
+        edits: &[SettingEdit],
+        file: Option<DecodedSettings>,
+    ) {
         let mut state = self.state();
-        let layer = state.layer(scope);
-        match now {
+        let layer = state.scope_mut(scope);
+        match file {
             Some(decoded) => *layer = decoded.into(),
             None => {
                 merge::apply(&mut layer.object, edits);
-                layer.settings = Arc::new(decode::typed(&layer.object));
+                layer.settings = Arc::new(decode::deserialize_valid(&layer.object));
             }
         }
-        merge::forget(&mut lock(&state.run.0), edits);
-        state.combine();
+        merge::remove_edited(&mut lock(&state.overrides.0), edits);
+        state.recompute();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StoreState> {
         lock(&self.0.state)
     }
 }
 
-impl State {
-    fn layer(&mut self, scope: Scope) -> &mut Layer {
+impl StoreState {
+    fn scope_mut(&mut self, scope: ConfigScope) -> &mut ScopeSettings {
         match scope {
-            Scope::User => &mut self.user,
-            Scope::Project => &mut self.project,
+            ConfigScope::User => &mut self.user,
+            ConfigScope::Project => &mut self.project,
         }
     }
 
-    /// Works out what counts.
-    fn combine(&mut self) {
-        let run = lock(&self.run.0);
-        if self.project.object.is_empty() && run.is_empty() {
+    /// Recomputes the effective settings.
+    fn recompute(&mut self) {
+        let overrides = lock(&self.overrides.0);
+        if self.project.object.is_empty() && overrides.is_empty() {
             self.merged = Arc::clone(&self.user.settings);
             return;
         }
@@ -351,15 +352,15 @@ impl State {
         project.retain(|key, _| !USER_ONLY.contains(&key.as_str()));
         let mut merged = self.user.object.clone();
         merge::merge(&mut merged, &project);
-        merge::merge(&mut merged, &run);
-        self.merged = Arc::new(decode::typed(&merged));
+        merge::merge(&mut merged, &overrides);
+        self.merged = Arc::new(decode::deserialize_valid(&merged));
     }
 
-    fn report(&mut self, scope: Scope, file: &Path, decoded: &Decoded) {
+    fn report(&mut self, scope: ConfigScope, file: &Path, decoded: &DecodedSettings) {
         for rejected in decoded.rejected.iter().take(MAX_REPORTED) {
             self.diagnostics.push(ConfigDiagnostic::warning(
                 format!(
-                    "settings file {}: {} is ignored: {}",
+                    "{}: ignoring `{}`: {}",
                     file.display(),
                     rejected.key,
                     rejected.problem
@@ -371,21 +372,18 @@ impl State {
             && more > 0
         {
             self.diagnostics.push(ConfigDiagnostic::warning(
-                format!(
-                    "settings file {}: {more} more keys are ignored",
-                    file.display()
-                ),
+                format!("{}: ignoring {more} more invalid settings", file.display()),
                 file,
             ));
         }
-        if scope == Scope::Project {
+        if scope == ConfigScope::Project {
             for key in USER_ONLY {
                 if decoded.object.contains_key(key) {
                     self.diagnostics.push(ConfigDiagnostic {
                         level: crate::DiagnosticLevel::Info,
                         ..ConfigDiagnostic::warning(
                             format!(
-                                "settings file {}: {key} counts in user settings only",
+                                "{}: ignoring `{key}`: only allowed in user settings",
                                 file.display()
                             ),
                             file,
@@ -397,13 +395,13 @@ impl State {
     }
 }
 
-fn edits_of(before: &Settings, change: impl FnOnce(&mut Settings)) -> Vec<Edit> {
+fn edits_of(before: &Settings, change: impl FnOnce(&mut Settings)) -> Vec<SettingEdit> {
     let mut after = before.clone();
     change(&mut after);
     merge::difference(&merge::to_object(before), &merge::to_object(&after))
 }
 
-/// A panic while a lock was held left nothing half done: every change is one assignment.
+/// Ignores poisoning: every change is a single assignment, so a panic leaves no partial update.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What keys mean, and the laws of merging them.
+//! Tests of effective values and of merging.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn settings(value: Value) -> Settings {
 }
 
 #[test]
-fn nothing_set_gives_the_defaults() {
+fn defaults() {
     let env = Env::fixed([("HOME", "/home/u")]);
     let settings = Settings::default();
     assert_eq!(settings.default_thinking_level(), ThinkingLevel::Medium);
@@ -90,7 +90,7 @@ fn nothing_set_gives_the_defaults() {
 }
 
 #[test]
-fn numbers_out_of_range_are_brought_into_it() {
+fn out_of_range_numbers_are_clamped() {
     let settings = settings(json!({
         "editorPaddingX": 9,
         "outputPad": 7,
@@ -116,7 +116,7 @@ fn numbers_out_of_range_are_brought_into_it() {
 }
 
 #[test]
-fn a_setting_wins_over_the_environment() {
+fn setting_takes_precedence_over_environment() {
     let env = Env::fixed([
         ("VISUAL", "vi"),
         ("PI_HARDWARE_CURSOR", "1"),
@@ -144,7 +144,7 @@ fn a_setting_wins_over_the_environment() {
 }
 
 #[test]
-fn compaction_asks_for_the_model_first() {
+fn model_override_takes_precedence_for_compaction() {
     let settings = settings(json!({"compaction": {
         "reserveTokens": 100,
         "modelOverrides": {"p/m": {"keepRecentTokens": 7}},
@@ -158,7 +158,7 @@ fn compaction_asks_for_the_model_first() {
 }
 
 #[test]
-fn words_and_booleans_share_a_key() {
+fn keys_accept_keywords_and_booleans() {
     for (value, hyperlinks) in [
         (json!(true), Some(true)),
         (json!(false), Some(false)),
@@ -170,10 +170,10 @@ fn words_and_booleans_share_a_key() {
     }
     for (value, protocol) in [
         (json!("auto"), None),
-        (json!(false), Some(ImageProtocol::Shown(false))),
+        (json!(false), Some(ImageProtocolSetting::Enabled(false))),
         (
             json!("iterm2"),
-            Some(ImageProtocol::Named(ImageProtocolName::Iterm2)),
+            Some(ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2)),
         ),
     ] {
         let settings = settings(json!({"terminal": {"images": value}}));
@@ -191,7 +191,7 @@ fn words_and_booleans_share_a_key() {
 }
 
 #[test]
-fn wrong_types_are_left_out_and_named() {
+fn invalid_types_are_dropped_and_reported() {
     let decoded = decode::decode(object(json!({
         "theme": {"name": "dark"},
         "steeringMode": "sometimes",
@@ -263,7 +263,7 @@ fn wrong_types_are_left_out_and_named() {
 }
 
 #[test]
-fn messages_are_short_and_cannot_act_on_a_terminal() {
+fn messages_are_truncated_and_escaped() {
     let decoded = decode::decode(object(json!({
         "hideThinkingBlock": format!("\u{1b}]0;title\u{7}{}", "x".repeat(1_000_000)),
     })));
@@ -272,7 +272,7 @@ fn messages_are_short_and_cannot_act_on_a_terminal() {
     assert!(!problem.chars().any(char::is_control), "{problem}");
 }
 
-/// Settings with any of these keys set, well-typed as all are once they are read.
+/// Generates valid settings.
 fn any_settings() -> impl Strategy<Value = Settings> {
     let level = prop::sample::select(ThinkingLevel::ALL.to_vec());
     (
@@ -302,7 +302,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
                     ..RetrySettings::default()
                 },
                 terminal: TerminalSettings {
-                    hyperlinks: hyperlinks.map(Switch::Set),
+                    hyperlinks: hyperlinks.map(BoolOrAuto::Value),
                     ..TerminalSettings::default()
                 },
                 ..Settings::default()
@@ -316,7 +316,7 @@ fn merged(base: &Map<String, Value>, over: &Map<String, Value>) -> Map<String, V
     result
 }
 
-/// Any JSON, as a file may hold it beside what we know.
+/// Generates arbitrary JSON.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -369,7 +369,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_is_associative_and_nothing_changes_nothing(
+    fn merge_is_associative_with_identity(
         a in any_settings(), b in any_settings(), c in any_settings()
     ) {
         let (a, b, c) = (to_object(&a), to_object(&b), to_object(&c));
@@ -380,8 +380,8 @@ proptest! {
     }
 
     #[test]
-    fn what_lies_on_top_wins(base in any_settings(), over in any_settings()) {
-        let result = decode::typed(&merged(&to_object(&base), &to_object(&over)));
+    fn upper_layer_wins(base in any_settings(), over in any_settings()) {
+        let result = decode::deserialize_valid(&merged(&to_object(&base), &to_object(&over)));
         prop_assert_eq!(&result.theme, over.theme.as_ref().map_or(&base.theme, |_| &over.theme));
         prop_assert_eq!(&result.skills, over.skills.as_ref().map_or(&base.skills, |_| &over.skills));
         prop_assert_eq!(
@@ -395,7 +395,7 @@ proptest! {
     }
 
     #[test]
-    fn a_change_can_be_made_to_another_file(
+    fn edits_apply_to_another_object(
         before in any_settings(), after in any_settings(), mut file in any_object()
     ) {
         let edits = difference(&to_object(&before), &to_object(&after));
@@ -416,10 +416,10 @@ proptest! {
     }
 
     #[test]
-    fn any_object_can_be_read(mut file in any_object()) {
+    fn any_object_can_be_decoded(mut file in any_object()) {
         migrate::migrate(&mut file);
         let decoded = decode::decode(file);
-        // What is left is well-formed as a whole, and reading it again finds nothing.
+        // The rest is valid, and decoding it again rejects nothing.
         let again = decode::decode(decoded.object.clone());
         prop_assert_eq!(again.rejected, []);
         prop_assert_eq!(again.settings, decoded.settings);

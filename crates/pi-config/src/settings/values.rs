@@ -1,4 +1,4 @@
-//! The values that settings choose from.
+//! The enums used as values of settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryMode {
-    /// All that are waiting.
     All,
     #[default]
     OneAtATime,
 }
 
-/// When a provider's prompt cache is kept warm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheWarming {
@@ -22,7 +20,7 @@ pub enum CacheWarming {
     Idle,
 }
 
-/// What two escapes in an empty editor do.
+/// Action when Escape is pressed twice in an empty editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DoubleEscapeAction {
@@ -34,63 +32,57 @@ pub enum DoubleEscapeAction {
     None,
 }
 
-/// What the session tree shows at first.
+/// Initial filter of the session tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeFilterMode {
-    /// What a reader looks for.
     #[default]
     Default,
     NoTools,
     UserOnly,
-    /// Entries with a label.
     LabeledOnly,
     All,
 }
 
-/// What to do with a project nobody decided about.
+/// Default for projects without a saved trust decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectTrustDefault {
     #[default]
     Ask,
     Always,
-    /// Do not trust it.
     Never,
 }
 
-/// How tools are called through code.
+/// Whether the model calls tools from code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeMode {
-    /// Beside the usual way.
+    /// In addition to regular tool calls.
     On,
     Only,
 }
 
-/// Where a shared session goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShareDestination {
-    /// Wherever the user is signed in.
+    /// Depends on where the user is signed in.
     #[default]
     Auto,
     Gist,
     Radius,
 }
 
-/// Whether the terminal application takes the whole screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuiMode {
-    /// It writes into the terminal's own scrollback.
+    /// Renders into the terminal's scrollback.
     #[default]
     Regular,
-    /// It takes the screen.
     Fullscreen,
 }
 
-/// What is left on the terminal after full-screen mode.
+/// What is printed when leaving full-screen mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FullscreenExitOutput {
@@ -99,7 +91,6 @@ pub enum FullscreenExitOutput {
     ResumeHint,
 }
 
-/// When the scroll bar of full-screen mode shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FullscreenScrollbar {
@@ -109,7 +100,7 @@ pub enum FullscreenScrollbar {
     Hidden,
 }
 
-/// When diagrams are drawn.
+/// When Mermaid diagrams are rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MermaidMode {
@@ -120,74 +111,67 @@ pub enum MermaidMode {
     Streaming,
 }
 
-/// The word that leaves a choice to pi.
+/// The keyword `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoDetect {
     Auto,
 }
 
-/// `true`, `false`, or find out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or \"auto\"")]
-pub enum Switch {
-    Set(bool),
+pub enum BoolOrAuto {
+    Value(bool),
     Detect(AutoDetect),
 }
 
-/// How images reach the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected \"kitty\", \"iterm2\", \"auto\" or false"
 )]
-pub enum ImageProtocol {
-    Named(ImageProtocolName),
-    /// `false`: not at all. `true` leaves it to pi.
-    Shown(bool),
+pub enum ImageProtocolSetting {
+    Protocol(ImageProtocolName),
+    /// `false` disables images; `true` is the same as `"auto"`.
+    Enabled(bool),
 }
 
-/// The ways to transfer an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageProtocolName {
     Kitty,
-    /// iTerm2's.
     Iterm2,
     Auto,
 }
 
-/// What of the header is hidden at the start.
+/// What is hidden on the startup screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or \"header\"")]
 pub enum QuietStartup {
     All(bool),
-    Part(QuietStartupWord),
+    Part(QuietStartupPart),
 }
 
-/// The part of the header that is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum QuietStartupWord {
-    /// The header above the list of resources.
+pub enum QuietStartupPart {
+    /// The header above the resource list.
     Header,
 }
 
-/// How far one step of the wheel scrolls.
+/// Lines to scroll per mouse wheel step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number from 1 to 100 or \"auto\"")]
 pub enum WheelScrollLines {
-    /// This many lines, 1 to 100.
+    /// 1 to 100.
     Lines(u64),
-    /// As the terminal does.
     Detect(AutoDetect),
 }
 
-/// A command: words, or a line the shell reads.
+/// A command, either as arguments or as a shell command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a command or a list of its words")]
-pub enum CommandLine {
-    /// The program and its arguments.
-    Words(Vec<String>),
-    Line(String),
+#[serde(untagged, expecting = "expected a command or a list of arguments")]
+pub enum CommandSetting {
+    Args(Vec<String>),
+    Shell(String),
 }

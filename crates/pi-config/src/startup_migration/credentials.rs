@@ -1,4 +1,4 @@
-//! `oauth.json` and the `apiKeys` of `settings.json`, which became `auth.json`.
+//! Migrates `oauth.json` and the `apiKeys` of `settings.json` to `auth.json`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,36 +7,35 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::info;
-use crate::atomic_file::{self, NewFile};
+use crate::atomic_file::{self, NewFileMode};
 use crate::lock_dir::{BriefLock, LockError, LockTiming};
-use crate::object_file::{self, ChangeError, Ending, LockedObject};
+use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, json_text};
 
-/// The setting that held keys.
 const API_KEYS: &str = "apiKeys";
 
-/// Moves credentials into `auth.json`, unless that holds some already.
+/// Moves credentials to `auth.json`, unless it already contains some.
 pub(super) fn migrate(
     agent_dir: &AgentDir,
     names: &BTreeSet<String>,
     report: &mut Vec<ConfigDiagnostic>,
 ) {
     let sources = names.contains("oauth.json") || names.contains("settings.json");
-    if !sources || holds_something(&agent_dir.auth_file()) {
+    if !sources || has_credentials(&agent_dir.auth_file()) {
         return;
     }
-    let old = OldCredentials::read(agent_dir, report);
+    let old = LegacyCredentials::read(agent_dir, report);
     if old.credentials.is_empty() {
         return;
     }
     let file = agent_dir.auth_file();
     match write(&file, &old.credentials) {
         Ok(true) => {
-            old.retire(agent_dir);
+            old.remove_old_files(agent_dir);
             let providers: Vec<_> = old.credentials.keys().map(String::as_str).collect();
             report.push(info(
                 format!(
-                    "credentials are now in {}: {}",
+                    "moved credentials to {}: {}",
                     file.display(),
                     providers.join(", ")
                 ),
@@ -46,7 +45,7 @@ pub(super) fn migrate(
         Ok(false) => {}
         Err(error) => report.push(ConfigDiagnostic::warning(
             format!(
-                "credentials of an earlier version were not moved to {}: {error}",
+                "cannot move credentials of an earlier version to {}: {error}",
                 file.display()
             ),
             file,
@@ -54,19 +53,19 @@ pub(super) fn migrate(
     }
 }
 
-/// Returns whether `auth.json` is more than the empty object that a start creates.
-fn holds_something(file: &Path) -> bool {
+/// Returns whether `auth.json` contains more than the empty object that is created at startup.
+fn has_credentials(file: &Path) -> bool {
     match object_file::read_unlocked(file) {
         Ok(None) => false,
         Ok(Some(credentials)) => !credentials.is_empty(),
-        // What cannot be read, or is just being written, must not be replaced.
+        // A file that is malformed or being written must not be replaced.
         Err(_) => true,
     }
 }
 
-/// Writes `auth.json`, unless another process was faster; returns whether it was written.
+/// Writes `auth.json`, unless another process did; returns whether it was written.
 fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeError> {
-    // Whoever signs in meanwhile may hold the lock for longer than settings are locked.
+    // A concurrent sign-in may hold the lock longer than settings are usually locked.
     let timing = LockTiming {
         patience: LockTiming::SETTINGS.patience,
         ..LockTiming::CREDENTIALS
@@ -75,23 +74,23 @@ fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeEr
         LockError::Held => ChangeError::Locked,
         LockError::Io(error) => ChangeError::Io(error),
     })?;
-    if holds_something(file) {
+    if has_credentials(file) {
         return Ok(false);
     }
     let text = json_text::to_text(credentials).map_err(io::Error::other)?;
-    atomic_file::write(file, &text, NewFile::Private)?;
+    atomic_file::write(file, &text, NewFileMode::Private)?;
     Ok(true)
 }
 
-/// Credentials of an earlier version and the files they are in.
+/// Credentials of an earlier version and the files they come from.
 #[derive(Default)]
-struct OldCredentials {
+struct LegacyCredentials {
     credentials: Map<String, Value>,
     from_oauth_file: bool,
     from_settings: bool,
 }
 
-impl OldCredentials {
+impl LegacyCredentials {
     fn read(agent_dir: &AgentDir, report: &mut Vec<ConfigDiagnostic>) -> Self {
         let mut old = Self::default();
         let oauth = oauth_file(agent_dir);
@@ -103,11 +102,11 @@ impl OldCredentials {
             }
             Ok(None) => {}
             Err(problem) => report.push(ConfigDiagnostic::warning(
-                format!("sign-ins in {} are ignored: {problem}", oauth.display()),
+                format!("cannot migrate sign-ins: {}: {problem}", oauth.display()),
                 oauth,
             )),
         }
-        // What is wrong with the settings is told when they are read for their own sake.
+        // Errors are reported when the settings are loaded.
         if let Ok(Some(settings)) = object_file::read(&agent_dir.settings_file())
             && let Some(Value::Object(keys)) = settings.get(API_KEYS)
         {
@@ -132,19 +131,19 @@ impl OldCredentials {
         true
     }
 
-    /// Takes the credentials out of their old files.
-    fn retire(&self, agent_dir: &AgentDir) {
+    /// Removes the credentials from their old files.
+    fn remove_old_files(&self, agent_dir: &AgentDir) {
         if self.from_oauth_file {
             let oauth = oauth_file(agent_dir);
             let aside = oauth.with_extension("json.migrated");
             if let Err(error) = atomic_file::rename_without_replacing(&oauth, &aside) {
-                tracing::warn!(%error, file = %oauth.display(), "a migrated file keeps its name");
+                tracing::warn!(%error, file = %oauth.display(), "cannot rename migrated file");
             }
         }
         if self.from_settings
             && let Err(error) = remove_keys(&agent_dir.settings_file())
         {
-            tracing::warn!(%error, "migrated keys stay in the settings");
+            tracing::warn!(%error, "cannot remove migrated keys from settings");
         }
     }
 }
@@ -154,9 +153,9 @@ fn oauth_file(agent_dir: &AgentDir) -> std::path::PathBuf {
 }
 
 fn remove_keys(settings: &Path) -> Result<(), ChangeError> {
-    let mut locked = LockedObject::open(settings, NewFile::Private)?;
+    let mut locked = LockedObject::open(settings, NewFileMode::Private)?;
     match locked.object.shift_remove(API_KEYS) {
-        Some(_) => locked.write(Ending::None),
+        Some(_) => locked.write(FileEnding::None),
         None => Ok(()),
     }
 }

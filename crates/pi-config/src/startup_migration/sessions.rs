@@ -1,4 +1,4 @@
-//! Session files that an earlier version left in the agent directory itself.
+//! Migrates session files that an earlier version stored directly in the agent directory.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -6,21 +6,20 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{info, is_settled};
+use super::{info, is_already_migrated};
 use crate::{AgentDir, ConfigDiagnostic, atomic_file, regular_file};
 
-/// More than any header is long.
 const MAX_HEADER_BYTES: u64 = 64 << 10;
 
-/// The first line of a session file, as far as it matters here.
+/// The relevant fields of a session file's first line.
 #[derive(Deserialize)]
-struct Header {
+struct SessionFileHeader {
     #[serde(rename = "type")]
     kind: String,
     cwd: String,
 }
 
-/// Moves them to the folders of their working directories.
+/// Moves the files to the session directories of their working directories.
 pub(super) fn migrate(
     agent_dir: &AgentDir,
     names: &BTreeSet<String>,
@@ -36,37 +35,40 @@ pub(super) fn migrate(
         let Some(header) = read_header(&from) else {
             continue;
         };
-        let folder = agent_dir.sessions().join(folder_name(&header.cwd));
-        let to = folder.join(name);
-        match move_session(&from, &folder, &to) {
-            Ok(()) => report.push(info(format!("session {name} is now {}", to.display()), &to)),
-            Err(error) if is_settled(&error) => {}
+        let dir = agent_dir.sessions().join(dir_name(&header.cwd));
+        let to = dir.join(name);
+        match move_session(&from, &dir, &to) {
+            Ok(()) => report.push(info(
+                format!("moved session {name} to {}", to.display()),
+                &to,
+            )),
+            Err(error) if is_already_migrated(&error) => {}
             Err(error) => report.push(ConfigDiagnostic::warning(
-                format!("session {} could not be moved: {error}", from.display()),
+                format!("cannot move session {}: {error}", from.display()),
                 from,
             )),
         }
     }
 }
 
-fn move_session(from: &Path, folder: &Path, to: &Path) -> std::io::Result<()> {
-    atomic_file::create_private_directory(folder)?;
+fn move_session(from: &Path, dir: &Path, to: &Path) -> std::io::Result<()> {
+    atomic_file::create_private_directory(dir)?;
     atomic_file::rename_without_replacing(from, to)
 }
 
 /// Returns the header of a session file; `None` for any other file.
-fn read_header(file: &Path) -> Option<Header> {
+fn read_header(file: &Path) -> Option<SessionFileHeader> {
     let file = regular_file::open(file).ok()??;
     let mut line = Vec::new();
     BufReader::new(file.take(MAX_HEADER_BYTES))
         .read_until(b'\n', &mut line)
         .ok()?;
-    let header: Header = serde_json::from_slice(&line).ok()?;
+    let header: SessionFileHeader = serde_json::from_slice(&line).ok()?;
     (header.kind == "session" && !header.cwd.is_empty()).then_some(header)
 }
 
-/// Names the folder of a working directory, as the session store does.
-fn folder_name(cwd: &str) -> String {
+/// Returns the name of the session directory of a working directory, as in the session store.
+fn dir_name(cwd: &str) -> String {
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
 }

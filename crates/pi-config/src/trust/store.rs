@@ -1,4 +1,4 @@
-//! `trust.json`: folders the user has decided about. The nearest folder above a project counts.
+//! `trust.json`: saved trust decisions by directory. The decision for the nearest ancestor applies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,121 +6,117 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{access_of, canonical};
-use crate::atomic_file::NewFile;
-use crate::object_file::{self, ChangeError, Ending, LockedObject};
-use crate::regular_file::UnreadableFile;
+use crate::atomic_file::NewFileMode;
+use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
+use crate::regular_file::ReadFileError;
 use crate::{AgentDir, ProjectAccess};
 
-/// Why decisions cannot be read or saved.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The file cannot be read; it is not written either.
-    #[error("{} cannot be read: {problem}; correct it or move it away", file.display())]
+    /// The file is malformed; it is not overwritten either.
+    #[error("cannot read trust decisions: {}: {problem}\nFix the file or remove it.", file.display())]
     Unreadable {
         file: PathBuf,
         #[source]
-        problem: UnreadableFile,
+        problem: ReadFileError,
     },
-    /// Another program holds the file's lock.
-    #[error("{} was not changed because another program is changing it; try again", file.display())]
+    #[error("cannot save trust decision: {}: locked by another process\nTry again.", file.display())]
     Locked { file: PathBuf },
-    /// The file system refused.
-    #[error("cannot write {}: {source}", file.display())]
+    #[error("cannot save trust decision: {}: {source}", file.display())]
     Write {
         file: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// JSON has no way to write the folder's name.
-    #[error("the name of {} is not UTF-8, so the decision cannot be saved", folder.display())]
-    FolderName { folder: PathBuf },
+    /// JSON cannot represent the path.
+    #[error("cannot save trust decision: {}: path is not valid UTF-8", dir.display())]
+    NonUtf8Path { dir: PathBuf },
 }
 
-/// A decision that was saved.
+/// A saved decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedTrust {
-    /// The folder it was made about: the project's, or one above it.
-    pub folder: PathBuf,
+    /// The directory it was made for: the project or an ancestor.
+    pub dir: PathBuf,
     pub access: ProjectAccess,
 }
 
-/// A decision to save.
+/// A change to the saved decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustUpdate {
-    folder: PathBuf,
+    dir: PathBuf,
     decision: Option<bool>,
 }
 
 impl TrustUpdate {
-    /// The user trusts the folder and all in it.
-    pub fn trust(folder: impl Into<PathBuf>) -> Self {
+    /// Trusts the directory and everything below it.
+    pub fn trust(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: Some(true),
         }
     }
 
-    /// The user does not trust the folder.
-    pub fn refuse(folder: impl Into<PathBuf>) -> Self {
+    pub fn deny(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: Some(false),
         }
     }
 
-    /// Nothing is decided about the folder itself.
-    pub fn forget(folder: impl Into<PathBuf>) -> Self {
+    /// Removes the decision for the directory; an ancestor's may still apply.
+    pub fn forget(dir: impl Into<PathBuf>) -> Self {
         Self {
-            folder: folder.into(),
+            dir: dir.into(),
             decision: None,
         }
     }
 }
 
-/// The decisions of a user.
+/// The user's saved decisions.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     file: PathBuf,
 }
 
 impl TrustStore {
-    /// Uses the file of this agent directory. Nothing is read yet.
+    /// Does not access the file yet.
     pub fn new(agent_dir: &AgentDir) -> Self {
         Self {
             file: agent_dir.trust_file(),
         }
     }
 
-    /// Returns the decision about a folder or the nearest one above it.
-    pub fn nearest(&self, folder: &Path) -> Result<Option<SavedTrust>, TrustError> {
+    /// Returns the decision for a directory or its nearest ancestor with one.
+    pub fn nearest(&self, dir: &Path) -> Result<Option<SavedTrust>, TrustError> {
         let unreadable = |problem| TrustError::Unreadable {
             file: self.file.clone(),
             problem,
         };
         let decisions = object_file::read(&self.file)
-            .and_then(|object| check(object.unwrap_or_default()))
+            .and_then(|object| validate(object.unwrap_or_default()))
             .map_err(unreadable)?;
-        Ok(canonical(folder).ancestors().find_map(|folder| {
-            // A name that is not UTF-8 is in no file, and must not match one that looks like it.
-            let trusted = decisions.get(folder.to_str()?)?.as_bool()?;
+        Ok(canonical(dir).ancestors().find_map(|dir| {
+            // A path that is not UTF-8 is never saved, and must not match its lossy form.
+            let trusted = decisions.get(dir.to_str()?)?.as_bool()?;
             Some(SavedTrust {
-                folder: folder.to_owned(),
+                dir: dir.to_owned(),
                 access: access_of(trusted),
             })
         }))
     }
 
-    /// Saves decisions, all of them or none.
+    /// Saves all updates, or none if one fails.
     pub fn save(&self, updates: &[TrustUpdate]) -> Result<(), TrustError> {
         if updates.is_empty() {
             return Ok(());
         }
         let mut changes = Vec::new();
         for update in updates {
-            let folder = canonical(&update.folder);
-            match folder.to_str() {
+            let dir = canonical(&update.dir);
+            match dir.to_str() {
                 Some(name) => changes.push((name.to_owned(), update.decision)),
-                None => return Err(TrustError::FolderName { folder }),
+                None => return Err(TrustError::NonUtf8Path { dir }),
             }
         }
         self.change(&changes).map_err(|error| {
@@ -134,38 +130,38 @@ impl TrustStore {
     }
 
     fn change(&self, changes: &[(String, Option<bool>)]) -> Result<(), ChangeError> {
-        let mut locked = LockedObject::open(&self.file, NewFile::Private)?;
+        let mut locked = LockedObject::open(&self.file, NewFileMode::Private)?;
         let mut decisions =
-            check(std::mem::take(&mut locked.object)).map_err(ChangeError::Unreadable)?;
-        for (folder, decision) in changes {
+            validate(std::mem::take(&mut locked.object)).map_err(ChangeError::Unreadable)?;
+        for (dir, decision) in changes {
             match decision {
-                Some(trusted) => decisions.insert(folder.clone(), Value::Bool(*trusted)),
-                None => decisions.shift_remove(folder),
+                Some(trusted) => decisions.insert(dir.clone(), Value::Bool(*trusted)),
+                None => decisions.shift_remove(dir),
             };
         }
         let mut sorted: Vec<_> = decisions.into_iter().collect();
-        // JavaScript's order, so that neither program reorders what the other wrote.
+        // JavaScript's sort order, so both programs write the same order.
         sorted.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
         locked.object = sorted.into_iter().collect();
-        locked.write(Ending::Newline)
+        locked.write(FileEnding::Newline)
     }
 }
 
-/// Makes sure that every value is a decision.
-fn check(decisions: Map<String, Value>) -> Result<Map<String, Value>, UnreadableFile> {
+/// Checks that every value is a decision.
+fn validate(decisions: Map<String, Value>) -> Result<Map<String, Value>, ReadFileError> {
     match decisions
         .iter()
         .find(|(_, value)| !matches!(value, Value::Bool(_) | Value::Null))
     {
         None => Ok(decisions),
-        Some((folder, value)) => Err(UnreadableFile::Malformed(format!(
-            "{folder:?} must be true, false or null, not {}",
-            kind(value)
+        Some((dir, value)) => Err(ReadFileError::Malformed(format!(
+            "{dir:?} must be true, false or null, not {}",
+            json_type(value)
         ))),
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

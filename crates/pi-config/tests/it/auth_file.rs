@@ -1,4 +1,4 @@
-//! `auth.json`: shapes, modes, and what is left untouched.
+//! `auth.json`: format, permissions and preserved entries.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn credential(value: serde_json::Value) -> Credential {
 }
 
 #[tokio::test]
-async fn entries_are_written_in_the_shape_typescript_pi_writes() {
+async fn entries_match_the_typescript_format() {
     let home = TempHome::new();
     let auth = AuthFile::new(home.path().join("agent/auth.json"));
     auth.create_if_missing().await.unwrap();
@@ -48,7 +48,7 @@ async fn entries_are_written_in_the_shape_typescript_pi_writes() {
 }
 
 #[tokio::test]
-async fn what_is_not_ours_survives_a_change() {
+async fn unknown_entries_are_preserved() {
     let home = TempHome::new();
     let before = r#"{
   "zeta": {"type": "workload_identity", "later": [1, {"deep": null}]},
@@ -102,7 +102,7 @@ async fn what_is_not_ours_survives_a_change() {
 }
 
 #[tokio::test]
-async fn a_file_we_do_not_understand_is_left_untouched() {
+async fn malformed_file_is_not_overwritten() {
     for (content, expected) in [
         (
             "{\n  \"openai\": {\"type\": \"api_key\",\n",
@@ -112,8 +112,8 @@ async fn a_file_we_do_not_understand_is_left_untouched() {
             "{\"openai\": {\"type\": \"api_key\", \"key\": \"s3cret\" \"x\"}}",
             ":1:48: expected `,` or `}`",
         ),
-        ("[]", ":1:1: must be an object"),
-        ("\"s3cret\"", ":1:1: must be an object"),
+        ("[]", ":1:1: expected an object"),
+        ("\"s3cret\"", ":1:1: expected an object"),
         ("not json s3cret", ":1:2: expected ident"),
     ] {
         let home = TempHome::new();
@@ -145,7 +145,7 @@ async fn a_file_we_do_not_understand_is_left_untouched() {
 }
 
 #[tokio::test]
-async fn one_wrong_entry_does_not_spoil_the_others() {
+async fn invalid_entry_does_not_affect_others() {
     let home = TempHome::new();
     let path = home.write(
         "auth.json",
@@ -160,7 +160,7 @@ async fn one_wrong_entry_does_not_spoil_the_others() {
             path.display()
         )
     );
-    // Signing in again is the other remedy.
+    // Signing in again replaces the invalid entry.
     auth.put("a", Credential::api_key("new")).await.unwrap();
     assert_eq!(
         auth.read("a").await.unwrap(),
@@ -170,7 +170,7 @@ async fn one_wrong_entry_does_not_spoil_the_others() {
 }
 
 #[tokio::test]
-async fn an_absent_or_empty_file_has_no_entries() {
+async fn missing_or_empty_file_has_no_entries() {
     let home = TempHome::new();
     let auth = AuthFile::new(home.path().join("none/auth.json"));
     assert_eq!(auth.read("x").await.unwrap(), None);
@@ -183,9 +183,9 @@ async fn an_absent_or_empty_file_has_no_entries() {
 }
 
 #[tokio::test]
-async fn half_a_file_is_read_again_under_the_lock() {
+async fn partial_file_is_read_again_under_the_lock() {
     let home = TempHome::new();
-    // TypeScript pi writes in place, under its lock.
+    // The TypeScript pi writes in place, under its lock.
     let path = home.write("auth.json", "{\"openai\": {\"ty");
     fs::create_dir(home.path().join("auth.json.lock")).unwrap();
     let auth = AuthFile::new(&path);
@@ -203,7 +203,7 @@ async fn half_a_file_is_read_again_under_the_lock() {
 }
 
 #[tokio::test]
-async fn a_lock_nobody_releases_is_named() {
+async fn lock_timeout_is_reported() {
     let home = TempHome::new();
     let path = home.write("auth.json", "{}");
     fs::create_dir(home.path().join("auth.json.lock")).unwrap();
@@ -226,7 +226,7 @@ async fn a_lock_nobody_releases_is_named() {
 }
 
 #[tokio::test]
-async fn a_lost_lock_is_taken_again_and_a_changed_entry_respected() {
+async fn lost_lock_is_reacquired_and_conflict_detected() {
     let home = TempHome::new();
     let path = home.write("auth.json", r#"{"x": {"type": "api_key", "key": "1"}}"#);
     let lock = home.path().join("auth.json.lock");
@@ -266,10 +266,10 @@ async fn a_lost_lock_is_taken_again_and_a_changed_entry_respected() {
 }
 
 #[tokio::test]
-async fn many_changes_at_once_lose_nothing() {
+async fn concurrent_changes_are_all_saved() {
     let home = TempHome::new();
     let path = home.path().join("auth.json");
-    // Two handles, as two parts of a program would have.
+    // Two independent handles in the same process.
     let handles = [AuthFile::new(&path), AuthFile::new(&path)];
     let changes = (0..20).map(|number| {
         let auth = handles[number % 2].clone();

@@ -1,15 +1,18 @@
-//! A disk that fails, or a process that dies, at every step of a change to settings, credentials and trust.
+//! Disk faults and crashes at every operation of a change to settings, credentials and trust.
 //!
-//! The kernel makes the faults, in a process of their own: see `pi_test_support::under_kernel_fault`.
+//! The kernel injects the faults in a child process: see `pi_test_support::kernel_fault_command`.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pi_ai::{Credential, CredentialStore};
-use pi_config::{AgentDir, AuthFile, ProjectAccess, Scope, SettingsStore, TrustStore, TrustUpdate};
+use pi_config::{
+    AgentDir, AuthFile, ConfigScope, ProjectAccess, SettingsStore, TrustStore, TrustUpdate,
+};
 use pi_test_support::{
-    DiskFault, DiskStep, TempHome, install_kernel_fault, under_kernel_fault, was_killed,
+    DiskFault, DiskOperation, TempHome, install_kernel_fault, kernel_fault_command,
+    was_killed_by_fault,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -18,7 +21,7 @@ const STORE: &str = "PI_TEST_STORE";
 const AGENT_DIR: &str = "PI_TEST_AGENT_DIR";
 const STORES: [&str; 3] = ["settings.json", "auth.json", "trust.json"];
 
-/// What a store holds before the change.
+/// The contents of a store before the change.
 fn before(store: &str) -> Value {
     match store {
         "settings.json" => json!({"theme": "dark", "foreign": {"kept": [1, 2]}}),
@@ -27,7 +30,7 @@ fn before(store: &str) -> Value {
     }
 }
 
-/// What it holds after.
+/// The contents of a store after the change.
 fn after(store: &str) -> Value {
     let mut value = before(store);
     match store {
@@ -38,13 +41,14 @@ fn after(store: &str) -> Value {
     value
 }
 
-/// Makes the change; an error is told by a panic.
+/// Makes the change; panics on error.
 fn change(store: &str, agent_dir: &Path) {
     let agent_dir = AgentDir::at(agent_dir);
     match store {
         "settings.json" => {
-            let settings = SettingsStore::open(&agent_dir, Path::new("/"), ProjectAccess::Refused);
-            let changed = settings.update(Scope::User, |it| it.theme = Some("light".to_owned()));
+            let settings = SettingsStore::open(&agent_dir, Path::new("/"), ProjectAccess::Denied);
+            let changed =
+                settings.update(ConfigScope::User, |it| it.theme = Some("light".to_owned()));
             changed.unwrap();
         }
         "auth.json" => {
@@ -63,7 +67,7 @@ fn change(store: &str, agent_dir: &Path) {
 
 #[test]
 #[ignore = "run by another test, in a process of its own"]
-fn change_under_a_fault() {
+fn change_with_injected_fault() {
     let (Ok(store), Ok(agent_dir)) = (std::env::var(STORE), std::env::var(AGENT_DIR)) else {
         return;
     };
@@ -72,57 +76,57 @@ fn change_under_a_fault() {
     }
 }
 
-/// Makes what is in a folder look as if it had been there for a while.
-fn age(folder: &Path) {
+/// Backdates the files in a directory.
+fn age(dir: &Path) {
     let long_ago = SystemTime::now() - Duration::from_mins(5);
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(dir).unwrap() {
         let aged = fs::File::open(entry.unwrap().path()).unwrap();
         aged.set_modified(long_ago).unwrap();
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.collect()
 }
 
 #[test]
-fn a_change_is_made_or_not_made_and_the_next_one_works() {
+fn change_is_atomic_under_disk_faults() {
     for store in STORES {
-        for step in DiskStep::ALL.into_iter().take(7) {
+        for step in DiskOperation::ALL.into_iter().take(7) {
             for fault in DiskFault::ALL.into_iter().take(4) {
                 let home = TempHome::new();
                 home.write(&format!("agent/{store}"), before(store).to_string());
-                let folder = home.path().join("agent");
+                let dir = home.path().join("agent");
                 let lock = format!("{store}.lock");
                 let case = format!("{store}: {fault:?} at {step:?}");
-                let test = "disk_faults::change_under_a_fault";
-                let output = under_kernel_fault(test, step, fault)
+                let test = "disk_faults::change_with_injected_fault";
+                let output = kernel_fault_command(test, step, fault)
                     .env(STORE, store)
-                    .env(AGENT_DIR, &folder)
+                    .env(AGENT_DIR, &dir)
                     .output()
                     .unwrap();
                 let told = String::from_utf8_lossy(&output.stderr).into_owned();
                 let content = || -> Value {
                     serde_json::from_str(&home.read(&format!("agent/{store}"))).unwrap()
                 };
-                // The last step comes when the change is made, and is only the lock's.
-                let is_made = step == DiskStep::RemoveFolder;
+                // The last operation only releases the lock, after the change.
+                let is_made = step == DiskOperation::RemoveDir;
                 let expected = if is_made { after(store) } else { before(store) };
                 assert_eq!(content(), expected, "{case}: {told}");
                 if fault == DiskFault::Kill {
-                    assert!(was_killed(output.status), "{case}: {output:?}");
+                    assert!(was_killed_by_fault(output.status), "{case}: {output:?}");
                 } else {
                     assert_eq!(output.status.success(), is_made, "{case}: {told}");
-                    let is_locked = is_made && names(&folder).contains(&lock);
+                    let is_locked = is_made && names(&dir).contains(&lock);
                     let expected = 1 + usize::from(is_locked);
-                    assert_eq!(names(&folder).len(), expected, "{case}: no debris");
+                    assert_eq!(names(&dir).len(), expected, "{case}: no debris");
                 }
-                age(&folder);
-                change(store, &folder);
+                age(&dir);
+                change(store, &dir);
                 assert_eq!(content(), after(store), "{case}: the next change");
-                assert_eq!(names(&folder), [store], "{case}: all is cleared away");
+                assert_eq!(names(&dir), [store], "{case}: all is cleared away");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "failed setup must fail the test immediately"
 )]
 
 mod auth_file;
@@ -18,8 +18,8 @@ mod reference_auth;
 mod resource_attacks;
 mod resource_packages;
 mod resource_prompts;
+mod resource_toggles;
 mod resources;
 mod settings;
 mod startup_migration;
-mod switchboard;
 mod trust;

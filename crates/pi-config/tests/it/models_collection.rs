@@ -1,4 +1,4 @@
-//! The files at work: a collection of models that reads `models.json` and keeps what it fetched.
+//! A model collection that reads `models.json` and caches fetched catalogs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 #[test]
-fn a_models_json_as_people_write_it_changes_the_collection() {
+fn models_json_with_comments_changes_the_collection() {
     let home = TempHome::new();
     let path = home.write(
         "models.json",
@@ -41,7 +41,7 @@ fn a_models_json_as_people_write_it_changes_the_collection() {
 }
 
 #[tokio::test]
-async fn what_another_program_fetched_is_used() {
+async fn catalog_cached_by_another_program_is_used() {
     let home = TempHome::new();
     let store = ModelsStoreFile::new(home.path().join("models-store.json"));
     let known = builtin_model("groq", "openai/gpt-oss-120b").unwrap();

@@ -1,4 +1,4 @@
-//! `models-store.json`: a cache that never gets in the way.
+//! `models-store.json`: round trips, and tolerance of malformed files.
 
 use pi_config::ModelsStoreFile;
 use pi_test_support::TempHome;
@@ -42,7 +42,7 @@ async fn catalogs_survive_a_round_trip() {
 }
 
 #[tokio::test]
-async fn a_cache_we_do_not_understand_is_empty_and_left_alone() {
+async fn malformed_cache_is_empty_and_not_overwritten() {
     let home = TempHome::new();
     let path = home.write("models-store.json", "{oops");
     let store = ModelsStoreFile::new(&path);

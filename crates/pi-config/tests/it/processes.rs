@@ -1,7 +1,7 @@
-//! Several processes, one `auth.json`, and a service that takes every refresh token once.
+//! Several processes share one `auth.json`, with a service that accepts every refresh token once.
 //!
-//! The processes are this test binary itself, started with the name of an ignored test and told by
-//! a variable what to do.
+//! The processes are this test binary, started with the name of an ignored test and configured by
+//! an environment variable.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use pi_ai::{
     ProviderAuth, XaiOAuth,
 };
 use pi_config::AuthFile;
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -42,7 +42,7 @@ fn start(role: &str, home: &TempHome, service: &str) -> Child {
         .unwrap()
 }
 
-/// Returns the line the process says its result on.
+/// Returns the result line that the process prints.
 async fn result_of(mut child: Child) -> String {
     let mut output = String::new();
     let mut stdout = child.stdout.take().unwrap();
@@ -117,8 +117,8 @@ async fn sign_in() {
     let (Ok(file), Ok(service)) = (std::env::var(FILE), std::env::var(SERVICE)) else {
         return;
     };
-    let person = SilentPerson;
-    // The process's id makes every one of them another user's provider.
+    let person = NoPrompts;
+    // The process ID makes each provider name unique.
     let provider = ProviderAuth {
         provider: format!("kimi-{}", std::process::id()),
         api_key: None,
@@ -137,10 +137,10 @@ async fn sign_in() {
     println!("RESULT {result}");
 }
 
-/// Somebody who is asked nothing.
-struct SilentPerson;
+/// Fails on any prompt.
+struct NoPrompts;
 
-impl LoginInteraction for SilentPerson {
+impl LoginInteraction for NoPrompts {
     fn prompt(&self, _prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         Box::pin(std::future::ready(Err(OAuthError::Cancelled)))
     }
@@ -170,26 +170,26 @@ fn tokens(number: u32) -> String {
     .to_string()
 }
 
-fn refusal() -> Reply {
-    Reply::whole(400, &[], json!({"error": "invalid_grant"}).to_string())
+fn refusal() -> ScriptedReply {
+    ScriptedReply::full(400, &[], json!({"error": "invalid_grant"}).to_string())
 }
 
-/// Makes a lock look as old as the crash it is left from.
+/// Backdates a lock, as if its holder had crashed.
 fn age(lock: &Path, seconds: u64) {
     let then = SystemTime::now() - Duration::from_secs(seconds);
     fs::File::open(lock).unwrap().set_modified(then).unwrap();
 }
 
 #[tokio::test]
-async fn processes_that_race_share_one_renewal() {
+async fn racing_processes_share_one_refresh() {
     let home = home_with_expired_sign_in();
     let length = tokens(2).len().to_string();
-    let service = GatedServer::start([
-        Reply::silent()
+    let service = ScriptedServer::start([
+        ScriptedReply::new()
             .gate("exchange")
             .head(200, &[("content-length", &length)])
             .chunk(tokens(2)),
-        // A second renewal would be refused, since the token is spent.
+        // A second refresh would be rejected, because the token is used up.
         refusal(),
         refusal(),
     ])
@@ -200,13 +200,13 @@ async fn processes_that_race_share_one_renewal() {
     for racer in &mut racers {
         wait_for_line(racer, "READY").await;
     }
-    service.reached("exchange").await;
-    service.release("exchange");
+    service.wait_for_gate("exchange").await;
+    service.open_gate("exchange");
     for racer in racers {
         assert_eq!(result_of(racer).await, "a2");
     }
     assert_eq!(service.requests().len(), 1);
-    let body = String::from_utf8(service.request(0).await.body).unwrap();
+    let body = String::from_utf8(service.wait_for_request(0).await.body).unwrap();
     assert!(body.contains("refresh_token=r1"), "{body}");
     let stored = stored(&home);
     assert_eq!(
@@ -218,16 +218,16 @@ async fn processes_that_race_share_one_renewal() {
 }
 
 #[tokio::test]
-async fn sign_ins_and_a_renewal_at_once_lose_nothing() {
+async fn concurrent_sign_ins_and_refresh_are_all_saved() {
     let home = home_with_expired_sign_in();
-    let renewing = GatedServer::start([Reply::whole(200, &[], tokens(2))]).await;
+    let renewing = ScriptedServer::start([ScriptedReply::full(200, &[], tokens(2))]).await;
     let device = json!({
         "device_code": "d", "user_code": "u", "verification_uri": "https://example.com",
         "interval": 1, "expires_in": 60,
     });
-    let services: Vec<GatedServer> = futures_util::future::join_all((0..3).map(|number| {
+    let services: Vec<ScriptedServer> = futures_util::future::join_all((0..3).map(|number| {
         let replies = [device.to_string(), tokens(10 + number)];
-        GatedServer::start(replies.map(|body| Reply::whole(200, &[], body)))
+        ScriptedServer::start(replies.map(|body| ScriptedReply::full(200, &[], body)))
     }))
     .await;
     let signing_in: Vec<Child> = services
@@ -250,12 +250,13 @@ async fn sign_ins_and_a_renewal_at_once_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_crash_between_exchange_and_save_is_explained() {
+async fn crash_between_exchange_and_save_is_reported() {
     let home = home_with_expired_sign_in();
-    let service = GatedServer::start([Reply::silent().gate("spent").stall(), refusal()]).await;
+    let service =
+        ScriptedServer::start([ScriptedReply::new().gate("spent").stall(), refusal()]).await;
     let mut victim = start("renew", &home, &service.url());
-    // The service has taken the token; its answer is on the way.
-    service.reached("spent").await;
+    // The service has consumed the token; its response is still pending.
+    service.wait_for_gate("spent").await;
     victim.kill().await.unwrap();
 
     let left = stored(&home);
@@ -276,15 +277,15 @@ async fn a_crash_between_exchange_and_save_is_explained() {
 }
 
 #[tokio::test]
-async fn a_crash_before_the_exchange_costs_nothing() {
+async fn crash_before_the_exchange_is_harmless() {
     let home = home_with_expired_sign_in();
-    let service = GatedServer::start([
-        Reply::silent().gate("lost").stall(),
-        Reply::whole(200, &[], tokens(2)),
+    let service = ScriptedServer::start([
+        ScriptedReply::new().gate("lost").stall(),
+        ScriptedReply::full(200, &[], tokens(2)),
     ])
     .await;
     let mut victim = start("renew", &home, &service.url());
-    service.reached("lost").await;
+    service.wait_for_gate("lost").await;
     victim.kill().await.unwrap();
     age(&home.path().join("agent/auth.json.lock"), 31);
     assert_eq!(result_of(start("renew", &home, &service.url())).await, "a2");
@@ -294,7 +295,7 @@ async fn a_crash_before_the_exchange_costs_nothing() {
 }
 
 #[tokio::test]
-async fn credentials_are_private_whatever_the_umask() {
+async fn credentials_are_private_with_any_umask() {
     let home = TempHome::new();
     assert_eq!(
         result_of(start("create_without_umask", &home, "")).await,

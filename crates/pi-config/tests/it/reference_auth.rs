@@ -1,4 +1,4 @@
-//! The TypeScript pi and ours write credentials at the same time, and none is lost. Skips where that one is
+//! The TypeScript pi and this one write credentials concurrently, and none is lost. Skipped if the TypeScript pi is
 //! not installed.
 
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 
-/// How many credentials each of them writes.
+/// Number of credentials that each program writes.
 const COUNT: usize = 40;
 
 const STORAGE: &str = "@earendil-works/pi-coding-agent/dist/core/auth-storage.js";
 
-/// Writes its credentials as soon as a line comes in.
+/// Writes its credentials once a line arrives on standard input.
 const SCRIPT: &str = r#"
 const [storagePath, file, count] = process.argv.slice(1);
 const { AuthStorage } = await import(storagePath);
@@ -31,7 +31,7 @@ process.stdin.once("data", async () => {
 });
 "#;
 
-/// Finds the packages: where `PI_PEER_DIR` says, or in the user's cache.
+/// Finds the packages in `PI_PEER_DIR` or in the user's cache.
 fn modules() -> Option<PathBuf> {
     let directory = match std::env::var_os("PI_PEER_DIR") {
         Some(directory) => PathBuf::from(directory),
@@ -42,7 +42,7 @@ fn modules() -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn credentials_written_by_both_at_once_are_all_there() {
+async fn concurrent_writes_by_both_programs_are_all_saved() {
     let Some(modules) = modules() else {
         println!("skipped: the TypeScript pi is not installed");
         return;

@@ -4,7 +4,7 @@ use pi_config::{PackageAddress, ProjectAccess, Resources, SourceScope};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::resources::World;
+use crate::resources::ResourceTestEnv;
 
 fn templates(resources: &Resources) -> Vec<(&str, &str)> {
     let templates = resources.prompt_templates.iter();
@@ -28,16 +28,15 @@ const LOCAL: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_package_without_manifest_keeps_to_the_conventional_folders() {
-    let world = World::with(&LOCAL);
-    world
-        .home
+fn package_without_manifest_uses_conventional_directories() {
+    let env = ResourceTestEnv::with(&LOCAL);
+    env.home
         .write("agent/settings.json", r#"{"packages": ["./pack"]}"#);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(names(&resources), ["a", "b"]);
     assert_eq!(resources.skills.len(), 1);
     let extension = resources.extensions.first().unwrap();
-    let root = world.root();
+    let root = env.root();
     assert_eq!(
         serde_json::to_value(&extension.source_info).unwrap(),
         json!({
@@ -48,12 +47,12 @@ fn a_package_without_manifest_keeps_to_the_conventional_folders() {
             "baseDir": root.join("agent/pack")
         })
     );
-    assert_eq!(world.said(&resources), [""; 0]);
+    assert_eq!(env.messages(&resources), [""; 0]);
 }
 
 #[test]
-fn a_manifest_names_paths_globs_and_exceptions() {
-    let world = World::with(&[
+fn manifest_lists_paths_globs_and_overrides() {
+    let env = ResourceTestEnv::with(&[
         (
             "agent/pack/package.json",
             r#"{"pi": {"prompts": ["lists/**/*.md", "one.md", "!lists/x/no.md"], "skills": 3}}"#,
@@ -67,13 +66,13 @@ fn a_manifest_names_paths_globs_and_exceptions() {
         ("agent/pack/skills/s/SKILL.md", "---\ndescription: d\n---\n"),
         ("agent/settings.json", r#"{"packages": ["pack"]}"#),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(names(&resources), ["a", "b", "one"]);
     assert_eq!(resources.skills, []);
 }
 
 #[test]
-fn a_filter_narrows_one_kind_and_leaves_the_others() {
+fn filter_affects_only_its_kind() {
     for (filter, expected, skills) in [
         (json!({}), vec!["a", "b"], 1),
         (json!({"prompts": []}), vec![], 1),
@@ -91,20 +90,20 @@ fn a_filter_narrows_one_kind_and_leaves_the_others() {
             0,
         ),
     ] {
-        let world = World::with(&LOCAL);
+        let env = ResourceTestEnv::with(&LOCAL);
         let mut entry = filter.clone();
         entry["source"] = json!("./pack");
         let settings = json!({"packages": [entry]}).to_string();
-        world.home.write("agent/settings.json", settings);
-        let resources = world.load();
+        env.home.write("agent/settings.json", settings);
+        let resources = env.load();
         assert_eq!(names(&resources), expected, "{filter}");
         assert_eq!(resources.skills.len(), skills, "{filter}");
     }
 }
 
 #[test]
-fn a_project_replaces_or_changes_the_users_entry() {
-    let world = World::with(&[
+fn project_entry_replaces_or_modifies_user_entry() {
+    let env = ResourceTestEnv::with(&[
         ("pack/prompts/a.md", "a"),
         ("pack/prompts/b.md", "b"),
         ("agent/settings.json", r#"{"packages": ["../pack"]}"#),
@@ -113,19 +112,19 @@ fn a_project_replaces_or_changes_the_users_entry() {
             r#"{"packages": [{"source": "../../pack", "autoload": false, "prompts": ["-prompts/a.md"]}]}"#,
         ),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(templates(&resources), [("b", "../pack")]);
-    world.home.write(
+    env.home.write(
         "project/.pi/settings.json",
         r#"{"packages": [{"source": "../../pack", "prompts": ["a.md"]}]}"#,
     );
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(templates(&resources), [("a", "../../pack")]);
 }
 
 #[test]
-fn installed_packages_load_and_others_are_listed() {
-    let world = World::with(&[
+fn missing_packages_are_listed() {
+    let env = ResourceTestEnv::with(&[
         (
             "agent/settings.json",
             r#"{"packages": ["npm:@s/here@^1.0.0", "npm:old@2.0.0", "npm:gone", "git:h.x/o/r", "npm:../../evil"]}"#,
@@ -143,7 +142,7 @@ fn installed_packages_load_and_others_are_listed() {
         ("agent/git/h.x/o/r/prompts/repo.md", "repo"),
         ("evil/prompts/evil.md", "evil"),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(names(&resources), ["here", "repo"]);
     let missing: Vec<(&str, SourceScope)> = resources
         .missing_packages
@@ -158,41 +157,37 @@ fn installed_packages_load_and_others_are_listed() {
         ]
     );
     let gone = resources.missing_packages.last().unwrap();
-    assert_eq!(
-        world.short(&gone.install_path),
-        "agent/npm/node_modules/gone"
-    );
+    assert_eq!(env.short(&gone.install_path), "agent/npm/node_modules/gone");
     assert!(matches!(gone.address, PackageAddress::Npm(_)));
     assert!(
-        world
-            .said(&resources)
+        env.messages(&resources)
             .iter()
-            .any(|line| line.contains("not a valid npm name"))
+            .any(|line| line.contains("invalid npm package name"))
     );
 }
 
 #[test]
-fn the_packages_of_a_project_wait_for_trust() {
-    let mut world = World::with(&[
+fn project_packages_require_trust() {
+    let mut env = ResourceTestEnv::with(&[
         (
             "project/.pi/settings.json",
             r#"{"packages": ["npm:x", "../pack"]}"#,
         ),
         ("project/pack/prompts/p.md", "p"),
     ]);
-    assert_eq!(names(&world.load()), ["p"]);
-    assert_eq!(world.load().missing_packages.len(), 1);
-    for project in [ProjectAccess::Unasked, ProjectAccess::Refused] {
-        world.project = project;
-        let resources = world.load();
+    assert_eq!(names(&env.load()), ["p"]);
+    assert_eq!(env.load().missing_packages.len(), 1);
+    for project in [ProjectAccess::Undecided, ProjectAccess::Denied] {
+        env.project = project;
+        let resources = env.load();
         assert_eq!(resources.prompt_templates, []);
         assert_eq!(resources.missing_packages, []);
     }
 }
 
 #[test]
-fn an_extension_flag_takes_a_package_folder_with_all_it_holds() {
-    let mut world = World::with(&[
+fn extension_flag_loads_all_resources_of_a_package_directory() {
+    let mut env = ResourceTestEnv::with(&[
         ("project/pack/prompts/p.md", "p"),
         ("project/pack/extensions/e.ts", ""),
         (
@@ -201,13 +196,13 @@ fn an_extension_flag_takes_a_package_folder_with_all_it_holds() {
         ),
         ("project/bare/index.ts", ""),
     ]);
-    world.flags.extensions = vec!["pack".to_owned(), "bare".to_owned(), "npm:later".to_owned()];
-    world.flags.no_extensions = true;
-    let resources = world.load();
+    env.flags.extensions = vec!["pack".to_owned(), "bare".to_owned(), "npm:later".to_owned()];
+    env.flags.no_extensions = true;
+    let resources = env.load();
     let paths: Vec<String> = resources
         .extensions
         .iter()
-        .map(|extension| world.short(&extension.path))
+        .map(|extension| env.short(&extension.path))
         .collect();
     assert_eq!(paths, ["project/pack/extensions/e.ts", "project/bare"]);
     assert_eq!(names(&resources), ["p"]);

@@ -3,16 +3,16 @@
 use pi_config::{ProjectAccess, Resources, load_resources};
 use pretty_assertions::assert_eq;
 
-use crate::resources::World;
+use crate::resources::ResourceTestEnv;
 
-/// The context files by path and text, those above the temporary folder left out.
-fn context(world: &World, resources: &Resources) -> Vec<(String, String)> {
-    let root = world.root();
+/// Returns the context files as path and text, without those above the temporary directory.
+fn context(env: &ResourceTestEnv, resources: &Resources) -> Vec<(String, String)> {
+    let root = env.root();
     resources
         .context_files
         .iter()
         .filter(|file| file.path.starts_with(&root))
-        .map(|file| (world.short(&file.path), file.content.clone()))
+        .map(|file| (env.short(&file.path), file.content.clone()))
         .collect()
 }
 
@@ -23,8 +23,8 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn one_context_file_per_folder_from_general_to_particular() {
-    let world = World::with(&[
+fn one_context_file_per_directory_most_general_first() {
+    let env = ResourceTestEnv::with(&[
         ("agent/CLAUDE.md", "agent"),
         ("AGENTS.md", "above"),
         ("project/AGENTS.override.md", "\u{feff}override"),
@@ -32,12 +32,12 @@ fn one_context_file_per_folder_from_general_to_particular() {
         ("project/sub/AGENTS.md/in-the-way", "a folder"),
         ("project/sub/CLAUDE.md", "sub"),
     ]);
-    let mut request = world.request();
-    request.cwd = world.root().join("project/sub");
-    for project in [ProjectAccess::Trusted, ProjectAccess::Unasked] {
+    let mut request = env.request();
+    request.cwd = env.root().join("project/sub");
+    for project in [ProjectAccess::Trusted, ProjectAccess::Undecided] {
         request.project = project;
         assert_eq!(
-            context(&world, &load_resources(&request)),
+            context(&env, &load_resources(&request)),
             pairs(&[
                 ("agent/CLAUDE.md", "agent"),
                 ("AGENTS.md", "above"),
@@ -51,21 +51,21 @@ fn one_context_file_per_folder_from_general_to_particular() {
 }
 
 #[test]
-fn a_refused_project_keeps_its_context_files_to_itself() {
-    let mut world = World::with(&[
+fn denied_project_has_no_context_files() {
+    let mut env = ResourceTestEnv::with(&[
         ("agent/AGENTS.md", "agent"),
         ("project/AGENTS.md", "project"),
     ]);
-    world.project = ProjectAccess::Refused;
+    env.project = ProjectAccess::Denied;
     assert_eq!(
-        context(&world, &world.load()),
+        context(&env, &env.load()),
         pairs(&[("agent/AGENTS.md", "agent")])
     );
 }
 
 #[test]
-fn a_worktree_inside_its_repository_hides_the_repositorys_copy() {
-    let world = World::with(&[
+fn nested_worktree_shadows_main_repository() {
+    let env = ResourceTestEnv::with(&[
         ("repo/.git/HEAD", "ref: x"),
         ("repo/.git/worktrees/feat/HEAD", "ref: y"),
         ("repo/.git/worktrees/feat/commondir", "../..\n"),
@@ -74,56 +74,54 @@ fn a_worktree_inside_its_repository_hides_the_repositorys_copy() {
         ("repo/trees/feat/AGENTS.md", "worktree"),
         ("repo/trees/feat/sub/AGENTS.md", "sub"),
     ]);
-    let git_dir = world.root().join("repo/.git/worktrees/feat");
-    world.home.write(
+    let git_dir = env.root().join("repo/.git/worktrees/feat");
+    env.home.write(
         "repo/trees/feat/.git",
         format!("gitdir: {}\n", git_dir.display()),
     );
-    let mut request = world.request();
-    request.cwd = world.root().join("repo/trees/feat/sub");
+    let mut request = env.request();
+    request.cwd = env.root().join("repo/trees/feat/sub");
     let hidden = pairs(&[
         ("repo/trees/AGENTS.md", "between"),
         ("repo/trees/feat/AGENTS.md", "worktree"),
         ("repo/trees/feat/sub/AGENTS.md", "sub"),
     ]);
-    assert_eq!(context(&world, &load_resources(&request)), hidden);
+    assert_eq!(context(&env, &load_resources(&request)), hidden);
 
-    // A file of another name is not a copy.
-    world
-        .home
-        .write("repo/trees/feat/AGENTS.override.md", "own");
-    let texts: Vec<String> = context(&world, &load_resources(&request))
+    // A file with a different name is not shadowed.
+    env.home.write("repo/trees/feat/AGENTS.override.md", "own");
+    let texts: Vec<String> = context(&env, &load_resources(&request))
         .into_iter()
         .map(|(_, text)| text)
         .collect();
     assert_eq!(texts, ["main", "between", "own", "sub"]);
 
-    // A submodule has no common directory: nothing is hidden.
+    // A submodule has no common directory: nothing is shadowed.
     std::fs::remove_file(git_dir.join("commondir")).unwrap();
-    assert_eq!(context(&world, &load_resources(&request)).len(), 4);
+    assert_eq!(context(&env, &load_resources(&request)).len(), 4);
 }
 
 #[test]
-fn system_prompt_files_come_from_the_trusted_project_or_the_user() {
-    let mut world = World::with(&[
+fn system_prompt_files_of_trusted_project_or_user() {
+    let mut env = ResourceTestEnv::with(&[
         ("agent/SYSTEM.md", "agent system"),
         ("agent/APPEND_SYSTEM.md", "agent append"),
         ("project/.pi/SYSTEM.md", "project system"),
     ]);
-    let trusted = world.load();
+    let trusted = env.load();
     assert_eq!(trusted.system_prompt.as_deref(), Some("project system"));
     assert_eq!(
         trusted.system_prompt_source,
-        Some(world.root().join("project/.pi/SYSTEM.md"))
+        Some(env.root().join("project/.pi/SYSTEM.md"))
     );
     assert_eq!(trusted.append_system_prompt, ["agent append"]);
-    world.project = ProjectAccess::Unasked;
-    assert_eq!(world.load().system_prompt.as_deref(), Some("agent system"));
+    env.project = ProjectAccess::Undecided;
+    assert_eq!(env.load().system_prompt.as_deref(), Some("agent system"));
 }
 
 #[test]
-fn prompt_flags_are_a_text_or_name_a_file() {
-    let mut world = World::with(&[
+fn prompt_flags_accept_text_or_file() {
+    let mut env = ResourceTestEnv::with(&[
         ("agent/SYSTEM.md", "agent"),
         ("agent/APPEND_SYSTEM.md", "agent"),
         ("project/sys.md", "from file\n"),
@@ -137,14 +135,14 @@ fn prompt_flags_are_a_text_or_name_a_file() {
         (&"long ".repeat(2000), Some(&*"long ".repeat(2000))),
         ("nul\0byte", Some("nul\0byte")),
     ] {
-        world.flags.system_prompt = Some(flag.to_owned());
-        assert_eq!(world.load().system_prompt.as_deref(), expected);
+        env.flags.system_prompt = Some(flag.to_owned());
+        assert_eq!(env.load().system_prompt.as_deref(), expected);
     }
-    world.flags.append_system_prompt = vec!["one".to_owned(), "sys.md".to_owned()];
-    let resources = world.load();
+    env.flags.append_system_prompt = vec!["one".to_owned(), "sys.md".to_owned()];
+    let resources = env.load();
     assert_eq!(resources.append_system_prompt, ["one", "from file\n"]);
     assert_eq!(
         resources.append_system_prompt_sources,
-        [world.root().join("project/sys.md")]
+        [env.root().join("project/sys.md")]
     );
 }

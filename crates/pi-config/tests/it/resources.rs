@@ -1,4 +1,4 @@
-//! Resources: where they come from, which one wins, and what is said about the rest.
+//! Resource loading: sources, precedence and diagnostics.
 
 use std::path::PathBuf;
 
@@ -11,33 +11,32 @@ use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// A home, an agent directory and a project in a temporary folder.
-pub(crate) struct World {
+/// A home, an agent directory and a project in a temporary directory.
+pub(crate) struct ResourceTestEnv {
     pub(crate) home: TempHome,
     pub(crate) project: ProjectAccess,
     pub(crate) flags: ResourceFlags,
 }
 
-impl World {
+impl ResourceTestEnv {
     pub(crate) fn new() -> Self {
-        let world = Self {
+        let env = Self {
             home: TempHome::new(),
             project: ProjectAccess::Trusted,
             flags: ResourceFlags::default(),
         };
-        // Keeps the way up to the real file system out of the tests.
-        world
-            .home
+        // Stops the search for parent directories within the test's home.
+        env.home
             .write("project/.git/HEAD", "ref: refs/heads/main\n");
-        world
+        env
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        let world = Self::new();
+        let env = Self::new();
         for (path, content) in files {
-            world.home.write(path, content);
+            env.home.write(path, content);
         }
-        world
+        env
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -62,14 +61,14 @@ impl World {
         load_resources(&self.request())
     }
 
-    /// Writes a path the way assertions read it.
+    /// Formats a path relative to the test's root.
     pub(crate) fn short(&self, path: &std::path::Path) -> String {
         let root = self.root();
         let path = path.strip_prefix(&root).unwrap_or(path);
         path.to_string_lossy().into_owned()
     }
 
-    pub(crate) fn said(&self, resources: &Resources) -> Vec<String> {
+    pub(crate) fn messages(&self, resources: &Resources) -> Vec<String> {
         resources
             .diagnostics
             .iter()
@@ -103,14 +102,14 @@ fn template_names(resources: &Resources) -> Vec<&str> {
     templates.map(|template| template.name.as_str()).collect()
 }
 
-fn source(world: &World, info: &SourceInfo) -> Value {
+fn source(env: &ResourceTestEnv, info: &SourceInfo) -> Value {
     let text = serde_json::to_string(info).unwrap();
-    serde_json::from_str(&text.replace(&*world.root().to_string_lossy(), "")).unwrap()
+    serde_json::from_str(&text.replace(&*env.root().to_string_lossy(), "")).unwrap()
 }
 
 #[test]
-fn skills_are_found_by_folder_by_file_and_in_the_home() {
-    let world = World::with(&[
+fn skills_are_found_in_all_locations() {
+    let env = ResourceTestEnv::with(&[
         ("agent/skills/pdf/SKILL.md", &skill("pdf")),
         ("agent/skills/pdf/nested/SKILL.md", &skill("unreachable")),
         ("agent/skills/nested/deep/SKILL.md", &skill("deep")),
@@ -128,15 +127,15 @@ fn skills_are_found_by_folder_by_file_and_in_the_home() {
         ("home/.agents/skills/top.md", &skill("agents-top")),
         ("home/.agents/skills/group/inner.md", &skill("agents-inner")),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(
         skill_names(&resources),
         ["loose", "deep", "out-below", "pdf", "agents-inner", "home"]
     );
-    assert_eq!(world.said(&resources), [""; 0]);
+    assert_eq!(env.messages(&resources), [""; 0]);
     let home = resources.skills.last().unwrap();
     assert_eq!(
-        source(&world, &home.source_info),
+        source(&env, &home.source_info),
         json!({
             "path": "/home/.agents/skills/h/SKILL.md",
             "source": "auto",
@@ -148,9 +147,9 @@ fn skills_are_found_by_folder_by_file_and_in_the_home() {
 }
 
 #[test]
-fn odd_skills_are_reported_and_those_without_description_left_out() {
+fn invalid_skills_are_reported_or_skipped() {
     let long = "x".repeat(1025);
-    let world = World::with(&[
+    let env = ResourceTestEnv::with(&[
         (
             "agent/skills/Bad_Name/SKILL.md",
             "---\ndescription: d\n---\n",
@@ -174,7 +173,7 @@ fn odd_skills_are_reported_and_those_without_description_left_out() {
             "---\nname: \"f\\e[31m\"\ndescription: d\n---\n",
         ),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(
         skill_names(&resources),
         ["Bad_Name", "-a--b", "b", "e", "f\u{1b}[31m"]
@@ -185,41 +184,42 @@ fn odd_skills_are_reported_and_those_without_description_left_out() {
             .iter()
             .any(|skill| skill.name == "e" && skill.disable_model_invocation)
     );
-    let said = world.said(&resources);
-    let about = |folder: &str| -> Vec<&str> {
-        let prefix = format!("Warning agent/skills/{folder}/SKILL.md: ");
-        said.iter()
+    let messages = env.messages(&resources);
+    let about = |dir: &str| -> Vec<&str> {
+        let prefix = format!("Warning agent/skills/{dir}/SKILL.md: ");
+        messages
+            .iter()
             .filter_map(|line| line.strip_prefix(&prefix))
             .collect()
     };
     assert_eq!(
         about("Bad_Name"),
-        ["skill name \"Bad_Name\" should hold only a-z, 0-9 and hyphens"]
+        ["skill name \"Bad_Name\" should contain only a-z, 0-9 and hyphens"]
     );
     assert_eq!(about("a").len(), 2);
     assert_eq!(
         about("b"),
-        ["skill description has 1025 characters; keep it within 1024"]
+        ["skill description is too long: 1025 characters, at most 1024 allowed"]
     );
     assert_eq!(
         about("c"),
-        ["skill has no description and is not loaded; add one to its front matter"]
+        ["skipped skill: no description; add one to its front matter"]
     );
     assert!(
         about("d")
             .concat()
-            .starts_with("front matter is not valid YAML: ")
+            .starts_with("invalid YAML front matter: ")
     );
-    // A name never reaches a terminal as it is.
+    // Names are escaped before they reach a terminal.
     assert_eq!(
         about("f"),
-        ["skill name \"f\\u{1b}[31m\" should hold only a-z, 0-9 and hyphens"]
+        ["skill name \"f\\u{1b}[31m\" should contain only a-z, 0-9 and hyphens"]
     );
 }
 
 #[test]
-fn the_model_sees_escaped_names_of_the_skills_it_may_use() {
-    let world = World::with(&[
+fn skill_listing_is_escaped() {
+    let env = ResourceTestEnv::with(&[
         (
             "agent/skills/a/SKILL.md",
             "---\ndescription: <b> & \"c\" 'd'\n---\n",
@@ -229,7 +229,7 @@ fn the_model_sees_escaped_names_of_the_skills_it_may_use() {
             "---\ndescription: d\ndisable-model-invocation: true\n---\n",
         ),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     let listing = list_skills_for_model(&resources.skills);
     assert_eq!(listing.len(), 1);
     assert_eq!(
@@ -239,18 +239,15 @@ fn the_model_sees_escaped_names_of_the_skills_it_may_use() {
 }
 
 #[test]
-fn a_skill_command_becomes_the_instructions() {
-    let world = World::with(&[(
+fn skill_command_expands_to_instructions() {
+    let env = ResourceTestEnv::with(&[(
         "agent/skills/pdf/SKILL.md",
         &skill("pdf").replace('\n', "\r\n"),
     )]);
-    let resources = world.load();
+    let resources = env.load();
     let expand = |text: &str| {
-        expand_skill_command(text, &resources.skills).map(|result| {
-            result
-                .unwrap()
-                .replace(&*world.root().to_string_lossy(), "")
-        })
+        expand_skill_command(text, &resources.skills)
+            .map(|result| result.unwrap().replace(&*env.root().to_string_lossy(), ""))
     };
     let block = "<skill name=\"pdf\" location=\"/agent/skills/pdf/SKILL.md\">\nReferences are relative to /agent/skills/pdf.\n\nBody of pdf.\n</skill>";
     assert_eq!(expand("/skill:pdf").as_deref(), Some(block));
@@ -260,19 +257,15 @@ fn a_skill_command_becomes_the_instructions() {
     );
     assert_eq!(expand("/skill:nope x"), None);
     assert_eq!(expand("skill:pdf"), None);
-    std::fs::remove_file(world.root().join("agent/skills/pdf/SKILL.md")).unwrap();
+    std::fs::remove_file(env.root().join("agent/skills/pdf/SKILL.md")).unwrap();
     let gone = expand_skill_command("/skill:pdf", &resources.skills).unwrap();
-    assert!(
-        gone.unwrap_err()
-            .to_string()
-            .contains("cannot be used: it is gone")
-    );
+    assert!(gone.unwrap_err().to_string().contains("file not found"));
 }
 
 #[test]
-fn templates_are_direct_children_and_describe_themselves() {
+fn templates_are_direct_children_with_descriptions() {
     let long = format!("{}\nmore", "é".repeat(61));
-    let world = World::with(&[
+    let env = ResourceTestEnv::with(&[
         (
             "agent/prompts/review.md",
             "---\ndescription: Review it\nargument-hint: \"[focus]\"\n---\nReview $1.\n",
@@ -283,7 +276,7 @@ fn templates_are_direct_children_and_describe_themselves() {
         ("agent/prompts/sub/inner.md", "never found\n"),
         ("agent/prompts/note.txt", "no template\n"),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     let described: Vec<(&str, &str, Option<&str>)> = resources
         .prompt_templates
         .iter()
@@ -301,7 +294,7 @@ fn templates_are_direct_children_and_describe_themselves() {
             ("review", "Review it", Some("[focus]")),
         ]
     );
-    assert_eq!(world.said(&resources).len(), 1);
+    assert_eq!(env.messages(&resources).len(), 1);
     let expand = |text: &str| expand_prompt_template(text, &resources.prompt_templates);
     assert_eq!(expand("/review \"a b\"").as_deref(), Some("Review a b."));
     assert_eq!(expand("/review $1").as_deref(), Some("Review $1."));
@@ -315,8 +308,8 @@ fn templates_are_direct_children_and_describe_themselves() {
 }
 
 #[test]
-fn the_project_comes_before_the_user_and_settings_before_folders() {
-    let world = World::with(&[
+fn project_wins_over_user_and_settings_over_directories() {
+    let env = ResourceTestEnv::with(&[
         ("agent/settings.json", r#"{"prompts": ["../user-prompts"]}"#),
         (
             "project/.pi/settings.json",
@@ -329,7 +322,7 @@ fn the_project_comes_before_the_user_and_settings_before_folders() {
         ("agent/prompts/t.md", "user folder"),
         ("agent/prompts/u.md", "user folder"),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     let texts: Vec<&str> = resources
         .prompt_templates
         .iter()
@@ -337,17 +330,17 @@ fn the_project_comes_before_the_user_and_settings_before_folders() {
         .collect();
     assert_eq!(texts, ["project settings", "user settings, nested"]);
     assert_eq!(
-        world.said(&resources),
+        env.messages(&resources),
         [
-            "Warning project/.pi/prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning user-prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning agent/prompts/t.md: prompt template \"t\" is left out: /project/named/t.md has the same name",
-            "Warning agent/prompts/u.md: prompt template \"u\" is left out: /user-prompts/deep/u.md has the same name",
+            "Warning project/.pi/prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning user-prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning agent/prompts/t.md: skipped prompt template \"t\": the name is already used by /project/named/t.md",
+            "Warning agent/prompts/u.md: skipped prompt template \"u\": the name is already used by /user-prompts/deep/u.md",
         ]
     );
     assert_eq!(
         source(
-            &world,
+            &env,
             &resources.prompt_templates.first().unwrap().source_info
         ),
         json!({
@@ -360,8 +353,8 @@ fn the_project_comes_before_the_user_and_settings_before_folders() {
 }
 
 #[test]
-fn patterns_in_the_settings_switch_resources_off_and_on() {
-    let world = World::with(&[
+fn settings_patterns_toggle_resources() {
+    let env = ResourceTestEnv::with(&[
         (
             "agent/settings.json",
             r#"{"skills": ["../project/mine", "!**/no/**", "!auto*", "+skills/auto2", "-mine/never"]}"#,
@@ -371,12 +364,12 @@ fn patterns_in_the_settings_switch_resources_off_and_on() {
         ("agent/skills/auto1/SKILL.md", &skill("auto1")),
         ("agent/skills/auto2/SKILL.md", &skill("auto2")),
     ]);
-    assert_eq!(skill_names(&world.load()), ["yes", "auto2"]);
+    assert_eq!(skill_names(&env.load()), ["yes", "auto2"]);
 }
 
 #[test]
-fn explicit_paths_load_where_their_kind_is_switched_off() {
-    let mut world = World::with(&[
+fn explicit_paths_load_if_their_kind_is_disabled() {
+    let mut env = ResourceTestEnv::with(&[
         ("agent/skills/pdf/SKILL.md", &skill("pdf")),
         ("agent/prompts/a.md", "a"),
         ("agent/themes/x.json", r#"{"name": "x", "colors": {}}"#),
@@ -387,22 +380,22 @@ fn explicit_paths_load_where_their_kind_is_switched_off() {
         ("project/x.js", ""),
     ]);
     let strings = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-    world.flags = ResourceFlags {
+    env.flags = ResourceFlags {
         skills: strings(&["extra"]),
         prompt_templates: strings(&["p"]),
         themes: strings(&["t.json"]),
         extensions: strings(&["./x.js"]),
         ..ResourceFlags::default()
     };
-    let together = world.load();
+    let together = env.load();
     assert_eq!(skill_names(&together), ["pdf", "extra"]);
     assert_eq!(template_names(&together), ["a", "b"]);
 
-    world.flags.no_skills = true;
-    world.flags.no_prompt_templates = true;
-    world.flags.no_themes = true;
-    world.flags.no_extensions = true;
-    let resources = world.load();
+    env.flags.no_skills = true;
+    env.flags.no_prompt_templates = true;
+    env.flags.no_themes = true;
+    env.flags.no_extensions = true;
+    let resources = env.load();
     assert_eq!(skill_names(&resources), ["extra"]);
     assert_eq!(template_names(&resources), ["b"]);
     let themes: Vec<&str> = resources
@@ -412,30 +405,30 @@ fn explicit_paths_load_where_their_kind_is_switched_off() {
         .collect();
     assert_eq!(themes, ["t"]);
     assert_eq!(
-        source(&world, &resources.skills.first().unwrap().source_info),
+        source(&env, &resources.skills.first().unwrap().source_info),
         json!({"path": "/project/extra/SKILL.md", "source": "local", "scope": "temporary", "origin": "top-level", "baseDir": "/project/extra"})
     );
     assert_eq!(
-        source(&world, &resources.extensions.first().unwrap().source_info),
+        source(&env, &resources.extensions.first().unwrap().source_info),
         json!({"path": "/project/x.js", "source": "cli", "scope": "temporary", "origin": "top-level"})
     );
-    assert_eq!(world.said(&resources), [""; 0]);
+    assert_eq!(env.messages(&resources), [""; 0]);
 }
 
 #[test]
-fn explicit_paths_that_are_not_there_are_reported() {
-    let mut world = World::new();
+fn missing_explicit_paths_are_reported() {
+    let mut env = ResourceTestEnv::new();
     let named = vec!["nowhere".to_owned()];
-    world.flags = ResourceFlags {
+    env.flags = ResourceFlags {
         skills: named.clone(),
         prompt_templates: named.clone(),
         themes: named.clone(),
         extensions: named,
         ..ResourceFlags::default()
     };
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(
-        world.said(&resources),
+        env.messages(&resources),
         [
             "Warning project/nowhere: skill path does not exist",
             "Error project/nowhere: prompt template path does not exist",
@@ -447,8 +440,8 @@ fn explicit_paths_that_are_not_there_are_reported() {
 }
 
 #[test]
-fn extensions_are_scripts_or_folders_that_say_so() {
-    let world = World::with(&[
+fn extensions_are_scripts_or_declaring_directories() {
+    let env = ResourceTestEnv::with(&[
         ("agent/extensions/a.ts", ""),
         ("agent/extensions/b.js", ""),
         ("agent/extensions/c.mjs", ""),
@@ -464,11 +457,11 @@ fn extensions_are_scripts_or_folders_that_say_so() {
         ("project/.pi/extensions/index.js", ""),
         ("project/.pi/extensions/lib.js", ""),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     let paths: Vec<String> = resources
         .extensions
         .iter()
-        .map(|extension| world.short(&extension.path))
+        .map(|extension| env.short(&extension.path))
         .collect();
     assert_eq!(
         paths,
@@ -483,8 +476,8 @@ fn extensions_are_scripts_or_folders_that_say_so() {
 }
 
 #[test]
-fn themes_need_a_name_and_colors() {
-    let world = World::with(&[
+fn themes_require_name_and_colors() {
+    let env = ResourceTestEnv::with(&[
         (
             "agent/themes/a.json",
             "\u{feff}{\"name\": \"dusk\", \"colors\": {}}",
@@ -495,43 +488,43 @@ fn themes_need_a_name_and_colors() {
         ("agent/themes/e.json", "{"),
         ("agent/themes/f.json", r#"{"name": "f"}"#),
     ]);
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(resources.themes.len(), 1);
     assert_eq!(
-        world.said(&resources),
+        env.messages(&resources),
         [
-            "Warning agent/themes/c.json: theme is left out: its name \"a/b\" must not hold a slash",
-            "Warning agent/themes/d.json: theme is left out: it has no name",
-            "Warning agent/themes/e.json: theme is left out: not valid JSON: EOF while parsing an object at line 1 column 1",
-            "Warning agent/themes/f.json: theme is left out: it has no colors",
-            "Warning agent/themes/b.json: theme \"dusk\" is left out: /agent/themes/a.json has the same name",
+            "Warning agent/themes/c.json: skipped theme: name \"a/b\" must not contain a slash",
+            "Warning agent/themes/d.json: skipped theme: no name",
+            "Warning agent/themes/e.json: skipped theme: invalid JSON: EOF while parsing an object at line 1 column 1",
+            "Warning agent/themes/f.json: skipped theme: no colors",
+            "Warning agent/themes/b.json: skipped theme \"dusk\": the name is already used by /agent/themes/a.json",
         ]
     );
 }
 
 #[test]
-fn agents_folders_count_up_to_the_repository() {
-    let world = World::with(&[
+fn agents_directories_are_used_up_to_the_repository() {
+    let env = ResourceTestEnv::with(&[
         ("outer/.agents/skills/o/SKILL.md", &skill("outside")),
         ("outer/repo/.git/HEAD", ""),
         ("outer/repo/.agents/skills/r/SKILL.md", &skill("root")),
         ("outer/repo/sub/.agents/skills/s/SKILL.md", &skill("sub")),
     ]);
-    let mut request = world.request();
-    request.cwd = world.root().join("outer/repo/sub");
+    let mut request = env.request();
+    request.cwd = env.root().join("outer/repo/sub");
     let resources = load_resources(&request);
     assert_eq!(skill_names(&resources), ["sub", "root"]);
-    request.project = ProjectAccess::Unasked;
+    request.project = ProjectAccess::Undecided;
     assert_eq!(skill_names(&load_resources(&request)), [""; 0]);
 }
 
 #[test]
-fn a_linked_file_counts_once() {
-    let world = World::with(&[("agent/skills/z/SKILL.md", &skill("z"))]);
-    let skills = world.root().join("agent/skills");
+fn symlinked_file_is_loaded_once() {
+    let env = ResourceTestEnv::with(&[("agent/skills/z/SKILL.md", &skill("z"))]);
+    let skills = env.root().join("agent/skills");
     #[cfg(unix)]
     std::os::unix::fs::symlink(skills.join("z"), skills.join("a")).unwrap();
-    let resources = world.load();
+    let resources = env.load();
     assert_eq!(skill_names(&resources), ["z"]);
-    assert_eq!(world.said(&resources), [""; 0]);
+    assert_eq!(env.messages(&resources), [""; 0]);
 }

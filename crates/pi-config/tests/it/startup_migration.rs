@@ -1,4 +1,4 @@
-//! Files of earlier versions, by one process and by several at once.
+//! Migration of files from earlier versions, by one and by several concurrent processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,17 +10,17 @@ use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-/// Returns every file under a folder with its content.
-fn files(folder: &Path) -> BTreeMap<String, String> {
+/// Returns every file under a directory with its content.
+fn files(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(next) = dirs.pop() {
         for entry in fs::read_dir(&next).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                dirs.push(path);
             } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                let name = path.strip_prefix(dir).unwrap().display().to_string();
                 found.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
@@ -28,12 +28,12 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// An agent directory as an early version left it.
+/// An agent directory of an early version.
 fn early_home() -> (TempHome, AgentDir) {
     let home = TempHome::new();
     let agent = home.path().join("agent");
-    for folder in ["commands", "tools", "hooks"] {
-        fs::create_dir_all(agent.join(folder)).unwrap();
+    for dir in ["commands", "tools", "hooks"] {
+        fs::create_dir_all(agent.join(dir)).unwrap();
     }
     home.write(
         "agent/oauth.json",
@@ -99,7 +99,7 @@ fn pretty(value: &Value) -> String {
 }
 
 #[test]
-fn everything_finds_its_place_once() {
+fn migration_is_complete_and_idempotent() {
     let (home, agent_dir) = early_home();
     let report = run_startup_migrations(&agent_dir);
     assert_eq!(files(agent_dir.path()), migrated());
@@ -115,7 +115,7 @@ fn everything_finds_its_place_once() {
             agent_dir.path().join("tools")
         ]
     );
-    // The second time only the warnings are left.
+    // The second run reports only warnings.
     let again = run_startup_migrations(&agent_dir);
     assert_eq!(again.len(), 2);
     assert_eq!(files(agent_dir.path()), migrated());
@@ -129,7 +129,7 @@ fn everything_finds_its_place_once() {
 }
 
 #[test]
-fn processes_that_start_at_once_lose_nothing() {
+fn concurrent_starts_lose_nothing() {
     for _ in 0..10 {
         let (_home, agent_dir) = early_home();
         let barrier = Barrier::new(4);
@@ -146,7 +146,7 @@ fn processes_that_start_at_once_lose_nothing() {
 }
 
 #[test]
-fn an_empty_auth_file_of_a_faster_start_does_not_stop_the_credentials() {
+fn empty_auth_file_does_not_prevent_migration() {
     let (home, agent_dir) = early_home();
     home.write("agent/auth.json", "{}");
     run_startup_migrations(&agent_dir);
@@ -154,7 +154,7 @@ fn an_empty_auth_file_of_a_faster_start_does_not_stop_the_credentials() {
 }
 
 #[test]
-fn credentials_that_exist_are_left_alone_and_so_are_their_old_files() {
+fn existing_credentials_are_not_migrated() {
     for auth in [
         "{\"x\": {\"type\": \"api_key\", \"key\": \"k\"}}",
         "{ broken",
@@ -170,7 +170,7 @@ fn credentials_that_exist_are_left_alone_and_so_are_their_old_files() {
 }
 
 #[test]
-fn a_locked_auth_file_is_left_for_the_next_start() {
+fn locked_auth_file_is_left_for_the_next_start() {
     let (_home, agent_dir) = early_home();
     let lock = agent_dir.path().join("auth.json.lock");
     fs::create_dir(&lock).unwrap();
@@ -183,10 +183,10 @@ fn a_locked_auth_file_is_left_for_the_next_start() {
 }
 
 #[test]
-fn places_that_are_taken_are_not_overwritten() {
+fn existing_targets_are_not_overwritten() {
     let (home, agent_dir) = early_home();
-    for folder in ["prompts", "bin", "sessions/--home-me-a-b--"] {
-        fs::create_dir_all(agent_dir.path().join(folder)).unwrap();
+    for dir in ["prompts", "bin", "sessions/--home-me-a-b--"] {
+        fs::create_dir_all(agent_dir.path().join(dir)).unwrap();
     }
     home.write("agent/bin/rg", "newer");
     home.write("agent/oauth.json.migrated", "earlier");
@@ -203,7 +203,7 @@ fn places_that_are_taken_are_not_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_read_stays_as_it_is() {
+fn unreadable_files_are_unchanged() {
     let home = TempHome::new();
     fs::create_dir(home.path().join("agent")).unwrap();
     for (name, content) in [
@@ -223,7 +223,7 @@ fn what_cannot_be_read_stays_as_it_is() {
 }
 
 #[test]
-fn nothing_to_do_does_nothing() {
+fn nothing_to_migrate() {
     let home = TempHome::new();
     let agent_dir = AgentDir::at(home.path().join("missing"));
     assert_eq!(run_startup_migrations(&agent_dir), []);
@@ -231,7 +231,7 @@ fn nothing_to_do_does_nothing() {
 }
 
 #[test]
-fn a_projects_templates_move_too() {
+fn project_templates_are_migrated() {
     let home = TempHome::new();
     fs::create_dir_all(home.path().join("project/.pi/commands")).unwrap();
     home.write("project/.pi/commands/fix.md", "fix it");
@@ -243,7 +243,7 @@ fn a_projects_templates_move_too() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_place_of_a_file_does_not_hold_the_start_up() {
+fn pipe_instead_of_file_does_not_block_startup() {
     let home = TempHome::new();
     for name in ["oauth.json", "settings.json", "keybindings.json", "s.jsonl"] {
         rustix::fs::mknodat(

@@ -1,23 +1,23 @@
-//! Decisions about projects, saved and made.
+//! Trust decisions and saved trust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_config::{
     AgentDir, ProjectAccess, ProjectChanges, ProjectTrustDefault, SavedTrust, SessionChoices,
-    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate,
-    changed_since_last_use, decide_trust, requires_trust, trust_choices,
+    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, decide_trust,
+    find_project_changes, requires_trust, trust_choices,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 
-struct Setup {
+struct TrustTestEnv {
     home: TempHome,
     root: PathBuf,
     agent_dir: AgentDir,
 }
 
-impl Setup {
+impl TrustTestEnv {
     fn new() -> Self {
         let home = TempHome::new();
         let root = home.path().canonicalize().unwrap();
@@ -57,28 +57,28 @@ impl Setup {
 }
 
 #[test]
-fn the_nearest_decision_counts_and_the_file_is_sorted() {
-    let setup = Setup::new();
-    let project = setup.project();
-    let store = setup.store();
+fn nearest_decision_applies_and_file_is_sorted() {
+    let env = TrustTestEnv::new();
+    let project = env.project();
+    let store = env.store();
     assert_eq!(store.nearest(&project).unwrap(), None);
     store
         .save(&[
-            TrustUpdate::refuse(project.join("deep")),
-            TrustUpdate::trust(setup.root.join("code")),
+            TrustUpdate::deny(project.join("deep")),
+            TrustUpdate::trust(env.root.join("code")),
         ])
         .unwrap();
     assert_eq!(
-        setup.home.read("agent/trust.json"),
+        env.home.read("agent/trust.json"),
         format!(
             "{{\n  \"{root}/code\": true,\n  \"{root}/code/project/deep\": false\n}}\n",
-            root = setup.root.display()
+            root = env.root.display()
         )
     );
     assert_eq!(
         store.nearest(&project).unwrap(),
         Some(SavedTrust {
-            folder: setup.root.join("code"),
+            dir: env.root.join("code"),
             access: ProjectAccess::Trusted
         })
     );
@@ -88,93 +88,89 @@ fn the_nearest_decision_counts_and_the_file_is_sorted() {
             .unwrap()
             .unwrap()
             .access,
-        ProjectAccess::Refused
+        ProjectAccess::Denied
     );
     store
         .save(&[TrustUpdate::forget(project.join("deep"))])
         .unwrap();
     assert_eq!(
-        store
-            .nearest(&project.join("deep"))
-            .unwrap()
-            .unwrap()
-            .folder,
-        setup.root.join("code")
+        store.nearest(&project.join("deep")).unwrap().unwrap().dir,
+        env.root.join("code")
     );
 }
 
 #[test]
-fn null_is_no_decision() {
-    let setup = Setup::new();
-    fs::create_dir(setup.agent_dir.path()).unwrap();
-    setup.home.write(
+fn null_is_not_a_decision() {
+    let env = TrustTestEnv::new();
+    fs::create_dir(env.agent_dir.path()).unwrap();
+    env.home.write(
         "agent/trust.json",
         format!(
             "\u{feff}{{\"{0}/code/project\": null, \"{0}/code\": false}}",
-            setup.root.display()
+            env.root.display()
         ),
     );
-    let saved = setup.store().nearest(&setup.project()).unwrap().unwrap();
-    assert_eq!(saved.folder, setup.root.join("code"));
+    let saved = env.store().nearest(&env.project()).unwrap().unwrap();
+    assert_eq!(saved.dir, env.root.join("code"));
 }
 
 #[test]
-fn a_decision_is_made_in_order() {
-    use ProjectAccess::{Refused, Trusted, Unasked};
+fn decision_precedence() {
+    use ProjectAccess::{Denied, Trusted, Undecided};
     use ProjectTrustDefault::{Always, Ask, Never};
     use TrustDecision::Known;
 
-    let setup = Setup::new();
-    // Nothing to trust.
-    assert_eq!(setup.decide(None, Never), Known(Trusted));
-    assert_eq!(setup.decide(Some(false), Always), Known(Refused));
-    // Something to trust, and nothing saved.
-    setup.guarded();
-    assert_eq!(setup.decide(None, Always), Known(Trusted));
-    assert_eq!(setup.decide(None, Never), Known(Unasked));
-    assert_eq!(setup.decide(Some(true), Never), Known(Trusted));
-    let asked = setup.decide(None, Ask);
-    assert_eq!(asked.without_asking(), Unasked);
+    let env = TrustTestEnv::new();
+    // Nothing requires trust.
+    assert_eq!(env.decide(None, Never), Known(Trusted));
+    assert_eq!(env.decide(Some(false), Always), Known(Denied));
+    // Trust is required, and no decision is saved.
+    env.guarded();
+    assert_eq!(env.decide(None, Always), Known(Trusted));
+    assert_eq!(env.decide(None, Never), Known(Undecided));
+    assert_eq!(env.decide(Some(true), Never), Known(Trusted));
+    let decision = env.decide(None, Ask);
+    assert_eq!(decision.access_without_prompt(), Undecided);
     assert_eq!(
-        asked,
-        TrustDecision::Ask {
-            options: trust_choices(&setup.project(), SessionChoices::Offered)
+        decision,
+        TrustDecision::Prompt {
+            choices: trust_choices(&env.project(), SessionChoices::Offered)
         }
     );
-    // Something saved.
-    let store = setup.store();
-    store.save(&[TrustUpdate::refuse(setup.project())]).unwrap();
-    assert_eq!(setup.decide(None, Always), Known(Refused));
-    assert_eq!(setup.decide(Some(true), Ask), Known(Trusted));
-    store.save(&[TrustUpdate::trust(setup.project())]).unwrap();
-    assert_eq!(setup.decide(None, Never), Known(Trusted));
+    // A decision is saved.
+    let store = env.store();
+    store.save(&[TrustUpdate::deny(env.project())]).unwrap();
+    assert_eq!(env.decide(None, Always), Known(Denied));
+    assert_eq!(env.decide(Some(true), Ask), Known(Trusted));
+    store.save(&[TrustUpdate::trust(env.project())]).unwrap();
+    assert_eq!(env.decide(None, Never), Known(Trusted));
 }
 
 #[test]
-fn a_refusal_holds_when_there_is_nothing_left_to_trust() {
-    let setup = Setup::new();
-    let store = setup.store();
-    store.save(&[TrustUpdate::refuse(setup.project())]).unwrap();
+fn denial_applies_even_if_nothing_requires_trust() {
+    let env = TrustTestEnv::new();
+    let store = env.store();
+    store.save(&[TrustUpdate::deny(env.project())]).unwrap();
     assert_eq!(
-        setup.decide(None, ProjectTrustDefault::Always),
-        TrustDecision::Known(ProjectAccess::Refused)
+        env.decide(None, ProjectTrustDefault::Always),
+        TrustDecision::Known(ProjectAccess::Denied)
     );
 }
 
 #[test]
-fn each_choice_says_what_it_saves() {
-    let setup = Setup::new();
-    let project = setup.project();
-    let parent = setup.root.join("code");
+fn choices_and_their_updates() {
+    let env = TrustTestEnv::new();
+    let project = env.project();
+    let parent = env.root.join("code");
     let trust = TrustChoice::Trust {
-        folder: project.clone(),
+        dir: project.clone(),
     };
     let trust_parent = TrustChoice::TrustParent {
         parent: parent.clone(),
-        folder: project.clone(),
+        dir: project.clone(),
     };
-    let refuse = TrustChoice::Refuse {
-        folder: project.clone(),
+    let refuse = TrustChoice::Deny {
+        dir: project.clone(),
     };
     assert_eq!(
         trust_choices(&project, SessionChoices::Offered),
@@ -183,7 +179,7 @@ fn each_choice_says_what_it_saves() {
             trust_parent.clone(),
             TrustChoice::TrustOnce,
             refuse.clone(),
-            TrustChoice::RefuseOnce,
+            TrustChoice::DenyOnce,
         ]
     );
     assert_eq!(
@@ -195,24 +191,24 @@ fn each_choice_says_what_it_saves() {
         2
     );
 
-    let store = setup.store();
-    for (choice, folder, access) in [
-        (refuse, &project, ProjectAccess::Refused),
+    let store = env.store();
+    for (choice, dir, access) in [
+        (refuse, &project, ProjectAccess::Denied),
         (trust, &project, ProjectAccess::Trusted),
         (trust_parent, &parent, ProjectAccess::Trusted),
     ] {
         store.save(&choice.updates()).unwrap();
         let saved = store.nearest(&project).unwrap().unwrap();
-        assert_eq!((&saved.folder, saved.access), (folder, access));
+        assert_eq!((&saved.dir, saved.access), (dir, access));
         assert_eq!(choice.access(), access);
     }
     assert_eq!(TrustChoice::TrustOnce.updates(), []);
-    assert_eq!(TrustChoice::RefuseOnce.updates(), []);
-    assert_eq!(TrustChoice::RefuseOnce.access(), ProjectAccess::Refused);
+    assert_eq!(TrustChoice::DenyOnce.updates(), []);
+    assert_eq!(TrustChoice::DenyOnce.access(), ProjectAccess::Denied);
 }
 
 #[test]
-fn some_files_need_trust_and_the_users_own_skills_do_not() {
+fn user_skills_do_not_require_trust() {
     for (name, needed) in [
         (".pi/settings.json", true),
         (".pi/extensions/x.ts", true),
@@ -228,12 +224,12 @@ fn some_files_need_trust_and_the_users_own_skills_do_not() {
         ("AGENTS.md", false),
         (".agents/notes.md", false),
     ] {
-        let setup = Setup::new();
-        let file = setup.project().join(name);
+        let env = TrustTestEnv::new();
+        let file = env.project().join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::File::create(&file).unwrap();
         assert_eq!(
-            requires_trust(&setup.project(), Some(&setup.root)),
+            requires_trust(&env.project(), Some(&env.root)),
             needed,
             "{name}"
         );
@@ -241,17 +237,17 @@ fn some_files_need_trust_and_the_users_own_skills_do_not() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_and_stays() {
-    let setup = Setup::new();
-    setup.guarded();
-    fs::create_dir(setup.agent_dir.path()).unwrap();
+fn malformed_file_is_an_error_and_unchanged() {
+    let env = TrustTestEnv::new();
+    env.guarded();
+    fs::create_dir(env.agent_dir.path()).unwrap();
     for content in ["{", "[]", "{\"/x\": 1}", "{\"/x\": \"yes\"}"] {
-        setup.home.write("agent/trust.json", content);
-        let project = setup.project();
+        env.home.write("agent/trust.json", content);
+        let project = env.project();
         let decision = decide_trust(&TrustInputs {
             cwd: &project,
             home: None,
-            agent_dir: &setup.agent_dir,
+            agent_dir: &env.agent_dir,
             cli: None,
             default: ProjectTrustDefault::Always,
         });
@@ -259,23 +255,23 @@ fn a_file_that_cannot_be_read_is_an_error_and_stays() {
             matches!(decision, Err(TrustError::Unreadable { .. })),
             "{content}"
         );
-        let saved = setup.store().save(&[TrustUpdate::trust(&project)]);
+        let saved = env.store().save(&[TrustUpdate::trust(&project)]);
         assert!(matches!(saved, Err(TrustError::Unreadable { .. })));
-        assert_eq!(setup.home.read("agent/trust.json"), content);
+        assert_eq!(env.home.read("agent/trust.json"), content);
     }
 }
 
 #[test]
-fn writers_at_the_same_time_lose_nothing() {
-    let setup = Setup::new();
+fn concurrent_writers_lose_nothing() {
+    let env = TrustTestEnv::new();
     std::thread::scope(|scope| {
         for writer in 0..4 {
-            let setup = &setup;
+            let env = &env;
             scope.spawn(move || {
                 for index in 0..10 {
-                    let update = TrustUpdate::trust(setup.root.join(format!("w{writer}-{index}")));
+                    let update = TrustUpdate::trust(env.root.join(format!("w{writer}-{index}")));
                     loop {
-                        match setup.store().save(std::slice::from_ref(&update)) {
+                        match env.store().save(std::slice::from_ref(&update)) {
                             Ok(()) => break,
                             Err(TrustError::Locked { .. }) => {}
                             Err(error) => panic!("{error}"),
@@ -286,59 +282,56 @@ fn writers_at_the_same_time_lose_nothing() {
         }
     });
     let saved: serde_json::Value =
-        serde_json::from_str(&setup.home.read("agent/trust.json")).unwrap();
+        serde_json::from_str(&env.home.read("agent/trust.json")).unwrap();
     assert_eq!(saved.as_object().unwrap().len(), 40);
 }
 
 #[cfg(unix)]
 #[test]
-fn links_lead_to_the_real_folder_and_a_dangling_one_needs_trust() {
-    let setup = Setup::new();
-    let link = setup.root.join("link");
-    std::os::unix::fs::symlink(setup.project(), &link).unwrap();
-    setup.store().save(&[TrustUpdate::refuse(&link)]).unwrap();
+fn symlinks_are_resolved_and_dangling_ones_require_trust() {
+    let env = TrustTestEnv::new();
+    let link = env.root.join("link");
+    std::os::unix::fs::symlink(env.project(), &link).unwrap();
+    env.store().save(&[TrustUpdate::deny(&link)]).unwrap();
     assert_eq!(
-        setup.store().nearest(&setup.project()).unwrap(),
+        env.store().nearest(&env.project()).unwrap(),
         Some(SavedTrust {
-            folder: setup.project(),
-            access: ProjectAccess::Refused
+            dir: env.project(),
+            access: ProjectAccess::Denied
         })
     );
-    fs::create_dir(setup.project().join(".pi")).unwrap();
-    std::os::unix::fs::symlink("/nowhere", setup.project().join(".pi/extensions")).unwrap();
-    assert!(requires_trust(&setup.project(), None));
+    fs::create_dir(env.project().join(".pi")).unwrap();
+    std::os::unix::fs::symlink("/nowhere", env.project().join(".pi/extensions")).unwrap();
+    assert!(requires_trust(&env.project(), None));
 }
 
 #[cfg(unix)]
 #[test]
-fn a_name_that_is_not_text_matches_nothing() {
+fn non_utf8_path_matches_nothing() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
-    let setup = Setup::new();
-    let odd = setup.root.join(OsStr::from_bytes(b"bad-\xff"));
+    let env = TrustTestEnv::new();
+    let odd = env.root.join(OsStr::from_bytes(b"bad-\xff"));
     fs::create_dir(&odd).unwrap();
-    let lookalike = setup.root.join("bad-\u{fffd}");
-    setup
-        .store()
-        .save(&[TrustUpdate::trust(&lookalike)])
-        .unwrap();
-    assert_eq!(setup.store().nearest(&odd).unwrap(), None);
-    let saved = setup.store().save(&[TrustUpdate::trust(&odd)]);
-    assert!(matches!(saved, Err(TrustError::FolderName { .. })));
+    let lookalike = env.root.join("bad-\u{fffd}");
+    env.store().save(&[TrustUpdate::trust(&lookalike)]).unwrap();
+    assert_eq!(env.store().nearest(&odd).unwrap(), None);
+    let saved = env.store().save(&[TrustUpdate::trust(&odd)]);
+    assert!(matches!(saved, Err(TrustError::NonUtf8Path { .. })));
 }
 
 #[test]
-fn what_changed_in_a_project_since_its_last_use_is_named_once() {
-    let setup = Setup::new();
-    let look = || changed_since_last_use(&setup.agent_dir, &setup.project()).unwrap();
+fn project_changes_are_reported_once() {
+    let env = TrustTestEnv::new();
+    let look = || find_project_changes(&env.agent_dir, &env.project()).unwrap();
     let changed = || told(look());
     let write = |file: &str, content: &str| {
-        setup.home.write(&format!("code/project/{file}"), content);
+        env.home.write(&format!("code/project/{file}"), content);
     };
     let none: [&str; 0] = [];
     assert_eq!(changed(), none, "nothing to remember");
-    assert!(!setup.agent_dir.seen_projects().exists());
+    assert!(!env.agent_dir.seen_projects().exists());
     write(".pi/settings.json", "{}");
     write(".pi/extensions/a.ts", "one");
     write(".pi/extensions/folder/index.ts", "two");
@@ -354,31 +347,31 @@ fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     assert!(look().is_some(), "nobody heard of it");
     assert_eq!(changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
     assert_eq!(changed(), none, "it was told");
-    fs::remove_file(setup.project().join(".pi/SYSTEM.md")).unwrap();
+    fs::remove_file(env.project().join(".pi/SYSTEM.md")).unwrap();
     assert_eq!(changed(), none, "what is gone does nothing");
     write(".pi/SYSTEM.md", "new");
     assert_eq!(changed(), [".pi/SYSTEM.md"]);
-    let deep = setup.project().join("deep");
+    let deep = env.project().join("deep");
     assert!(
-        changed_since_last_use(&setup.agent_dir, &deep)
+        find_project_changes(&env.agent_dir, &deep)
             .unwrap()
             .is_none()
     );
 }
 
-/// Returns the names of changed files, as one who tells them and remembers that.
+/// Returns the names of changed files and marks them as seen.
 fn told(changes: Option<ProjectChanges>) -> Vec<String> {
     changes.map_or_else(Vec::new, |changes| {
-        changes.remember().unwrap();
+        changes.mark_seen().unwrap();
         changes.files().to_vec()
     })
 }
 
 #[cfg(unix)]
 #[test]
-fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
-    let setup = Setup::new();
-    let project = setup.guarded().project();
+fn project_scan_is_bounded() {
+    let env = TrustTestEnv::new();
+    let project = env.guarded().project();
     let extensions = project.join(".pi/extensions");
     let large = fs::File::create(extensions.join("0-large.ts")).unwrap();
     large.set_len(1 << 40).unwrap();
@@ -390,19 +383,16 @@ fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
     std::os::unix::fs::symlink("/dev/zero", extensions.join("0-zeros.ts")).unwrap();
     std::os::unix::fs::symlink("..", extensions.join("0-circle")).unwrap();
     for number in 0..600 {
-        setup
-            .home
+        env.home
             .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
     }
-    let changed = || told(changed_since_last_use(&setup.agent_dir, &project).unwrap()).len();
+    let changed = || told(find_project_changes(&env.agent_dir, &project).unwrap()).len();
     assert_eq!(changed(), 0);
     large.set_len(1 << 39).unwrap();
     std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();
     assert_eq!(changed(), 2);
-    // A record that was tampered with is made anew.
-    let record = fs::read_dir(setup.agent_dir.seen_projects())
-        .unwrap()
-        .next();
+    // A corrupted fingerprint file is recreated.
+    let record = fs::read_dir(env.agent_dir.seen_projects()).unwrap().next();
     let mut record = fs::File::create(record.unwrap().unwrap().path()).unwrap();
     std::io::Write::write_all(&mut record, b"no record").unwrap();
     assert_eq!(changed(), 0);

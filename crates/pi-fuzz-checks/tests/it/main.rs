@@ -1,9 +1,9 @@
-//! Replays what fuzzing began from and what it found, with some mutations from a fixed seed.
+//! Replays the fuzzing corpora, with some mutations from a fixed seed.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "helpers of tests fail and tell as tests do"
+    reason = "helpers of tests fail and run_check as tests do"
 )]
 
 mod markdown_lines;

@@ -1,12 +1,12 @@
-//! Markdown of lines that models write: lists, quotes, code, tables and formulas at all kinds of margins.
+//! Markdown with constructs that models write: lists, quotes, code, tables and formulas at various indentations.
 //!
-//! Mutations of the corpus seldom keep such lines whole, and whether they are in the same block is what a
-//! document that arrives in pieces has to tell.
+//! Mutations of the corpus rarely keep such lines intact, and a streamed document must
+//! determine whether they belong to the same block.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::replay::{Budget, tell};
+use crate::replay::{FuzzBudget, run_check};
 
 const MARGINS: &[&str] = &["", "", "", " ", "  ", "   ", "    ", "     "];
 
@@ -72,7 +72,7 @@ fn pick(from: &[&'static str], random: &mut StdRng) -> &'static str {
     from[random.random_range(0..from.len())]
 }
 
-/// Returns what the check reads: a width, a length of pieces, and some lines, the last one cut.
+/// Generates input for the check: a width, a chunk length, and some lines, the last one truncated.
 fn document(random: &mut StdRng) -> Vec<u8> {
     let mut bytes = vec![random.random_range(1..=60), random.random_range(1..=6)];
     for _ in 0..random.random_range(1..=12_u8) {
@@ -90,9 +90,9 @@ fn document(random: &mut StdRng) -> Vec<u8> {
 }
 
 #[test]
-fn look_the_same_in_pieces() {
-    let budget = Budget::of_this_run();
+fn streamed_markdown_renders_the_same() {
+    let budget = FuzzBudget::from_env();
     let mut random = StdRng::seed_from_u64(budget.seed);
-    let runs = budget.spend(|| tell(pi_fuzz_checks::markdown, &document(&mut random), "lines"));
+    let runs = budget.run(|| run_check(pi_fuzz_checks::markdown, &document(&mut random), "lines"));
     eprintln!("markdown: {runs} documents of lines");
 }

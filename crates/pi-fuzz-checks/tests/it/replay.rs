@@ -1,4 +1,4 @@
-//! Every check over its corpus, as it is and changed a little.
+//! Runs every check on its corpus, unchanged and with mutations.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,27 +9,29 @@ use pi_fuzz_checks::{CHECKS, Check};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// How many mutations a check gets; one that touches the disk stops when its time is up.
+/// Mutations per check; checks that use the disk may stop earlier, at the time limit.
 const MUTATIONS: usize = 3000;
-const TIME: Duration = Duration::from_secs(4);
+const TIME_LIMIT: Duration = Duration::from_secs(4);
 
-/// Seconds to go on for with other mutations each time, for those who look for more.
-const SECONDS: &str = "PI_FUZZ_SECONDS";
+/// Environment variable with the seconds to run with random mutations, for longer fuzzing.
+const SECONDS_VARIABLE: &str = "PI_FUZZ_SECONDS";
 
-/// The longest text a mutation makes.
-const LONGEST: usize = 4096;
+/// Maximum length of a mutation.
+const MAX_MUTATION_BYTES: usize = 4096;
 
-/// How long to look, and from which seed on.
-pub(crate) struct Budget {
+/// Number of rounds, time limit and random seed.
+pub(crate) struct FuzzBudget {
     rounds: usize,
     time: Duration,
     pub(crate) seed: u64,
 }
 
-impl Budget {
-    /// Returns the same short look each time, or a long one at something else.
-    pub(crate) fn of_this_run() -> Self {
-        let seconds = std::env::var(SECONDS).ok().and_then(|it| it.parse().ok());
+impl FuzzBudget {
+    /// Returns a short budget with a fixed seed, or a long one with a random seed if requested.
+    pub(crate) fn from_env() -> Self {
+        let seconds = std::env::var(SECONDS_VARIABLE)
+            .ok()
+            .and_then(|it| it.parse().ok());
         match seconds {
             Some(seconds) => Self {
                 rounds: usize::MAX,
@@ -38,17 +40,17 @@ impl Budget {
             },
             None => Self {
                 rounds: MUTATIONS,
-                time: TIME,
+                time: TIME_LIMIT,
                 seed: 0x7069,
             },
         }
     }
 
-    /// Does something as often as it may be done; returns how often that was.
-    pub(crate) fn spend(&self, mut round: impl FnMut()) -> usize {
-        let begun = Instant::now();
+    /// Repeats `round` until the budget is used up; returns the number of rounds.
+    pub(crate) fn run(&self, mut round: impl FnMut()) -> usize {
+        let started = Instant::now();
         let mut runs = 0;
-        while runs < self.rounds && begun.elapsed() < self.time {
+        while runs < self.rounds && started.elapsed() < self.time {
             round();
             runs += 1;
         }
@@ -56,13 +58,13 @@ impl Budget {
     }
 }
 
-fn fuzz_folder() -> PathBuf {
+fn fuzz_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
 fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = fs::read_dir(fuzz_folder().join("corpus").join(name)).unwrap();
-    let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    let dir = fs::read_dir(fuzz_dir().join("corpus").join(name)).unwrap();
+    let mut files: Vec<PathBuf> = dir.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
@@ -74,30 +76,30 @@ fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
 fn replay(name: &str) {
     let (_, check) = *CHECKS.iter().find(|(known, _)| *known == name).unwrap();
     let files = corpus(name);
-    assert!(files.len() >= 4, "{name} has a corpus");
+    assert!(files.len() >= 4, "{name} has too few corpus files");
     for (path, bytes) in &files {
-        tell(check, bytes, &format!("{}", path.display()));
+        run_check(check, bytes, &format!("{}", path.display()));
     }
-    let budget = Budget::of_this_run();
+    let budget = FuzzBudget::from_env();
     let mut random = StdRng::seed_from_u64(budget.seed);
-    let runs = budget.spend(|| {
+    let runs = budget.run(|| {
         let (_, bytes) = &files[random.random_range(0..files.len())];
         let (_, other) = &files[random.random_range(0..files.len())];
         let mutated = mutate(bytes.clone(), other, &mut random);
-        tell(check, &mutated, "a mutation");
+        run_check(check, &mutated, "a mutation");
     });
     eprintln!("{name}: {runs} mutations");
 }
 
-/// Runs a check and says which input it failed for.
-pub(crate) fn tell(check: Check, bytes: &[u8], what: &str) {
+/// Runs a check; on failure, prints the input.
+pub(crate) fn run_check(check: Check, bytes: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(bytes))) {
         eprintln!("failed for {what}: {:?}", String::from_utf8_lossy(bytes));
         resume_unwind(panic);
     }
 }
 
-/// Changes, drops, doubles and inserts a few bytes; takes some from another file.
+/// Changes, removes, duplicates and inserts a few bytes, some of them from another file.
 fn mutate(mut bytes: Vec<u8>, other: &[u8], random: &mut StdRng) -> Vec<u8> {
     for _ in 0..random.random_range(1..=4_usize) {
         let at = random.random_range(0..=bytes.len());
@@ -110,12 +112,12 @@ fn mutate(mut bytes: Vec<u8>, other: &[u8], random: &mut StdRng) -> Vec<u8> {
             }
             1 => drop(bytes.drain(at..end)),
             2 => {
-                let part = bytes[at..end].to_vec();
-                bytes.splice(at..at, part);
+                let copy = bytes[at..end].to_vec();
+                bytes.splice(at..at, copy);
             }
             3 => {
-                let signs = b"\n\r\"'\\{}[]()<>:,#-*`|$~\x00\x1b\xff 0";
-                bytes.insert(at, signs[random.random_range(0..signs.len())]);
+                let special = b"\n\r\"'\\{}[]()<>:,#-*`|$~\x00\x1b\xff 0";
+                bytes.insert(at, special[random.random_range(0..special.len())]);
             }
             _ => {
                 let from = random.random_range(0..=other.len());
@@ -124,7 +126,7 @@ fn mutate(mut bytes: Vec<u8>, other: &[u8], random: &mut StdRng) -> Vec<u8> {
             }
         }
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(MAX_MUTATION_BYTES);
     bytes
 }
 
@@ -139,20 +141,20 @@ macro_rules! replays {
 
         /// A target, a corpus and a replay for every check, and no others.
         #[test]
-        fn everything_that_is_checked_is_fuzzed_and_replayed() {
+        fn every_check_has_a_target_a_corpus_and_a_replay() {
             let mut replayed = vec![$(stringify!($name)),*];
             replayed.sort_unstable();
             let mut checks: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
             checks.sort_unstable();
             assert_eq!(replayed, checks);
-            for (folder, ending) in [("fuzz_targets", ".rs"), ("corpus", "")] {
-                let mut names: Vec<String> = fs::read_dir(fuzz_folder().join(folder))
+            for (dir, suffix) in [("fuzz_targets", ".rs"), ("corpus", "")] {
+                let mut names: Vec<String> = fs::read_dir(fuzz_dir().join(dir))
                     .unwrap()
                     .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-                    .map(|name| name.trim_end_matches(ending).to_owned())
+                    .map(|name| name.trim_end_matches(suffix).to_owned())
                     .collect();
                 names.sort_unstable();
-                assert_eq!(names, checks, "{folder}");
+                assert_eq!(names, checks, "{dir}");
             }
         }
     };

@@ -246,16 +246,16 @@ impl App {
                     .position(|choice| matches_saved(choice, &saved));
                 let word = match saved.access {
                     ProjectAccess::Trusted => "trusted",
-                    ProjectAccess::Refused | ProjectAccess::Unasked => "not trusted",
+                    ProjectAccess::Denied | ProjectAccess::Undecided => "not trusted",
                 };
-                (choice, format!("{} is {word}.", saved.folder.display()))
+                (choice, format!("{} is {word}.", saved.dir.display()))
             }
             Ok(None) => (None, "No saved decision for this directory.".to_owned()),
             Err(error) => return self.error(pi_runtime::describe_error(&error)),
         };
         let now = match services.project {
             ProjectAccess::Trusted => "Project files are loaded in this session.",
-            ProjectAccess::Refused | ProjectAccess::Unasked => {
+            ProjectAccess::Denied | ProjectAccess::Undecided => {
                 "Project files are ignored in this session."
             }
         };
@@ -347,10 +347,10 @@ impl App {
 
 /// Returns whether a choice equals the saved decision.
 fn matches_saved(choice: &TrustChoice, saved: &SavedTrust) -> bool {
-    let folder = match choice {
-        TrustChoice::Trust { folder } | TrustChoice::Refuse { folder } => folder,
+    let dir = match choice {
+        TrustChoice::Trust { dir } | TrustChoice::Deny { dir } => dir,
         TrustChoice::TrustParent { parent, .. } => parent,
-        TrustChoice::TrustOnce | TrustChoice::RefuseOnce => return false,
+        TrustChoice::TrustOnce | TrustChoice::DenyOnce => return false,
     };
-    choice.access() == saved.access && *folder == saved.folder
+    choice.access() == saved.access && *dir == saved.dir
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::{ConfigDiagnostic, Scope, Settings};
+use pi_config::{ConfigDiagnostic, ConfigScope, Settings};
 use pi_runtime::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
@@ -154,7 +154,7 @@ impl App {
 
     /// Changes a user setting; if it cannot be saved, it still applies until pi exits.
     pub(crate) fn save_setting(&mut self, change: impl FnOnce(&mut Settings)) {
-        let saved = self.session.settings().update(Scope::User, change);
+        let saved = self.session.settings().update(ConfigScope::User, change);
         if let Err(error) = saved {
             self.error(pi_runtime::describe_error(&error));
         }

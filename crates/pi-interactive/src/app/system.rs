@@ -219,7 +219,7 @@ impl App {
                 let written = pi_config::atomic_file::write(
                     &file,
                     redaction.redact(&text).as_bytes(),
-                    pi_config::atomic_file::NewFile::Private,
+                    pi_config::atomic_file::NewFileMode::Private,
                 );
                 written.map(|()| file)
             },

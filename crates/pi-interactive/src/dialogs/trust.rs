@@ -95,7 +95,7 @@ impl ListBody for TrustDialog {
                 }
             }
             (PickerEvent::Canceled, TrustMode::Start) => {
-                sink.finish(Intent::Trust(TrustChoice::RefuseOnce));
+                sink.finish(Intent::Trust(TrustChoice::DenyOnce));
             }
             (PickerEvent::Canceled, TrustMode::Change { .. }) => sink.close(),
         }

@@ -1,4 +1,4 @@
-//! Builds a `node_modules` folder: resolves, fetches what is missing, takes over what is there.
+//! Builds a `node_modules` directory: resolves dependencies, reuses existing packages and fetches missing ones.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -9,79 +9,76 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value};
 
-use super::manifest::Manifest;
+use super::manifest::NpmManifest;
 use super::packument::Release;
-use super::platform::Platform;
-use super::registry::Registry;
-use super::resolve::{Peers, Resolver};
+use super::platform::NpmPlatform;
+use super::registry::RegistryClient;
+use super::resolve::{DependencyResolver, PeerDependencies};
 use super::scripts::{ScriptPolicy, run_scripts};
-use super::tree::{NodeId, Origin, Tree};
-use super::unpack::{Limits, unpack};
-use super::{programs, spec::Spec};
+use super::tree::{NodeId, NodeOrigin, PackageTree};
+use super::unpack::{UnpackLimits, unpack};
+use super::{programs, spec::DependencySpec};
+use crate::dir_ops::{self, CopyMode};
 use crate::error::PackageError;
-use crate::folder::{self, Content};
-use crate::progress::{Progress, ProgressListener};
+use crate::progress::{InstallProgress, ProgressListener};
 
-/// How many documents or archives are fetched at once. Registries do not mind more, disks do.
-const AT_ONCE: usize = 8;
+/// Number of concurrent downloads; limited by disks rather than by registries.
+const CONCURRENT_DOWNLOADS: usize = 8;
 
-/// Archives may bring packages that need others; more rounds than this nobody needs.
+/// Bundled packages may have further dependencies, which need another round.
 const MAX_ROUNDS: usize = 4;
 
-/// What a folder needs.
-pub(crate) struct Requirements<'a> {
-    /// The folder's own `package.json`.
-    pub(crate) manifest: Manifest,
-    /// A folder whose `node_modules` is taken over as far as it will do.
+/// The inputs of a build.
+pub(crate) struct BuildRequirements<'a> {
+    pub(crate) manifest: NpmManifest,
+    /// A directory whose `node_modules` is reused where possible.
     pub(crate) existing: Option<&'a Path>,
-    /// Packages to be had in exactly this release, by the name of their folder.
-    pub(crate) exactly: Vec<(String, Release)>,
-    /// The lock file, whose versions are preferred.
+    /// Releases to install exact_releases, by directory name.
+    pub(crate) exact_releases: Vec<(String, Release)>,
+    /// The packages of the lock file, whose versions are preferred.
     pub(crate) lock: Map<String, Value>,
-    /// What to do about packages expected beside others.
-    pub(crate) peers: Peers,
+    pub(crate) peers: PeerDependencies,
 }
 
-/// What builds, and under which rules.
-pub(crate) struct Builder<'a> {
-    pub(crate) registry: &'a Registry,
+pub(crate) struct ModulesBuilder<'a> {
+    pub(crate) registry: &'a RegistryClient,
     pub(crate) progress: &'a ProgressListener,
     pub(crate) scripts: &'a ScriptPolicy,
 }
 
-impl Builder<'_> {
-    /// Builds the `node_modules` of `folder`, which has none yet. Returns the tree as it was planned, in
-    /// which every package still says where it came from.
+impl ModulesBuilder<'_> {
+    /// Builds the `node_modules` of `dir`, which must not have one. Returns the planned tree, in
+    /// which every package still has its origin.
     pub(crate) async fn build(
         &self,
-        requirements: Requirements<'_>,
-        folder: &Path,
-    ) -> Result<Tree, PackageError> {
-        let Requirements {
+        requirements: BuildRequirements<'_>,
+        dir: &Path,
+    ) -> Result<PackageTree, PackageError> {
+        let BuildRequirements {
             manifest,
             existing,
-            exactly,
+            exact_releases,
             lock,
             peers,
         } = requirements;
         let mut tree = match existing {
-            Some(existing) => Tree::load(manifest.clone(), existing)?,
-            None => Tree::new(manifest.clone()),
+            Some(existing) => PackageTree::load(manifest.clone(), existing)?,
+            None => PackageTree::new(manifest.clone()),
         };
         let mut known = HashMap::new();
-        for (name, release) in exactly {
-            place_exactly(&mut tree, &name, release)?;
+        for (name, release) in exact_releases {
+            place_release(&mut tree, &name, release)?;
         }
         let preferred = locked_versions(&lock);
-        let mut planned: Option<Tree> = None;
+        let mut planned: Option<PackageTree> = None;
         for _ in 0..MAX_ROUNDS {
-            let mut resolver =
-                Resolver::new(tree, Platform::current(), peers).prefer(preferred.clone());
+            let mut resolver = DependencyResolver::new(tree, NpmPlatform::current(), peers)
+                .prefer(preferred.clone());
             resolver.known = known;
             self.resolve(&mut resolver).await?;
             known = std::mem::take(&mut resolver.known);
             let complete = resolver.finish();
-            self.materialize(&complete, folder).await?;
+            self.materialize(&complete, dir).await?;
             let brings_more = packages(&complete)
                 .any(|node| is_new(&complete, node) && has_bundle(&complete, node));
             planned = Some(match planned {
@@ -91,28 +88,28 @@ impl Builder<'_> {
             if !brings_more {
                 break;
             }
-            // What the archives brought is part of the tree now.
-            tree = Tree::load(manifest.clone(), folder)?;
+            // Bundled packages are part of the tree now.
+            tree = PackageTree::load(manifest.clone(), dir)?;
         }
-        let planned = planned.unwrap_or_else(|| Tree::new(manifest));
-        run_scripts(&planned, folder, self.scripts, self.progress).await?;
-        programs::link_programs(&planned, folder)?;
+        let planned = planned.unwrap_or_else(|| PackageTree::new(manifest));
+        run_scripts(&planned, dir, self.scripts, self.progress).await?;
+        programs::link_programs(&planned, dir)?;
         Ok(planned)
     }
 
-    async fn resolve(&self, resolver: &mut Resolver) -> Result<(), PackageError> {
+    async fn resolve(&self, resolver: &mut DependencyResolver) -> Result<(), PackageError> {
         while !resolver.is_done() {
-            let wanted = resolver.wanted();
-            let found: Vec<_> = stream::iter(wanted)
+            let missing = resolver.missing_packuments();
+            let found: Vec<_> = stream::iter(missing)
                 .map(|name| async {
                     let document = self.registry.packument(&name).await;
                     (name, document.map(Arc::new).map_err(Arc::new))
                 })
-                .buffer_unordered(AT_ONCE)
+                .buffer_unordered(CONCURRENT_DOWNLOADS)
                 .collect()
                 .await;
             resolver.known.extend(found);
-            self.progress.tell(Progress::Resolving {
+            self.progress.report(InstallProgress::Resolving {
                 packages: resolver.known.len(),
             });
             resolver.advance()?;
@@ -120,36 +117,36 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Puts every package of the tree into the folder that is not there yet, and takes away what is not
+    /// Installs the packages of the tree that are missing in the directory, and removes those that are not
     /// part of the tree.
-    async fn materialize(&self, tree: &Tree, folder: &Path) -> Result<(), PackageError> {
-        let modules = folder.join("node_modules");
+    async fn materialize(&self, tree: &PackageTree, dir: &Path) -> Result<(), PackageError> {
+        let modules = dir.join("node_modules");
         fs::create_dir_all(&modules).map_err(PackageError::disk(&modules))?;
         let mut missing = Vec::new();
-        // The outer ones first: a folder holds those of its dependencies.
+        // Parents first: a package directory contains its nested dependencies.
         for id in packages(tree) {
             let Some(node) = tree.node(id) else { continue };
-            let place = folder.join(tree.place(id));
+            let path = dir.join(tree.path(id));
             match &node.origin {
-                Origin::Folder(from) if *from != place => {
-                    folder::copy(from, &place, Content::Shared, &["node_modules"])
-                        .map_err(PackageError::disk(&place))?;
+                NodeOrigin::LocalDir(from) if *from != path => {
+                    dir_ops::copy_dir(from, &path, CopyMode::HardLink, &["node_modules"])
+                        .map_err(PackageError::disk(&path))?;
                 }
-                Origin::Link(target) => {
-                    let above = place.parent().unwrap_or(&place);
+                NodeOrigin::Link(target) => {
+                    let above = path.parent().unwrap_or(&path);
                     fs::create_dir_all(above).map_err(PackageError::disk(above))?;
-                    if fs::symlink_metadata(&place).is_err() {
-                        folder::link(target, &place).map_err(PackageError::disk(&place))?;
+                    if fs::symlink_metadata(&path).is_err() {
+                        dir_ops::link(target, &path).map_err(PackageError::disk(&path))?;
                     }
                 }
-                Origin::Archive(release) => missing.push(((**release).clone(), place)),
-                Origin::Folder(_) | Origin::Root => {}
+                NodeOrigin::Archive(release) => missing.push(((**release).clone(), path)),
+                NodeOrigin::LocalDir(_) | NodeOrigin::Root => {}
             }
         }
         let total = missing.len();
         let (done, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let tell = || {
-            self.progress.tell(Progress::Fetching {
+        let report_progress = || {
+            self.progress.report(InstallProgress::Fetching {
                 done: done.load(Ordering::Relaxed),
                 total,
                 bytes: bytes.load(Ordering::Relaxed),
@@ -157,24 +154,24 @@ impl Builder<'_> {
         };
         let on_bytes = |count: u64| {
             bytes.fetch_add(count, Ordering::Relaxed);
-            tell();
+            report_progress();
         };
         stream::iter(missing)
             .map(Ok)
-            .try_for_each_concurrent(AT_ONCE, |(release, place)| {
-                let (on_bytes, tell, done) = (&on_bytes, &tell, &done);
+            .try_for_each_concurrent(CONCURRENT_DOWNLOADS, |(release, path)| {
+                let (on_bytes, report_progress, done) = (&on_bytes, &report_progress, &done);
                 async move {
                     let mut archive = self.registry.archive(&release, on_bytes).await?;
                     let unpacking = tokio::task::spawn_blocking(move || {
                         let name =
                             format!("{}@{}", release.manifest.name, release.manifest.version);
-                        unpack(&name, &mut archive, &place, Limits::USUAL)
+                        unpack(&name, &mut archive, &path, UnpackLimits::USUAL)
                     });
                     unpacking
                         .await
                         .map_err(|error| PackageError::malformed("an archive", error))??;
                     done.fetch_add(1, Ordering::Relaxed);
-                    tell();
+                    report_progress();
                     Ok(())
                 }
             })
@@ -182,17 +179,17 @@ impl Builder<'_> {
     }
 }
 
-/// Puts a release directly below the root, in place of another one of that name.
-fn place_exactly(tree: &mut Tree, name: &str, release: Release) -> Result<(), PackageError> {
+/// Places a release directly below the root, replacing another version of it.
+fn place_release(tree: &mut PackageTree, name: &str, release: Release) -> Result<(), PackageError> {
     let there = tree
-        .node(Tree::ROOT)
+        .node(PackageTree::ROOT)
         .and_then(|root| root.children.get(name));
     if let Some(there) = there.copied() {
         let node = tree.node(there);
         let is_same = node.is_some_and(|node| {
             node.manifest.name == release.manifest.name
                 && node.manifest.version == release.manifest.version
-                && matches!(node.origin, Origin::Folder(_))
+                && matches!(node.origin, NodeOrigin::LocalDir(_))
         });
         if is_same {
             return Ok(());
@@ -200,39 +197,40 @@ fn place_exactly(tree: &mut Tree, name: &str, release: Release) -> Result<(), Pa
         tree.remove(there);
     }
     let manifest = release.manifest.clone();
-    let origin = Origin::Archive(Box::new(release));
-    tree.add(Tree::ROOT, name, manifest, origin).map(drop)
+    let origin = NodeOrigin::Archive(Box::new(release));
+    tree.add(PackageTree::ROOT, name, manifest, origin)
+        .map(drop)
 }
 
-/// Lists the packages of a tree, the outer ones first.
-fn packages(tree: &Tree) -> impl Iterator<Item = NodeId> {
+/// Lists the packages of a tree, parents first.
+fn packages(tree: &PackageTree) -> impl Iterator<Item = NodeId> {
     let mut places: Vec<(String, NodeId)> = tree
-        .below(Tree::ROOT)
+        .below(PackageTree::ROOT)
         .into_iter()
-        .map(|id| (tree.place(id), id))
+        .map(|id| (tree.path(id), id))
         .collect();
     places.sort();
     places.into_iter().map(|(_, id)| id)
 }
 
-pub(super) fn is_new(tree: &Tree, id: NodeId) -> bool {
+pub(super) fn is_new(tree: &PackageTree, id: NodeId) -> bool {
     let node = tree.node(id);
-    node.is_some_and(|node| matches!(node.origin, Origin::Archive(_)))
+    node.is_some_and(|node| matches!(node.origin, NodeOrigin::Archive(_)))
 }
 
-fn has_bundle(tree: &Tree, id: NodeId) -> bool {
+fn has_bundle(tree: &PackageTree, id: NodeId) -> bool {
     let node = tree.node(id);
     node.is_some_and(|node| !node.manifest.bundled.is_empty())
 }
 
-/// Remembers where packages of an earlier round came from.
-fn with_origins(mut tree: Tree, earlier: &Tree) -> Tree {
-    let origins: HashMap<String, Origin> = packages(earlier)
-        .filter_map(|id| Some((earlier.place(id), earlier.node(id)?.origin.clone())))
+/// Restores the origins of packages from an earlier round.
+fn with_origins(mut tree: PackageTree, earlier: &PackageTree) -> PackageTree {
+    let origins: HashMap<String, NodeOrigin> = packages(earlier)
+        .filter_map(|id| Some((earlier.path(id), earlier.node(id)?.origin.clone())))
         .collect();
     for id in packages(&tree).collect::<Vec<_>>() {
-        let place = tree.place(id);
-        if let Some(origin) = origins.get(&place)
+        let path = tree.path(id);
+        if let Some(origin) = origins.get(&path)
             && let Some(node) = tree.node_mut(id)
         {
             node.origin = origin.clone();
@@ -241,12 +239,12 @@ fn with_origins(mut tree: Tree, earlier: &Tree) -> Tree {
     tree
 }
 
-/// Reads the versions of a lock file, by package.
+/// Returns the versions in a lock file, by package.
 fn locked_versions(lock: &Map<String, Value>) -> HashMap<String, BTreeSet<String>> {
     let mut versions: HashMap<String, BTreeSet<String>> = HashMap::new();
-    for (place, entry) in lock {
-        let folder = place.rsplit_once("node_modules/").map(|(_, name)| name);
-        let name = entry.get("name").and_then(Value::as_str).or(folder);
+    for (path, entry) in lock {
+        let dir = path.rsplit_once("node_modules/").map(|(_, name)| name);
+        let name = entry.get("name").and_then(Value::as_str).or(dir);
         let version = entry.get("version").and_then(Value::as_str);
         if let (Some(name), Some(version)) = (name, version) {
             let known = versions.entry(name.to_owned()).or_default();
@@ -256,15 +254,15 @@ fn locked_versions(lock: &Map<String, Value>) -> HashMap<String, BTreeSet<String
     versions
 }
 
-impl Builder<'_> {
-    /// Chooses the release a source names.
+impl ModulesBuilder<'_> {
+    /// Chooses the release for a source.
     pub(crate) async fn choose(
         &self,
         name: &str,
         version: Option<&str>,
     ) -> Result<Release, PackageError> {
         let packument = self.registry.packument(name).await?;
-        let wanted = version.unwrap_or("latest");
-        packument.choose(name, &Spec::parse(wanted), wanted)
+        let version = version.unwrap_or("latest");
+        packument.choose(name, &DependencySpec::parse(version), version)
     }
 }

@@ -1,8 +1,8 @@
-//! The user's npm configuration, as far as fetching needs it: registries, credentials, proxy.
+//! The parts of the user's npm configuration that are needed for fetching: registries, credentials, proxy.
 //!
-//! Read in npm's order: variables, the `.npmrc` of the install folder and of a trusted project, the
-//! user's, the machine's. Where none names a registry, the one this program was built with counts,
-//! and after it what an installed npm says.
+//! Precedence as in npm: environment variables, the `.npmrc` of the install directory and of a trusted project,
+//! the user's, the global one. If none sets a registry, the one set at build time is used,
+//! then the one of an installed npm.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,40 +16,39 @@ use url::Url;
 
 use crate::error::PackageError;
 
-/// The registry this program was built for, if the build named one.
+/// The registry set at build time, if any.
 const BUILT_IN_REGISTRY: Option<&str> = option_env!("PI_NPM_REGISTRY");
 
-/// The registry, over every file.
+/// Override the registry of all files.
 pub(crate) const REGISTRY_VARIABLES: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
-/// The user's `.npmrc`, instead of `~/.npmrc`.
+/// Override the path of the user's `.npmrc`, by default `~/.npmrc`.
 pub(crate) const USER_CONFIG_VARIABLES: [&str; 2] =
     ["NPM_CONFIG_USERCONFIG", "npm_config_userconfig"];
 
-/// The machine's `npmrc`.
+/// Override the path of the global `npmrc`.
 pub(crate) const GLOBAL_CONFIG_VARIABLES: [&str; 2] =
     ["NPM_CONFIG_GLOBALCONFIG", "npm_config_globalconfig"];
 
-/// Configuration files larger than this are not npm's.
+/// Larger files are ignored.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// What the configuration says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NpmConfig {
     registry: Option<Url>,
-    /// By scope, with its `@`.
+    /// Keyed by scope, including the `@`.
     scopes: HashMap<String, Url>,
-    /// By address without its scheme, as `//host/path/`.
+    /// Keyed by URL without its scheme, such as `//host/path/`.
     credentials: HashMap<String, Credentials>,
     proxy: Option<String>,
-    /// Certificates (DER) beside the platform's.
+    /// Additional root certificates (DER).
     roots: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Credentials {
     token: Option<SecretString>,
-    /// User and password, in base64.
+    /// `user:password` in base64.
     basic: Option<SecretString>,
     user: Option<String>,
     password: Option<SecretString>,
@@ -57,7 +56,7 @@ struct Credentials {
 
 impl NpmConfig {
     /// Reads the configuration for packages installed into `root`. `project` is a trusted project
-    /// whose own `.npmrc` counts.
+    /// whose `.npmrc` applies.
     pub(crate) async fn load(
         root: &Path,
         project: Option<&Path>,
@@ -76,7 +75,7 @@ impl NpmConfig {
         if config.registry.is_none() {
             config.registry = match BUILT_IN_REGISTRY {
                 Some(address) => Some(parse_address("registry", address)?),
-                None => ask_npm(env).await,
+                None => query_npm_registry(env).await,
             };
         }
         Ok(config)
@@ -91,7 +90,7 @@ impl NpmConfig {
                 let address = parse_address(&key, &value)?;
                 config.scopes.insert(scope.to_owned(), address);
             } else if matches!(key.as_str(), "https-proxy" | "proxy") && value != "null" {
-                // The one for https wins, whichever is read first.
+                // `https-proxy` takes precedence, regardless of the order.
                 if key == "https-proxy" || config.proxy.is_none() {
                     config.proxy = Some(value);
                 }
@@ -100,21 +99,21 @@ impl NpmConfig {
                 let text = std::fs::read_to_string(&path).map_err(PackageError::disk(&path))?;
                 config.roots.extend(certificates(&text));
             } else if key.starts_with("//")
-                && let Some((place, name)) = key.rsplit_once(':')
+                && let Some((prefix, name)) = key.rsplit_once(':')
             {
-                config.add_credential(place, name, value);
+                config.add_credential(prefix, name, value);
             }
         }
         Ok(config)
     }
 
-    fn add_credential(&mut self, place: &str, name: &str, value: String) {
-        // A variable that is not set leaves no secret behind.
+    fn add_credential(&mut self, prefix: &str, name: &str, value: String) {
+        // An unset variable is not a secret.
         if value.contains("${") {
             return;
         }
-        let place = format!("{}/", place.trim_end_matches('/'));
-        let known = self.credentials.entry(place).or_default();
+        let prefix = format!("{}/", prefix.trim_end_matches('/'));
+        let known = self.credentials.entry(prefix).or_default();
         match name {
             "_authToken" => known.token = Some(value.into()),
             "_auth" => known.basic = Some(value.into()),
@@ -128,7 +127,6 @@ impl NpmConfig {
         }
     }
 
-    /// Returns the registry of a package.
     pub(crate) fn registry_of(&self, name: &str) -> Result<&Url, PackageError> {
         let scope = name.split_once('/').map(|(scope, _)| scope);
         scope
@@ -137,8 +135,8 @@ impl NpmConfig {
             .ok_or(PackageError::NoRegistry)
     }
 
-    /// Returns the `authorization` header for an address: the credentials of the longest place that
-    /// holds it, or those of its registry when both have the same origin.
+    /// Returns the `authorization` header for a URL: the credentials with the longest matching
+    /// prefix, or those of its registry if both have the same origin.
     pub(crate) fn authorization(&self, target: &Url, registry: &Url) -> Option<SecretString> {
         self.credentials_for(target).or_else(|| {
             (target.origin() == registry.origin())
@@ -155,8 +153,8 @@ impl NpmConfig {
         };
         let mut path = target.path();
         loop {
-            let place = format!("//{host}{}/", path.trim_end_matches('/'));
-            if let Some(header) = self.credentials.get(&place).and_then(Credentials::header) {
+            let prefix = format!("//{host}{}/", path.trim_end_matches('/'));
+            if let Some(header) = self.credentials.get(&prefix).and_then(Credentials::header) {
                 return Some(header);
             }
             path = match path.trim_end_matches('/').rsplit_once('/') {
@@ -166,7 +164,6 @@ impl NpmConfig {
         }
     }
 
-    /// Returns what connections need.
     pub(crate) fn http_settings(&self, proxy: Option<&str>) -> HttpSettings {
         let mut settings = HttpSettings::default();
         if let Some(proxy) = self.proxy.as_deref().or(proxy) {
@@ -201,7 +198,7 @@ fn parse_address(key: &str, value: &str) -> Result<Url, PackageError> {
         .ok_or_else(|| {
             PackageError::malformed(
                 format!("npm setting {key}"),
-                format!("{value:?} is not the address of a registry"),
+                format!("{value:?} is not a valid registry URL"),
             )
         })
 }
@@ -210,7 +207,7 @@ fn first_variable(env: &Env, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| env.var(name))
 }
 
-/// Lists the configuration files, the strongest first.
+/// Lists the configuration files in order of precedence.
 fn files(root: &Path, project: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     let mut files = vec![root.join(".npmrc")];
     files.extend(project.map(|project| project.join(".npmrc")));
@@ -220,7 +217,7 @@ fn files(root: &Path, project: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     files
 }
 
-/// Finds the machine's file: beside an installed npm, or where packages of systems put it.
+/// Finds the global file: relative to an installed npm, or at the default location.
 fn global_file(env: &Env) -> Option<PathBuf> {
     if let Some(file) = first_variable(env, &GLOBAL_CONFIG_VARIABLES) {
         return Some(PathBuf::from(file));
@@ -234,8 +231,8 @@ fn find_npm(env: &Env) -> Option<PathBuf> {
     which::which_in("npm", Some(path), Path::new("/")).ok()
 }
 
-/// Asks an installed npm for its registry, which may be one that only npm knows.
-async fn ask_npm(env: &Env) -> Option<Url> {
+/// Queries the registry of an installed npm, which may have a built-in one.
+async fn query_npm_registry(env: &Env) -> Option<Url> {
     let mut command = tokio::process::Command::new(find_npm(env)?);
     command
         .args(["config", "get", "registry"])
@@ -251,7 +248,7 @@ async fn ask_npm(env: &Env) -> Option<Url> {
     parse_address("registry", answer.trim()).ok()
 }
 
-/// Reads the values of a file; one that does not exist has none.
+/// Reads the values of a file; a missing file is empty.
 fn read(file: &Path, env: &Env) -> Result<Vec<(String, String)>, PackageError> {
     match std::fs::metadata(file) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= MAX_FILE_BYTES => {}
@@ -261,7 +258,7 @@ fn read(file: &Path, env: &Env) -> Result<Vec<(String, String)>, PackageError> {
     Ok(parse(&String::from_utf8_lossy(&bytes), env))
 }
 
-/// Reads the lines `key = value`; what npm's ini format has beside them is of no use here.
+/// Parses `key = value` lines; other syntax of npm's ini format is ignored.
 fn parse(text: &str, env: &Env) -> Vec<(String, String)> {
     let lines = text.lines().map(str::trim);
     lines
@@ -280,8 +277,8 @@ fn parse(text: &str, env: &Env) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Replaces `${NAME}` by the variable; one that is not set stays as it is written, `${NAME?}` leaves
-/// nothing.
+/// Expands `${NAME}`; an unset variable is left as written, except `${NAME?}`, which becomes
+/// empty.
 fn expand(text: &str, env: &Env) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -311,7 +308,7 @@ fn expand(text: &str, env: &Env) -> String {
     result
 }
 
-/// Finds the certificates of a PEM file.
+/// Parses the certificates of a PEM file.
 fn certificates(text: &str) -> Vec<Vec<u8>> {
     let blocks = text.split("-----BEGIN CERTIFICATE-----").skip(1);
     blocks
@@ -358,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_of_the_longest_place() {
+    fn credentials_with_the_longest_prefix_are_used() {
         let env = Env::fixed([("TOKEN", "s3cret")]);
         let config = config(
             "//npm.example/:_authToken=outer\n\
@@ -381,14 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_told() {
+    fn invalid_registry_url_is_reported() {
         let values = HashMap::from([("registry".to_owned(), "npm.example".to_owned())]);
         let error = NpmConfig::from_values(values).unwrap_err();
         assert!(error.to_string().contains("npm.example"), "{error}");
     }
 
     #[test]
-    fn unset_variables_stay_as_written() {
+    fn unset_variables_are_not_expanded() {
         let env = Env::fixed([("A", "1")]);
         for (text, expected) in [
             ("${A}-${B}-${C?}", "1-${B}-"),

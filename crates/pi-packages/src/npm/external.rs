@@ -1,6 +1,6 @@
-//! The user's own package manager, where the setting `npmCommand` names one.
+//! The external package manager set with `npmCommand`.
 //!
-//! It works in the folder itself, as it does for the TypeScript pi; what it does there is its own matter.
+//! It runs directly in the install directory, as in the TypeScript pi, without staging.
 
 use std::path::Path;
 
@@ -9,22 +9,21 @@ use pi_config::NpmAddress;
 use crate::command::{self, Command};
 use crate::error::PackageError;
 
-/// A command that installs packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExternalNpm {
     words: Vec<String>,
 }
 
-/// Which options a package manager understands.
+/// The command-line options of a package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
+enum PackageManager {
     Npm,
     Pnpm,
     Bun,
 }
 
 impl ExternalNpm {
-    /// Reads the setting; an empty one is none.
+    /// Parses the setting; `None` if it is empty.
     pub(crate) fn from_setting(setting: Option<&[String]>) -> Option<Self> {
         let words = setting?.to_vec();
         words
@@ -33,7 +32,7 @@ impl ExternalNpm {
             .then_some(Self { words })
     }
 
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> PackageManager {
         // `mise exec -- pnpm` is pnpm.
         let separator = self.words.iter().rposition(|word| word == "--");
         let program = match separator {
@@ -42,13 +41,13 @@ impl ExternalNpm {
         };
         let stem = program.map(|program| Path::new(program).file_stem().unwrap_or_default());
         match stem.and_then(|stem| stem.to_str()) {
-            Some("bun") => Dialect::Bun,
-            Some("pnpm") => Dialect::Pnpm,
-            _ => Dialect::Npm,
+            Some("bun") => PackageManager::Bun,
+            Some("pnpm") => PackageManager::Pnpm,
+            _ => PackageManager::Npm,
         }
     }
 
-    /// Installs packages into a folder. What pi gives to extensions is not installed beside them.
+    /// Installs packages into a directory, without peer dependencies, which pi provides itself.
     pub(crate) async fn install(
         &self,
         root: &Path,
@@ -65,43 +64,43 @@ impl ExternalNpm {
             None => source.name.clone(),
         }));
         let options: Vec<&str> = match self.dialect() {
-            Dialect::Bun => vec!["--cwd", &root, "--omit=peer"],
-            Dialect::Pnpm => vec![
+            PackageManager::Bun => vec!["--cwd", &root, "--omit=peer"],
+            PackageManager::Pnpm => vec![
                 "--prefix",
                 &root,
                 "--config.auto-install-peers=false",
                 "--config.strict-peer-dependencies=false",
                 "--config.strict-dep-builds=false",
             ],
-            Dialect::Npm => vec!["--prefix", &root, "--legacy-peer-deps"],
+            PackageManager::Npm => vec!["--prefix", &root, "--legacy-peer-deps"],
         };
         words.extend(options.into_iter().map(str::to_owned));
         words
     }
 
-    /// Removes a package from a folder.
+    /// Removes a package from a directory.
     pub(crate) async fn remove(&self, root: &Path, name: &str) -> Result<(), PackageError> {
-        let folder = root.to_string_lossy();
+        let dir = root.to_string_lossy();
         let words: Vec<&str> = match self.dialect() {
-            Dialect::Bun => vec!["uninstall", name, "--cwd", &folder],
-            Dialect::Pnpm => vec!["uninstall", name, "--prefix", &folder],
-            Dialect::Npm => vec!["uninstall", name, "--prefix", &folder, "--legacy-peer-deps"],
+            PackageManager::Bun => vec!["uninstall", name, "--cwd", &dir],
+            PackageManager::Pnpm => vec!["uninstall", name, "--prefix", &dir],
+            PackageManager::Npm => vec!["uninstall", name, "--prefix", &dir, "--legacy-peer-deps"],
         };
         let words = words.into_iter().map(str::to_owned).collect();
         self.run(words, None).await
     }
 
-    /// Installs what the `package.json` of a folder asks for.
-    pub(crate) async fn install_dependencies(&self, folder: &Path) -> Result<(), PackageError> {
-        self.run(vec!["install".to_owned()], Some(folder)).await
+    /// Installs the dependencies of a directory's `package.json`.
+    pub(crate) async fn install_dependencies(&self, dir: &Path) -> Result<(), PackageError> {
+        self.run(vec!["install".to_owned()], Some(dir)).await
     }
 
-    async fn run(&self, words: Vec<String>, folder: Option<&Path>) -> Result<(), PackageError> {
+    async fn run(&self, words: Vec<String>, dir: Option<&Path>) -> Result<(), PackageError> {
         let mut own = self.words.iter();
         let program = own.next().cloned().unwrap_or_default();
         let mut command = Command::new(program).args(own).args(words);
-        if let Some(folder) = folder {
-            command = command.directory(folder);
+        if let Some(dir) = dir {
+            command = command.directory(dir);
         }
         command::run(command).await.map(drop)
     }
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_package_manager_in_its_own_words() {
+    fn command_line_per_package_manager() {
         assert_eq!(
             words(&["npm"]),
             "install a @s/b@^1 --prefix /r --legacy-peer-deps"

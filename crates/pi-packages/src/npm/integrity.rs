@@ -1,4 +1,4 @@
-//! Whether an archive is the one the registry named.
+//! Verifies archives against the registry's checksums.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,17 +8,17 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use super::packument::Release;
 use crate::error::PackageError;
 
-/// Checksums a registry may give, the strongest first.
+/// Supported checksum algorithms, strongest first.
 const ALGORITHMS: [&str; 4] = ["sha512", "sha384", "sha256", "sha1"];
 
-/// A checksum that is compared while an archive arrives.
+/// Verifies a checksum incrementally.
 pub(crate) struct Checksum {
-    running: Running,
-    /// Any of these will do.
+    running: IncrementalHash,
+    /// Any of these is accepted.
     expected: Vec<Vec<u8>>,
 }
 
-enum Running {
+enum IncrementalHash {
     Sha1(Sha1),
     Sha256(Sha256),
     Sha384(Sha384),
@@ -26,14 +26,14 @@ enum Running {
 }
 
 impl Checksum {
-    /// Takes the strongest checksum of a release. One without any is refused.
+    /// Uses the strongest checksum of a release; an error if it has none.
     pub(crate) fn of(release: &Release) -> Result<Self, PackageError> {
         let given: Vec<(&str, Vec<u8>)> = release
             .integrity
             .iter()
             .flat_map(|text| text.split_whitespace())
             .filter_map(|entry| {
-                // Options may follow a question mark.
+                // Options may follow after `?`.
                 let entry = entry.split_once('?').map_or(entry, |(entry, _)| entry);
                 let (algorithm, digest) = entry.split_once('-')?;
                 Some((algorithm, STANDARD.decode(digest).ok()?))
@@ -53,7 +53,7 @@ impl Checksum {
                 let manifest = &release.manifest;
                 PackageError::malformed(
                     format!("{}@{}", manifest.name, manifest.version),
-                    "the registry gives no checksum",
+                    "the registry provides no checksum",
                 )
             })?;
         let expected = given
@@ -62,31 +62,30 @@ impl Checksum {
             .map(|(_, digest)| digest)
             .collect();
         let running = match strongest {
-            "sha512" => Running::Sha512(Sha512::new()),
-            "sha384" => Running::Sha384(Sha384::new()),
-            "sha256" => Running::Sha256(Sha256::new()),
-            _ => Running::Sha1(Sha1::new()),
+            "sha512" => IncrementalHash::Sha512(Sha512::new()),
+            "sha384" => IncrementalHash::Sha384(Sha384::new()),
+            "sha256" => IncrementalHash::Sha256(Sha256::new()),
+            _ => IncrementalHash::Sha1(Sha1::new()),
         };
         Ok(Self { running, expected })
     }
 
-    /// Takes the next bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         match &mut self.running {
-            Running::Sha1(hash) => hash.update(bytes),
-            Running::Sha256(hash) => hash.update(bytes),
-            Running::Sha384(hash) => hash.update(bytes),
-            Running::Sha512(hash) => hash.update(bytes),
+            IncrementalHash::Sha1(hash) => hash.update(bytes),
+            IncrementalHash::Sha256(hash) => hash.update(bytes),
+            IncrementalHash::Sha384(hash) => hash.update(bytes),
+            IncrementalHash::Sha512(hash) => hash.update(bytes),
         }
     }
 
-    /// Returns whether all bytes were the expected ones.
+    /// Returns whether the data matches an expected checksum.
     pub(crate) fn matches(self) -> bool {
         let digest = match self.running {
-            Running::Sha1(hash) => hash.finalize().to_vec(),
-            Running::Sha256(hash) => hash.finalize().to_vec(),
-            Running::Sha384(hash) => hash.finalize().to_vec(),
-            Running::Sha512(hash) => hash.finalize().to_vec(),
+            IncrementalHash::Sha1(hash) => hash.finalize().to_vec(),
+            IncrementalHash::Sha256(hash) => hash.finalize().to_vec(),
+            IncrementalHash::Sha384(hash) => hash.finalize().to_vec(),
+            IncrementalHash::Sha512(hash) => hash.finalize().to_vec(),
         };
         self.expected.contains(&digest)
     }
@@ -112,25 +111,25 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::npm::manifest::Manifest;
+    use crate::npm::manifest::NpmManifest;
 
     fn release(integrity: Option<&str>, shasum: Option<&str>) -> Release {
         Release {
-            manifest: Manifest::default(),
+            manifest: NpmManifest::default(),
             archive: String::new(),
             integrity: integrity.map(str::to_owned),
             shasum: shasum.map(str::to_owned),
         }
     }
 
-    fn takes(release: &Release, content: &[u8]) -> bool {
+    fn matches_checksum(release: &Release, content: &[u8]) -> bool {
         let mut checksum = Checksum::of(release).unwrap();
         checksum.update(content);
         checksum.matches()
     }
 
     #[test]
-    fn the_strongest_checksum_decides() {
+    fn strongest_checksum_is_used() {
         let sha512 = format!("sha512-{}", STANDARD.encode(Sha512::digest(b"right")));
         let sha1 = format!("sha1-{}", STANDARD.encode(Sha1::digest(b"wrong")));
         let both = format!("{sha1} {sha512}");
@@ -138,16 +137,16 @@ mod tests {
             Some(&both),
             Some("da39a3ee5e6b4b0d3255bfef95601890afd80709"),
         );
-        assert!(takes(&release, b"right"));
-        assert!(!takes(&release, b"wrong"));
-        assert!(!takes(&release, b""));
+        assert!(matches_checksum(&release, b"right"));
+        assert!(!matches_checksum(&release, b"wrong"));
+        assert!(!matches_checksum(&release, b""));
     }
 
     #[test]
-    fn an_old_checksum_is_better_than_none() {
+    fn sha1_is_accepted_if_there_is_nothing_better() {
         let empty = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
-        assert!(takes(&release(None, Some(empty)), b""));
-        assert!(!takes(&release(None, Some(empty)), b"x"));
+        assert!(matches_checksum(&release(None, Some(empty)), b""));
+        assert!(!matches_checksum(&release(None, Some(empty)), b"x"));
         assert!(Checksum::of(&release(None, None)).is_err());
         assert!(Checksum::of(&release(Some("md5-AA=="), Some("zz"))).is_err());
     }

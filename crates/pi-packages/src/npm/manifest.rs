@@ -1,40 +1,37 @@
-//! What a `package.json` says that matters for installing it.
+//! The parts of a `package.json` that are needed for installation.
 //!
-//! The same reading serves files on disk and the versions of a registry. Registries and authors write
-//! all kinds of things: what has the wrong shape counts as absent.
+//! Used for both files on disk and registry versions. Values of
+//! unexpected types are treated as absent, because manifests in the wild contain many.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-/// A package as it describes itself.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Manifest {
+pub(crate) struct NpmManifest {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) dependencies: BTreeMap<String, String>,
     pub(crate) optional_dependencies: BTreeMap<String, String>,
-    /// Those that are not optional.
+    /// Without optional peers.
     pub(crate) peer_dependencies: BTreeMap<String, String>,
-    /// Dependencies that come inside the archive.
+    /// DependencyInstaller contained in the archive.
     pub(crate) bundled: BTreeSet<String>,
     pub(crate) bin: BTreeMap<String, String>,
     pub(crate) os: Vec<String>,
     pub(crate) cpu: Vec<String>,
     pub(crate) libc: Vec<String>,
-    /// What would run while it is installed.
     pub(crate) has_install_script: bool,
-    /// Everything it says, for the lock file.
+    /// The complete manifest, for the lock file.
     pub(crate) json: Map<String, Value>,
 }
 
-impl Manifest {
-    /// Reads what a file or a registry says.
+impl NpmManifest {
     pub(crate) fn from_json(json: Map<String, Value>) -> Self {
         let name = text(&json, "name");
         let optional_dependencies = table(&json, "optionalDependencies");
         let mut dependencies = table(&json, "dependencies");
-        // A dependency that is in both lists is optional.
+        // A dependency in both lists is optional.
         dependencies.retain(|name, _| !optional_dependencies.contains_key(name));
         let bundled = match json
             .get("bundleDependencies")
@@ -67,7 +64,7 @@ impl Manifest {
         }
     }
 
-    /// Returns the install scripts in the order they run.
+    /// Returns the install scripts in execution order.
     pub(crate) fn install_scripts(&self) -> Vec<(&'static str, String)> {
         let scripts = self.json.get("scripts").and_then(Value::as_object);
         ["preinstall", "install", "postinstall"]
@@ -78,11 +75,11 @@ impl Manifest {
 }
 
 fn has_install_script(json: &Map<String, Value>) -> bool {
-    // The registry's short form has no scripts, but says whether there are any.
-    let told = json.get("hasInstallScript") == Some(&Value::Bool(true));
+    // The registry's abbreviated form has a flag instead of the scripts.
+    let declared = json.get("hasInstallScript") == Some(&Value::Bool(true));
     let scripts = json.get("scripts").and_then(Value::as_object);
     let runs = |name: &str| scripts.is_some_and(|scripts| scripts.contains_key(name));
-    told || runs("preinstall") || runs("install") || runs("postinstall")
+    declared || runs("preinstall") || runs("install") || runs("postinstall")
 }
 
 fn text(json: &Map<String, Value>, key: &str) -> String {
@@ -115,8 +112,8 @@ fn list(json: &Map<String, Value>, key: &str) -> Vec<String> {
 fn programs(json: &Map<String, Value>, name: &str) -> BTreeMap<String, String> {
     match json.get("bin") {
         Some(Value::String(path)) => {
-            let own = name.rsplit_once('/').map_or(name, |(_, own)| own);
-            BTreeMap::from([(own.to_owned(), path.clone())])
+            let base = name.rsplit_once('/').map_or(name, |(_, base)| base);
+            BTreeMap::from([(base.to_owned(), path.clone())])
         }
         _ => table(json, "bin"),
     }

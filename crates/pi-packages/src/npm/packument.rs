@@ -1,6 +1,6 @@
-//! What a registry says about a package, and which of its versions is meant.
+//! The registry document of a package ("packument") and version selection.
 //!
-//! Only the version that is chosen is read: documents of long-lived packages hold thousands.
+//! Only the chosen version is parsed: documents of old packages contain thousands.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,11 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::manifest::Manifest;
-use super::spec::Spec;
+use super::manifest::NpmManifest;
+use super::spec::DependencySpec;
 use crate::error::PackageError;
 
-/// The document of a package.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Packument {
     #[serde(rename = "dist-tags", default)]
@@ -22,43 +21,42 @@ pub(crate) struct Packument {
     versions: HashMap<String, Box<RawValue>>,
 }
 
-/// A version that can be fetched.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Release {
-    pub(crate) manifest: Manifest,
-    /// Where its archive is.
+    pub(crate) manifest: NpmManifest,
+    /// URL of the archive.
     pub(crate) archive: String,
-    /// Its checksums, as `algorithm-base64`, parted by spaces.
+    /// Space-separated checksums, each `algorithm-base64`.
     pub(crate) integrity: Option<String>,
-    /// Its SHA-1 in hexadecimal, where there is nothing better.
+    /// SHA-1 in hexadecimal, used if there is no `integrity`.
     pub(crate) shasum: Option<String>,
 }
 
 impl Packument {
-    /// Chooses the version a spec asks for, as npm does: the tagged one if it will do, else the newest,
-    /// in either case rather one that is not deprecated.
+    /// Chooses the version for a spec as npm does: the tagged one if it matches, else the newest,
+    /// preferring versions that are not deprecated.
     pub(crate) fn choose(
         &self,
         name: &str,
-        spec: &Spec,
+        spec: &DependencySpec,
         text: &str,
     ) -> Result<Release, PackageError> {
         let missing = || PackageError::NoVersion {
             name: name.to_owned(),
-            wanted: if text.is_empty() { "*" } else { text }.to_owned(),
+            spec: if text.is_empty() { "*" } else { text }.to_owned(),
         };
         let range = match spec {
-            Spec::Tag(tag) => {
+            DependencySpec::Tag(tag) => {
                 let version = self.tags.get(tag).ok_or_else(missing)?;
                 return self.release(name, version)?.ok_or_else(missing);
             }
-            Spec::Range(range) => range,
-            Spec::Alias { .. } | Spec::Foreign => return Err(missing()),
+            DependencySpec::Range(range) => range,
+            DependencySpec::Alias { .. } | DependencySpec::External => return Err(missing()),
         };
         let latest = self.tags.get("latest");
         if let Some(latest) = latest
             && let Some(version) = NpmVersion::parse(latest)
-            // A bare `*` takes the latest even if it is a prerelease.
+            // A bare `*` selects `latest` even if that is a prerelease.
             && (range.contains(&version) || matches!(text.trim(), "" | "*"))
             && let Some(release) = self.release(name, latest)?
         {
@@ -84,8 +82,8 @@ impl Packument {
         newest.ok_or_else(missing)
     }
 
-    /// Returns this version, if there is one.
-    pub(crate) fn exactly(&self, name: &str, version: &str) -> Option<Release> {
+    /// Returns this exact version, if it exists.
+    pub(crate) fn exact_releases(&self, name: &str, version: &str) -> Option<Release> {
         self.release(name, version).ok().flatten()
     }
 
@@ -93,7 +91,7 @@ impl Packument {
         let Some(raw) = self.versions.get(version) else {
             return Ok(None);
         };
-        let what = || format!("{name}@{version} in the registry");
+        let what = || format!("registry entry of {name}@{version}");
         let json: Map<String, Value> = serde_json::from_str(raw.get())
             .map_err(|error| PackageError::malformed(what(), error))?;
         let about = json.get("dist");
@@ -102,10 +100,10 @@ impl Packument {
             Some(value.to_owned())
         };
         let archive =
-            text("tarball").ok_or_else(|| PackageError::malformed(what(), "it has no archive"))?;
+            text("tarball").ok_or_else(|| PackageError::malformed(what(), "no archive URL"))?;
         let (integrity, shasum) = (text("integrity"), text("shasum"));
-        let mut manifest = Manifest::from_json(json);
-        // What counts is what was asked for.
+        let mut manifest = NpmManifest::from_json(json);
+        // Use the requested name and version, whatever the manifest contains.
         name.clone_into(&mut manifest.name);
         version.clone_into(&mut manifest.version);
         Ok(Some(Release {
@@ -117,7 +115,7 @@ impl Packument {
     }
 }
 
-fn is_deprecated(manifest: &Manifest) -> bool {
+fn is_deprecated(manifest: &NpmManifest) -> bool {
     match manifest.json.get("deprecated") {
         Some(Value::String(reason)) => !reason.is_empty(),
         Some(Value::Bool(deprecated)) => *deprecated,
@@ -133,11 +131,11 @@ mod tests {
 
     fn packument() -> Packument {
         let version = |deprecated: bool| {
-            let mut about = json!({"dist": {"tarball": "http://127.0.0.1/x.tgz"}});
+            let mut manifest = json!({"dist": {"tarball": "http://127.0.0.1/x.tgz"}});
             if deprecated {
-                about["deprecated"] = json!("old");
+                manifest["deprecated"] = json!("old");
             }
-            about
+            manifest
         };
         let text = json!({
             "dist-tags": {"latest": "1.2.0", "next": "2.0.0-beta.1"},
@@ -151,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn the_version_npm_would_choose() {
+    fn chooses_the_same_version_as_npm() {
         for (spec, expected) in [
             ("*", Some("1.2.0")),
             ("latest", Some("1.2.0")),
             ("next", Some("2.0.0-beta.1")),
-            // `latest` is preferred to a newer one of the range.
+            // `latest` is preferred over a newer version in the range.
             ("^1.0.0", Some("1.2.0")),
             (">1.2.0 <2", Some("1.3.0")),
             ("~1.1.0", Some("1.1.0")),
@@ -166,7 +164,7 @@ mod tests {
             ("^2.0.0", None),
             ("nope", None),
         ] {
-            let chosen = packument().choose("x", &Spec::parse(spec), spec);
+            let chosen = packument().choose("x", &DependencySpec::parse(spec), spec);
             let version = chosen.ok().map(|release| release.manifest.version);
             assert_eq!(version.as_deref(), expected, "{spec}");
         }

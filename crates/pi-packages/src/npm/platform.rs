@@ -1,20 +1,19 @@
-//! Which packages are made for this machine, in Node's words.
+//! NpmPlatform checks, using PackageNode's platform names.
 
 use std::path::Path;
 
-use super::manifest::Manifest;
+use super::manifest::NpmManifest;
 
-/// The machine packages are installed on.
+/// The platform that packages are installed for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Platform {
+pub(crate) struct NpmPlatform {
     os: &'static str,
     cpu: &'static str,
-    /// Which C library, on Linux.
+    /// The C library, on Linux only.
     libc: Option<&'static str>,
 }
 
-impl Platform {
-    /// Describes this machine.
+impl NpmPlatform {
     pub(crate) fn current() -> Self {
         let os = match std::env::consts::OS {
             "macos" => "darwin",
@@ -29,7 +28,7 @@ impl Platform {
             "loongarch64" => "loong64",
             other => other,
         };
-        // Our own library says nothing: a static build runs everywhere.
+        // Our current C library is no indication: a static build runs anywhere.
         let libc = (os == "linux").then(|| {
             if Path::new("/etc/alpine-release").exists() {
                 "musl"
@@ -40,23 +39,25 @@ impl Platform {
         Self { os, cpu, libc }
     }
 
-    /// Returns whether a package runs here.
-    pub(crate) fn takes(&self, package: &Manifest) -> bool {
+    /// Returns whether a package supports this platform.
+    pub(crate) fn supports(&self, package: &NpmManifest) -> bool {
         allows(&package.os, self.os)
             && allows(&package.cpu, self.cpu)
             && self.libc.is_none_or(|libc| allows(&package.libc, libc))
     }
 }
 
-/// Reads a list such as `["linux", "darwin"]` or `["!win32"]`; an empty one allows everything.
-fn allows(list: &[String], own: &str) -> bool {
-    let (refused, wanted): (Vec<&String>, Vec<&String>) =
+/// Evaluates a list such as `["linux", "darwin"]` or `["!win32"]`; an empty list allows everything.
+fn allows(list: &[String], current: &str) -> bool {
+    let (denied, allowed): (Vec<&String>, Vec<&String>) =
         list.iter().partition(|entry| entry.starts_with('!'));
-    let is_refused = refused
+    let is_refused = denied
         .iter()
-        .any(|entry| entry.strip_prefix('!') == Some(own));
-    let is_wanted =
-        wanted.is_empty() || wanted.iter().any(|entry| *entry == own || *entry == "any");
+        .any(|entry| entry.strip_prefix('!') == Some(current));
+    let is_wanted = allowed.is_empty()
+        || allowed
+            .iter()
+            .any(|entry| *entry == current || *entry == "any");
     !is_refused && is_wanted
 }
 
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_allow_and_refuse() {
+    fn lists_allow_and_deny() {
         for (list, expected) in [
             (&[][..], true),
             (&["linux"][..], true),

@@ -1,37 +1,37 @@
-//! Links the programs of packages into `node_modules/.bin`, where scripts look for them.
+//! Links the executables of packages into `node_modules/.bin`, where scripts find them.
 
 use std::fs;
 use std::path::{Component, Path};
 
-use super::tree::{NodeId, Origin, Tree};
+use super::tree::{NodeId, NodeOrigin, PackageTree};
 use crate::error::PackageError;
 
-/// Links the programs of everything that lies in a `node_modules` folder, the root's and the nested ones.
-/// On Windows, where a link would not run, there are none.
-pub(super) fn link_programs(tree: &Tree, folder: &Path) -> Result<(), PackageError> {
+/// Links the executables of all packages, in the root `node_modules` and in nested ones.
+/// Does nothing on Windows, where a symlink would not be executable.
+pub(super) fn link_programs(tree: &PackageTree, dir: &Path) -> Result<(), PackageError> {
     if !cfg!(unix) {
         return Ok(());
     }
-    let mut nodes = tree.below(Tree::ROOT);
+    let mut nodes = tree.below(PackageTree::ROOT);
     nodes.sort();
     for id in nodes {
-        link_of(tree, id, folder)?;
+        link_of(tree, id, dir)?;
     }
     Ok(())
 }
 
-fn link_of(tree: &Tree, id: NodeId, folder: &Path) -> Result<(), PackageError> {
+fn link_of(tree: &PackageTree, id: NodeId, dir: &Path) -> Result<(), PackageError> {
     let Some(node) = tree.node(id) else {
         return Ok(());
     };
     let Some(parent) = node.parent else {
         return Ok(());
     };
-    if matches!(node.origin, Origin::Link(_)) {
+    if matches!(node.origin, NodeOrigin::Link(_)) {
         return Ok(());
     }
-    let bin = folder.join(tree.place(parent)).join("node_modules/.bin");
-    let package = folder.join(tree.place(id));
+    let bin = dir.join(tree.path(parent)).join("node_modules/.bin");
+    let package = dir.join(tree.path(id));
     for (name, path) in &node.manifest.bin {
         let program = package.join(path);
         if !is_plain(name) || !stays_inside(path) || !program.is_file() {
@@ -42,8 +42,8 @@ fn link_of(tree: &Tree, id: NodeId, folder: &Path) -> Result<(), PackageError> {
         if fs::symlink_metadata(&link).is_ok() {
             continue;
         }
-        let target = Path::new("..").join(&node.folder).join(path);
-        crate::folder::link(&target, &link).map_err(PackageError::disk(&link))?;
+        let target = Path::new("..").join(&node.dir).join(path);
+        crate::dir_ops::link(&target, &link).map_err(PackageError::disk(&link))?;
         make_executable(&program)?;
     }
     Ok(())

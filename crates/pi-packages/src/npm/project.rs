@@ -1,65 +1,64 @@
-//! The folder packages are installed into: its `package.json`, its lock, and changes to what it holds.
+//! The install directory: its `package.json`, its lock file, and installing and removing packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pi_config::atomic_file::{self, NewFile};
+use pi_config::atomic_file::{self, NewFileMode};
 use pi_config::{LockDir, LockError, LockTiming, NpmAddress};
 use serde_json::{Map, Value, json};
 
-use super::build::{Builder, Requirements};
-use super::manifest::Manifest;
-use super::resolve::Peers;
-use super::spec::Spec;
+use super::build::{BuildRequirements, ModulesBuilder};
+use super::manifest::NpmManifest;
+use super::resolve::PeerDependencies;
+use super::spec::DependencySpec;
+use crate::dir_ops::{self, StagingDir};
 use crate::error::PackageError;
-use crate::folder::{self, Staging};
 
-/// How long to wait for another installation in the same folder, and how soon one that was killed is
-/// believed to be gone.
+/// Timeouts for waiting for another installation in the same directory, and for detecting one that was
+/// killed.
 const TIMING: LockTiming = LockTiming {
     stale: Duration::from_secs(12),
     patience: Duration::from_mins(10),
     renewal: Duration::from_secs(4),
 };
 
-/// Where packages lie in a folder.
 const MODULES: &str = "node_modules";
 
-/// Keeps a repository around the folder from taking up what is installed.
+/// Keeps installed packages out of an enclosing git repository.
 const GIT_IGNORE: &str = "*\n!.gitignore\n";
 
-/// A folder with `package.json` and `node_modules`, locked for this program.
+/// A locked directory with `package.json` and `node_modules`.
 pub(crate) struct NpmProject {
     root: PathBuf,
     _lock: LockDir,
 }
 
 impl NpmProject {
-    /// Opens the folder, creating it if need be, once nobody else works in it.
+    /// Locks the directory, creating it if necessary.
     pub(crate) async fn open(root: &Path) -> Result<Self, PackageError> {
         fs::create_dir_all(root).map_err(PackageError::disk(root))?;
         ignore_content(root)?;
         let manifest = root.join("package.json");
         let text = pretty(&json!({"name": "pi-extensions", "private": true}));
-        atomic_file::create(&manifest, text.as_bytes(), NewFile::Default)
+        atomic_file::create(&manifest, text.as_bytes(), NewFileMode::Default)
             .map_err(PackageError::disk(&manifest))?;
-        let lock = lock_place(&root.join(".pi-install")).await?;
-        folder::sweep(root, MODULES);
+        let lock = lock_install_path(&root.join(".pi-install")).await?;
+        dir_ops::remove_leftovers(root, MODULES);
         Ok(Self {
             root: root.to_owned(),
             _lock: lock,
         })
     }
 
-    /// Installs packages, or brings them up to what their sources name.
+    /// Installs or updates packages.
     pub(crate) async fn install(
         &self,
-        builder: &Builder<'_>,
+        builder: &ModulesBuilder<'_>,
         sources: &[NpmAddress],
     ) -> Result<(), PackageError> {
         let mut package = self.read("package.json")?;
-        let mut exactly = Vec::new();
+        let mut exact_releases = Vec::new();
         for source in sources {
             let release = builder
                 .choose(&source.name, source.version.as_deref())
@@ -70,15 +69,15 @@ impl NpmProject {
                 dependencies.insert(source.name.clone(), json!(saved));
                 dependencies.sort_keys();
             }
-            exactly.push((source.name.clone(), release));
+            exact_releases.push((source.name.clone(), release));
         }
-        self.change(builder, package, exactly).await
+        self.change(builder, package, exact_releases).await
     }
 
-    /// Removes a package and what only it needed.
+    /// Removes a package and the dependencies that only it needed.
     pub(crate) async fn remove(
         &self,
-        builder: &Builder<'_>,
+        builder: &ModulesBuilder<'_>,
         name: &str,
     ) -> Result<(), PackageError> {
         let mut package = self.read("package.json")?;
@@ -90,30 +89,30 @@ impl NpmProject {
         self.change(builder, package, Vec::new()).await
     }
 
-    /// Builds what `package` asks for beside the folder, and puts it in place as a whole.
+    /// Builds the dependencies of `package` in a staging directory and moves them into place atomically.
     async fn change(
         &self,
-        builder: &Builder<'_>,
+        builder: &ModulesBuilder<'_>,
         package: Map<String, Value>,
-        exactly: Vec<(String, super::Release)>,
+        exact_releases: Vec<(String, super::Release)>,
     ) -> Result<(), PackageError> {
         let staging =
-            Staging::create(&self.root, MODULES).map_err(PackageError::disk(&self.root))?;
+            StagingDir::create(&self.root, MODULES).map_err(PackageError::disk(&self.root))?;
         let known = self.read("package-lock.json").unwrap_or_default();
         let lock = match known.get("packages") {
             Some(Value::Object(packages)) => packages.clone(),
             _ => Map::new(),
         };
-        let requirements = Requirements {
-            manifest: Manifest::from_json(package.clone()),
+        let requirements = BuildRequirements {
+            manifest: NpmManifest::from_json(package.clone()),
             existing: Some(&self.root),
-            exactly,
+            exact_releases,
             lock: lock.clone(),
-            peers: Peers::Ignored,
+            peers: PeerDependencies::Ignored,
         };
         let tree = builder.build(requirements, staging.path()).await?;
-        let (new, place) = (staging.path().join(MODULES), self.root.join(MODULES));
-        folder::put_in_place(&new, &place).map_err(PackageError::disk(&place))?;
+        let (new, path) = (staging.path().join(MODULES), self.root.join(MODULES));
+        dir_ops::replace_dir(&new, &path).map_err(PackageError::disk(&path))?;
         self.write("package.json", &Value::Object(package))?;
         self.write("package-lock.json", &tree.lock_file(&lock))
     }
@@ -132,26 +131,26 @@ impl NpmProject {
 
     fn write(&self, name: &str, value: &Value) -> Result<(), PackageError> {
         let path = self.root.join(name);
-        atomic_file::write(&path, pretty(value).as_bytes(), NewFile::Default)
+        atomic_file::write(&path, pretty(value).as_bytes(), NewFileMode::Default)
             .map_err(PackageError::disk(&path))
     }
 }
 
-/// Waits until nobody else works at a place.
-pub(crate) async fn lock_place(place: &Path) -> Result<LockDir, PackageError> {
-    let folder = place.parent().unwrap_or(place);
-    LockDir::acquire(place, TIMING)
+/// Locks an install path, waiting for other processes.
+pub(crate) async fn lock_install_path(path: &Path) -> Result<LockDir, PackageError> {
+    let dir = path.parent().unwrap_or(path);
+    LockDir::acquire(path, TIMING)
         .await
         .map_err(|error| match error {
-            LockError::Held => PackageError::Busy(folder.to_owned()),
-            LockError::Io(error) => PackageError::disk(folder)(error),
+            LockError::Held => PackageError::Busy(dir.to_owned()),
+            LockError::Io(error) => PackageError::disk(dir)(error),
         })
 }
 
-/// Keeps git from seeing what lies in a folder.
-pub(crate) fn ignore_content(folder: &Path) -> Result<(), PackageError> {
-    let path = folder.join(".gitignore");
-    atomic_file::create(&path, GIT_IGNORE.as_bytes(), NewFile::Default)
+/// Creates a `.gitignore` that ignores the contents of a directory.
+pub(crate) fn ignore_content(dir: &Path) -> Result<(), PackageError> {
+    let path = dir.join(".gitignore");
+    atomic_file::create(&path, GIT_IGNORE.as_bytes(), NewFileMode::Default)
         .map(drop)
         .map_err(PackageError::disk(&path))
 }
@@ -161,16 +160,16 @@ fn pretty(value: &Value) -> String {
     format!("{text}\n")
 }
 
-/// What `package.json` says about an installed package, as npm writes it: the range that was asked for,
-/// or anything compatible.
-fn saved_spec(asked: Option<&str>, version: &str) -> String {
-    match asked {
-        Some(asked)
-            if matches!(Spec::parse(asked), Spec::Range(_))
-                && pi_config::NpmVersion::parse(asked).is_none()
-                && asked.trim() != "*" =>
+/// Returns the version range to save in `package.json`, as npm does: the requested range,
+/// or a caret range.
+fn saved_spec(requested: Option<&str>, version: &str) -> String {
+    match requested {
+        Some(requested)
+            if matches!(DependencySpec::parse(requested), DependencySpec::Range(_))
+                && pi_config::NpmVersion::parse(requested).is_none()
+                && requested.trim() != "*" =>
         {
-            asked.to_owned()
+            requested.to_owned()
         }
         _ => format!("^{version}"),
     }
@@ -181,8 +180,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manifest_says_what_npm_would() {
-        for (asked, expected) in [
+    fn saved_range_matches_npm() {
+        for (requested, expected) in [
             (None, "^1.2.3"),
             (Some("latest"), "^1.2.3"),
             (Some("1.2.3"), "^1.2.3"),
@@ -190,7 +189,7 @@ mod tests {
             (Some("~1.2"), "~1.2"),
             (Some("1.x || 2"), "1.x || 2"),
         ] {
-            assert_eq!(saved_spec(asked, "1.2.3"), expected, "{asked:?}");
+            assert_eq!(saved_spec(requested, "1.2.3"), expected, "{requested:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Asks a registry: documents of packages, and archives, which are checked while they arrive.
+//! RegistryClient client: fetches package documents, and archives, which are verified while they are received.
 //!
-//! Passing trouble is tried again. Redirects are followed, but credentials stay with their origin.
+//! Transient errors are retried. Redirects are followed, but credentials are only sent to their origin.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -15,40 +15,37 @@ use super::integrity::Checksum;
 use super::packument::{Packument, Release};
 use crate::error::PackageError;
 
-/// The short form of a package's document, without readme files and people.
-const SHORT_FORM: &str = "application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8";
+/// Requests the abbreviated package document, without readme and maintainers.
+const ABBREVIATED_DOCUMENT: &str =
+    "application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8";
 
-/// How often a request is made before its trouble is believed.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
-/// The first pause between attempts; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// Delay before the first retry; doubles with each attempt.
+const INITIAL_RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// Answers that may be others a moment later.
-const PASSING_TROUBLE: [u16; 6] = [408, 429, 500, 502, 503, 504];
+/// Status codes that are retried.
+const RETRYABLE_STATUSES: [u16; 6] = [408, 429, 500, 502, 503, 504];
 
-/// How long a registry may take to begin an answer, and between its pieces.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Idle timeout, both for the response head and between chunks.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// No honest document is larger.
 const MAX_DOCUMENT_BYTES: usize = 128 * 1024 * 1024;
 
-/// No honest archive is larger.
 const MAX_ARCHIVE_BYTES: u64 = 512 * 1024 * 1024;
 
-/// A registry as the user configured it.
+/// A client for the configured registries.
 #[derive(Debug, Clone)]
-pub(crate) struct Registry {
+pub(crate) struct RegistryClient {
     http: HttpClient,
     env: Env,
     config: NpmConfig,
 }
 
-impl Registry {
-    /// Uses a configuration; `proxy` is the program's own, for when npm's names none.
+impl RegistryClient {
+    /// `proxy` is pi's proxy setting, used if the npm configuration has none.
     pub(crate) fn new(config: NpmConfig, env: Env, proxy: Option<&str>) -> Self {
         Self {
             http: HttpClient::with_settings(config.http_settings(proxy)),
@@ -57,38 +54,37 @@ impl Registry {
         }
     }
 
-    /// Fetches the document of a package.
     pub(crate) async fn packument(&self, name: &str) -> Result<Packument, PackageError> {
         let registry = self.config.registry_of(name)?;
-        // The slash of a scope is part of the name.
+        // The slash of a scoped name must be escaped.
         let address = format!("{registry}{}", name.replace('/', "%2f"));
         let target = parse(&address)?;
         let body = self
-            .patiently(|| self.document(&target, registry))
+            .with_retries(|| self.document(&target, registry))
             .await
             .map_err(|error| match error {
-                PackageError::Refused { status: 404, .. } => {
+                PackageError::HttpStatus { status: 404, .. } => {
                     PackageError::UnknownPackage(name.to_owned())
                 }
                 other => other,
             })?;
         serde_json::from_slice(&body)
-            .map_err(|error| PackageError::malformed(format!("the registry on {name}"), error))
+            .map_err(|error| PackageError::malformed(format!("registry document of {name}"), error))
     }
 
     async fn document(&self, target: &Url, registry: &Url) -> Result<Vec<u8>, PackageError> {
-        let mut answer = self.get(target, registry, SHORT_FORM).await?;
+        let mut response = self.get(target, registry, ABBREVIATED_DOCUMENT).await?;
         let mut body = Vec::new();
-        while let Some(piece) = next(&mut answer, target).await? {
-            if body.len() + piece.len() > MAX_DOCUMENT_BYTES {
+        while let Some(chunk) = next_chunk(&mut response, target).await? {
+            if body.len() + chunk.len() > MAX_DOCUMENT_BYTES {
                 return Err(too_large(target, MAX_DOCUMENT_BYTES as u64));
             }
-            body.extend_from_slice(&piece);
+            body.extend_from_slice(&chunk);
         }
         Ok(body)
     }
 
-    /// Fetches the archive of a release into a file without a name; `on_bytes` hears how much arrived.
+    /// Fetches the archive of a release into a temporary file; `on_bytes` is called with the size of each chunk.
     pub(crate) async fn archive(
         &self,
         release: &Release,
@@ -96,11 +92,11 @@ impl Registry {
     ) -> Result<File, PackageError> {
         let registry = self.config.registry_of(&release.manifest.name)?;
         let target = parse(&release.archive)?;
-        self.patiently(|| self.checked(release, &target, registry, on_bytes))
+        self.with_retries(|| self.fetch_archive(release, &target, registry, on_bytes))
             .await
     }
 
-    async fn checked(
+    async fn fetch_archive(
         &self,
         release: &Release,
         target: &Url,
@@ -108,21 +104,21 @@ impl Registry {
         on_bytes: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<File, PackageError> {
         let mut checksum = Checksum::of(release)?;
-        let mut answer = self.get(target, registry, "*/*").await?;
+        let mut response = self.get(target, registry, "*/*").await?;
         let disk = |error| PackageError::Disk {
             path: std::env::temp_dir(),
             error,
         };
-        let mut file = nameless_file().map_err(disk)?;
+        let mut file = unnamed_temp_file().map_err(disk)?;
         let mut size = 0;
-        while let Some(piece) = next(&mut answer, target).await? {
-            size += piece.len() as u64;
+        while let Some(chunk) = next_chunk(&mut response, target).await? {
+            size += chunk.len() as u64;
             if size > MAX_ARCHIVE_BYTES {
                 return Err(too_large(target, MAX_ARCHIVE_BYTES));
             }
-            checksum.update(&piece);
-            file.write_all(&piece).map_err(disk)?;
-            on_bytes(piece.len() as u64);
+            checksum.update(&chunk);
+            file.write_all(&chunk).map_err(disk)?;
+            on_bytes(chunk.len() as u64);
         }
         if !checksum.matches() {
             let manifest = &release.manifest;
@@ -135,7 +131,7 @@ impl Registry {
         Ok(file)
     }
 
-    /// Asks for an address and where that leads.
+    /// Sends a request and follows redirects.
     async fn get(
         &self,
         target: &Url,
@@ -148,48 +144,48 @@ impl Registry {
             let mut headers = vec![("accept", accept)];
             let secret = authorization.as_ref().map(SecretString::expose_secret);
             headers.extend(secret.map(|secret| ("authorization", secret)));
-            let asking = self.http.download(address.as_str(), &headers, &self.env);
-            let answer = tokio::time::timeout(PATIENCE, asking)
+            let request = self.http.download(address.as_str(), &headers, &self.env);
+            let response = tokio::time::timeout(IDLE_TIMEOUT, request)
                 .await
-                .map_err(|_elapsed| silent(target))?
+                .map_err(|_elapsed| timed_out(target))?
                 .map_err(|error| network(target, error.message))?;
-            match answer.status() {
-                200 => return Ok(answer),
+            match response.status() {
+                200 => return Ok(response),
                 301 | 302 | 303 | 307 | 308 => {
-                    let location = answer.header("location");
+                    let location = response.header("location");
                     let next = location.and_then(|location| address.join(location).ok());
                     let next = next.filter(|next| {
-                        // No way back from an encrypted connection to one that is not.
+                        // Never downgrade from https to http.
                         next.scheme() == "https" || next.scheme() == address.scheme()
                     });
                     address = next.ok_or_else(|| {
-                        network(target, "it leads to nowhere pi follows".to_owned())
+                        network(target, "redirect to an unsupported URL".to_owned())
                     })?;
                 }
                 status => {
-                    return Err(PackageError::Refused {
-                        url: shown(target),
+                    return Err(PackageError::HttpStatus {
+                        url: redacted(target),
                         status,
                     });
                 }
             }
         }
-        Err(network(target, "it leads in circles".to_owned()))
+        Err(network(target, "too many redirects".to_owned()))
     }
 
-    /// Tries again what may pass.
-    async fn patiently<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, PackageError>
+    /// Retries transient errors.
+    async fn with_retries<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, PackageError>
     where
         F: Future<Output = Result<T, PackageError>>,
     {
-        let mut pause = FIRST_PAUSE;
-        let mut left = ATTEMPTS;
+        let mut pause = INITIAL_RETRY_DELAY;
+        let mut left = MAX_ATTEMPTS;
         loop {
             left -= 1;
             let outcome = attempt().await;
             let may_pass = match &outcome {
                 Err(PackageError::Network { .. }) => true,
-                Err(PackageError::Refused { status, .. }) => PASSING_TROUBLE.contains(status),
+                Err(PackageError::HttpStatus { status, .. }) => RETRYABLE_STATUSES.contains(status),
                 Ok(_) | Err(_) => false,
             };
             if !may_pass || left == 0 {
@@ -201,13 +197,13 @@ impl Registry {
     }
 }
 
-async fn next(
-    answer: &mut Download,
+async fn next_chunk(
+    response: &mut Download,
     target: &Url,
 ) -> Result<Option<impl std::ops::Deref<Target = [u8]> + use<>>, PackageError> {
-    tokio::time::timeout(PATIENCE, answer.chunk())
+    tokio::time::timeout(IDLE_TIMEOUT, response.chunk())
         .await
-        .map_err(|_elapsed| silent(target))?
+        .map_err(|_elapsed| timed_out(target))?
         .map_err(|error| network(target, error.message))
 }
 
@@ -215,38 +211,37 @@ fn parse(address: &str) -> Result<Url, PackageError> {
     Url::parse(address)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .ok_or_else(|| PackageError::malformed(format!("{address:?}"), "it is not an address"))
+        .ok_or_else(|| PackageError::malformed(format!("{address:?}"), "not a valid URL"))
 }
 
-/// An address without what may be secret in it.
-fn shown(url: &Url) -> String {
-    let mut shown = url.clone();
-    shown.set_query(None);
-    // Addresses without a host have no user either.
-    shown.set_username("").ok();
-    shown.set_password(None).ok();
-    shown.into()
+/// Formats a URL without credentials and query.
+fn redacted(url: &Url) -> String {
+    let mut redacted = url.clone();
+    redacted.set_query(None);
+    // Fails only for URLs without a host, which have no user.
+    redacted.set_username("").ok();
+    redacted.set_password(None).ok();
+    redacted.into()
 }
 
 fn network(url: &Url, problem: String) -> PackageError {
     PackageError::Network {
-        url: shown(url),
+        url: redacted(url),
         problem,
     }
 }
 
-fn silent(url: &Url) -> PackageError {
-    network(url, format!("no answer for {} s", PATIENCE.as_secs()))
+fn timed_out(url: &Url) -> PackageError {
+    network(url, format!("no response for {} s", IDLE_TIMEOUT.as_secs()))
 }
 
 fn too_large(url: &Url, limit: u64) -> PackageError {
     PackageError::TooLarge {
-        what: shown(url),
+        what: redacted(url),
         limit: format!("{} MB", limit / (1024 * 1024)),
     }
 }
 
-/// Opens a file that nobody else can find and that goes with its handle.
-fn nameless_file() -> std::io::Result<File> {
-    crate::folder::nameless_file(&std::env::temp_dir())
+fn unnamed_temp_file() -> std::io::Result<File> {
+    crate::dir_ops::unnamed_temp_file(&std::env::temp_dir())
 }

@@ -1,66 +1,65 @@
-//! Completes a tree of packages: every dependency is met, as high up as it can lie.
+//! Completes a tree of packages: satisfies every dependency, hoisted as high as possible.
 //!
-//! Pure: [`Resolver::wanted`] says which documents of the registry are needed next,
-//! [`Resolver::advance`] goes on with those it is given. Packages that will do are kept where they are,
-//! so that installing one package does not change the others.
+//! No I/O: [`DependencyResolver::missing_packuments`] returns the registry documents that are needed next, and
+//! [`DependencyResolver::advance`] continues with those in `known`. Packages that already satisfy their dependents are kept,
+//! so installing one package does not change the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::packument::{Packument, Release};
-use super::platform::Platform;
-use super::spec::{Spec, is_package_name};
-use super::tree::{NodeId, Origin, Tree};
+use super::platform::NpmPlatform;
+use super::spec::{DependencySpec, is_package_name};
+use super::tree::{NodeId, NodeOrigin, PackageTree};
 use crate::error::PackageError;
 
-/// What pi itself gives to extensions, whatever a package says it needs.
+/// Modules that pi provides to extensions, regardless of a package's dependencies.
 const PROVIDED: [&str; 2] = ["typebox", "@sinclair/typebox"];
 
-/// The scopes whose `pi-` packages pi gives to extensions.
+/// Name prefixes of modules that pi provides to extensions.
 const PROVIDED_SCOPES: [&str; 2] = ["@earendil-works/pi-", "@mariozechner/pi-"];
 
-/// Returns whether extensions get a module from pi itself.
+/// Returns whether pi provides a module to extensions.
 pub(crate) fn is_provided(name: &str) -> bool {
     PROVIDED.contains(&name) || PROVIDED_SCOPES.iter().any(|scope| name.starts_with(scope))
 }
 
-/// Whether packages that others expect beside them are installed too.
+/// Whether peer dependencies are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Peers {
-    /// They are not: pi gives its own modules, and the others are the user's matter.
+pub(crate) enum PeerDependencies {
+    /// No: pi provides its own modules, and the user installs the others.
     Ignored,
-    /// They are, save those pi gives.
+    /// Yes, except those that pi provides.
     Installed,
 }
 
-/// What is known of a package.
-pub(crate) type Lookup = Result<Arc<Packument>, Arc<PackageError>>;
+/// The result of fetching a package document.
+pub(crate) type PackumentLookup = Result<Arc<Packument>, Arc<PackageError>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum DependencyKind {
     Required,
     Optional,
     Peer,
 }
 
-/// A resolution under way.
-pub(crate) struct Resolver {
-    pub(crate) tree: Tree,
-    pub(crate) known: HashMap<String, Lookup>,
-    platform: Platform,
-    peers: Peers,
+pub(crate) struct DependencyResolver {
+    pub(crate) tree: PackageTree,
+    pub(crate) known: HashMap<String, PackumentLookup>,
+    platform: NpmPlatform,
+    peers: PeerDependencies,
     pending: VecDeque<NodeId>,
-    /// Versions a lock file names, by package: of those that will do, one of these is taken.
+    /// Versions from the lock file, by package, preferred among matching versions.
     preferred: HashMap<String, BTreeSet<String>>,
-    /// Optional dependencies that cannot be had here.
-    given_up: HashSet<(NodeId, String)>,
+    /// Optional dependencies that could not be resolved.
+    dropped: HashSet<(NodeId, String)>,
 }
 
-impl Resolver {
-    /// Starts with a tree, all of which is looked at.
-    pub(crate) fn new(tree: Tree, platform: Platform, peers: Peers) -> Self {
-        let mut pending = VecDeque::from([Tree::ROOT]);
-        pending.extend(tree.below(Tree::ROOT));
+impl DependencyResolver {
+    /// Starts with a tree; all of its packages are checked.
+    pub(crate) fn new(tree: PackageTree, platform: NpmPlatform, peers: PeerDependencies) -> Self {
+        let mut pending = VecDeque::from([PackageTree::ROOT]);
+        pending.extend(tree.below(PackageTree::ROOT));
         Self {
             tree,
             known: HashMap::new(),
@@ -68,48 +67,49 @@ impl Resolver {
             peers,
             pending,
             preferred: HashMap::new(),
-            given_up: HashSet::new(),
+            dropped: HashSet::new(),
         }
     }
 
-    /// Prefers the versions a lock file names.
+    /// Sets the preferred versions, from the lock file.
     pub(crate) fn prefer(mut self, preferred: HashMap<String, BTreeSet<String>>) -> Self {
         self.preferred = preferred;
         self
     }
 
-    /// Returns the packages whose documents are needed to go on; none when the tree is complete.
-    pub(crate) fn wanted(&self) -> BTreeSet<String> {
-        let mut wanted = BTreeSet::new();
+    /// Returns the packages whose documents are needed to continue; empty if the tree is complete.
+    pub(crate) fn missing_packuments(&self) -> BTreeSet<String> {
+        let mut missing = BTreeSet::new();
         for node in &self.pending {
-            for (name, text, need) in self.needs(*node) {
-                let spec = Spec::parse(&text);
-                if self.is_met(*node, &name, &spec, need) || matches!(spec.wanted(), Spec::Foreign)
+            for (name, text, kind) in self.dependencies_of(*node) {
+                let spec = DependencySpec::parse(&text);
+                if self.is_satisfied(*node, &name, &spec, kind)
+                    || matches!(spec.target(), DependencySpec::External)
                 {
                     continue;
                 }
                 let package = spec.package(&name);
                 if !self.known.contains_key(package) {
-                    wanted.insert(package.to_owned());
+                    missing.insert(package.to_owned());
                 }
             }
         }
-        wanted
+        missing
     }
 
-    /// Returns whether anything is left to do.
+    /// Returns whether the tree is complete.
     pub(crate) fn is_done(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Meets what can be met with the documents that are known.
+    /// Resolves as many dependencies as possible with the known documents.
     pub(crate) fn advance(&mut self) -> Result<(), PackageError> {
         let mut waiting = VecDeque::new();
         while let Some(node) = self.pending.pop_front() {
             if self.tree.is_removed(node) {
                 continue;
             }
-            if !self.meet(node)? {
+            if !self.resolve_node(node)? {
                 waiting.push_back(node);
             }
         }
@@ -117,15 +117,15 @@ impl Resolver {
         Ok(())
     }
 
-    /// Meets the needs of one package; `false` when a document is missing.
-    fn meet(&mut self, node: NodeId) -> Result<bool, PackageError> {
+    /// Resolves the dependencies of one package; returns `false` if a document is missing.
+    fn resolve_node(&mut self, node: NodeId) -> Result<bool, PackageError> {
         let mut is_complete = true;
-        for (name, text, need) in self.needs(node) {
+        for (name, text, kind) in self.dependencies_of(node) {
             if self.tree.is_removed(node) {
                 return Ok(true);
             }
-            let spec = Spec::parse(&text);
-            if self.is_met(node, &name, &spec, need) {
+            let spec = DependencySpec::parse(&text);
+            if self.is_satisfied(node, &name, &spec, kind) {
                 continue;
             }
             let release = match self.choose(node, &name, &spec, &text) {
@@ -135,31 +135,31 @@ impl Resolver {
                     continue;
                 }
                 Err(error) => {
-                    self.give_up(node, &name, need, error)?;
+                    self.drop_optional(node, &name, kind, error)?;
                     continue;
                 }
             };
-            self.place(node, &name, &spec, need, release)?;
+            self.place(node, &name, &spec, kind, release)?;
         }
         Ok(is_complete)
     }
 
-    /// Chooses the release for a need; none while its document is missing.
+    /// Chooses the release for a dependency; `None` if its document is missing.
     fn choose(
         &self,
         node: NodeId,
         name: &str,
-        spec: &Spec,
+        spec: &DependencySpec,
         text: &str,
     ) -> Result<Option<Release>, PackageError> {
         if !is_package_name(name) {
             return Err(PackageError::malformed(
                 self.name_of(node),
-                format!("{name:?} is not the name of a package"),
+                format!("{name:?} is not a valid package name"),
             ));
         }
-        if matches!(spec.wanted(), Spec::Foreign) {
-            return Err(PackageError::ForeignDependency {
+        if matches!(spec.target(), DependencySpec::External) {
+            return Err(PackageError::UnsupportedDependency {
                 name: self.name_of(node),
                 dependency: name.to_owned(),
                 spec: text.to_owned(),
@@ -169,25 +169,25 @@ impl Resolver {
         let packument = match self.known.get(package) {
             None => return Ok(None),
             Some(Ok(packument)) => packument,
-            Some(Err(error)) => return Err(repeated(error, package)),
+            Some(Err(error)) => return Err(copy_error(error, package)),
         };
-        let wanted = match spec {
-            Spec::Alias { .. } => {
+        let version = match spec {
+            DependencySpec::Alias { .. } => {
                 let version = text.rsplit_once('@').map_or("", |(_, version)| version);
                 if version.contains('/') { "" } else { version }
             }
-            Spec::Range(_) | Spec::Tag(_) | Spec::Foreign => text,
+            DependencySpec::Range(_) | DependencySpec::Tag(_) | DependencySpec::External => text,
         };
         let preferred = self.preferred.get(package).into_iter().flatten();
         let locked = preferred
             .filter(|version| spec.accepts(name, package, version))
-            .filter(|_| matches!(spec.wanted(), Spec::Range(_)))
-            .find_map(|version| packument.exactly(package, version));
+            .filter(|_| matches!(spec.target(), DependencySpec::Range(_)))
+            .find_map(|version| packument.exact_releases(package, version));
         let release = match locked {
             Some(release) => release,
-            None => packument.choose(package, spec.wanted(), wanted)?,
+            None => packument.choose(package, spec.target(), version)?,
         };
-        if !self.platform.takes(&release.manifest) {
+        if !self.platform.supports(&release.manifest) {
             return Err(PackageError::WrongPlatform(format!(
                 "{package}@{}",
                 release.manifest.version
@@ -196,89 +196,91 @@ impl Resolver {
         Ok(Some(release))
     }
 
-    /// Leaves out an optional dependency, or the optional package that cannot do without this one.
-    fn give_up(
+    /// Drops an optional dependency, or the optional package that requires this one.
+    fn drop_optional(
         &mut self,
         node: NodeId,
         name: &str,
-        need: Need,
+        kind: DependencyKind,
         error: PackageError,
     ) -> Result<(), PackageError> {
-        if need != Need::Required {
-            tracing::debug!(name, %error, "an optional dependency is left out");
-            self.given_up.insert((node, name.to_owned()));
+        if kind != DependencyKind::Required {
+            tracing::debug!(name, %error, "skipped optional dependency");
+            self.dropped.insert((node, name.to_owned()));
             return Ok(());
         }
         let optional = self.tree.node(node).and_then(|node| node.optional_for);
         let Some(optional) = optional.filter(|optional| !self.tree.is_removed(*optional)) else {
             return Err(error);
         };
-        let folder = self.tree.node(optional).map(|node| node.folder.clone());
-        tracing::debug!(?folder, %error, "an optional dependency is left out");
-        if let Some(folder) = folder {
-            // Nobody tries again, except who cannot do without it.
-            for place in self.everything() {
-                self.given_up.insert((place, folder.clone()));
+        let dir = self.tree.node(optional).map(|node| node.dir.clone());
+        tracing::debug!(?dir, %error, "skipped optional dependency");
+        if let Some(dir) = dir {
+            // Only packages that require it try again.
+            for node in self.all_nodes() {
+                self.dropped.insert((node, dir.clone()));
             }
         }
         self.tree.remove(optional);
         Ok(())
     }
 
-    /// Puts a release where it serves most and hides nothing.
+    /// Places a release as high as possible without shadowing another version.
     fn place(
         &mut self,
         node: NodeId,
         name: &str,
-        spec: &Spec,
-        need: Need,
+        spec: &DependencySpec,
+        kind: DependencyKind,
         release: Release,
     ) -> Result<(), PackageError> {
-        let start = match need {
-            Need::Required | Need::Optional => node,
-            // A peer lies beside the package that expects it.
-            Need::Peer => self.parent(node).unwrap_or(node),
+        let start = match kind {
+            DependencyKind::Required | DependencyKind::Optional => node,
+            // A peer is a sibling of the package that expects it.
+            DependencyKind::Peer => self.parent(node).unwrap_or(node),
         };
-        let mut place = start;
+        let mut parent = start;
         let mut next = Some(start);
         while let Some(candidate) = next {
             let Some(at) = self.tree.node(candidate) else {
                 break;
             };
             if at.children.contains_key(name) {
-                // What does not do here: everything above is hidden by it.
+                // An incompatible version here shadows everything above.
                 break;
             }
-            place = candidate;
+            parent = candidate;
             next = at.parent;
         }
-        // Only the starting place can be taken by what does not do.
-        if let Some(taken) = self.tree.node(place).and_then(|at| at.children.get(name)) {
+        // Only the start node itself can have an incompatible version.
+        if let Some(taken) = self.tree.node(parent).and_then(|at| at.children.get(name)) {
             self.tree.remove(*taken);
         }
-        let optional_for = match need {
-            Need::Optional => None,
-            Need::Required | Need::Peer => self.tree.node(node).and_then(|node| node.optional_for),
+        let optional_for = match kind {
+            DependencyKind::Optional => None,
+            DependencyKind::Required | DependencyKind::Peer => {
+                self.tree.node(node).and_then(|node| node.optional_for)
+            }
         };
         let manifest = release.manifest.clone();
-        let origin = Origin::Archive(Box::new(release));
-        let placed = self.tree.add(place, name, manifest, origin)?;
+        let origin = NodeOrigin::Archive(Box::new(release));
+        let placed = self.tree.add(parent, name, manifest, origin)?;
         if let Some(added) = self.tree.node_mut(placed) {
-            added.optional_for = match need {
-                Need::Optional => Some(placed),
-                Need::Required | Need::Peer => optional_for,
+            added.optional_for = match kind {
+                DependencyKind::Optional => Some(placed),
+                DependencyKind::Required | DependencyKind::Peer => optional_for,
             };
         }
         self.pending.push_back(placed);
-        self.look_again(place, name);
-        tracing::trace!(name, ?spec, place = %self.tree.place(placed), "placed");
+        self.requeue_dependents(parent, name);
+        tracing::trace!(name, ?spec, path = %self.tree.path(placed), "placed");
         Ok(())
     }
 
-    /// Looks again at packages that may now find something else under a name.
-    fn look_again(&mut self, place: NodeId, name: &str) {
-        let concerned: Vec<NodeId> = std::iter::once(place)
-            .chain(self.tree.below(place))
+    /// Requeues packages for which a name may now resolve differently.
+    fn requeue_dependents(&mut self, parent: NodeId, name: &str) {
+        let affected: Vec<NodeId> = std::iter::once(parent)
+            .chain(self.tree.below(parent))
             .filter(|id| {
                 let node = self.tree.node(*id);
                 node.is_some_and(|node| {
@@ -287,12 +289,12 @@ impl Resolver {
                 })
             })
             .collect();
-        self.pending.extend(concerned);
+        self.pending.extend(affected);
     }
 
-    fn everything(&self) -> Vec<NodeId> {
-        let mut nodes = self.tree.below(Tree::ROOT);
-        nodes.push(Tree::ROOT);
+    fn all_nodes(&self) -> Vec<NodeId> {
+        let mut nodes = self.tree.below(PackageTree::ROOT);
+        nodes.push(PackageTree::ROOT);
         nodes
     }
 
@@ -306,35 +308,41 @@ impl Resolver {
             .unwrap_or_else(|| "the package".to_owned())
     }
 
-    fn needs(&self, node: NodeId) -> Vec<(String, String, Need)> {
-        needs(&self.tree, node, self.peers)
+    fn dependencies_of(&self, node: NodeId) -> Vec<(String, String, DependencyKind)> {
+        dependencies_of(&self.tree, node, self.peers)
             .into_iter()
-            .filter(|(name, _, need)| {
-                *need == Need::Required || !self.given_up.contains(&(node, name.clone()))
+            .filter(|(name, _, kind)| {
+                *kind == DependencyKind::Required || !self.dropped.contains(&(node, name.clone()))
             })
             .collect()
     }
 
-    fn is_met(&self, node: NodeId, name: &str, spec: &Spec, need: Need) -> bool {
+    fn is_satisfied(
+        &self,
+        node: NodeId,
+        name: &str,
+        spec: &DependencySpec,
+        kind: DependencyKind,
+    ) -> bool {
         let Some(found) = self.tree.find(node, name).and_then(|id| self.tree.node(id)) else {
             return false;
         };
-        // A peer of another version is the user's choice.
-        need == Need::Peer
+        // A peer of a different version is the user's choice.
+        kind == DependencyKind::Peer
             || spec.accepts(name, &found.manifest.name, &found.manifest.version)
-            || matches!(found.origin, Origin::Link(_))
+            || matches!(found.origin, NodeOrigin::Link(_))
     }
 
-    /// Takes away what nothing needs, and returns the tree.
-    pub(crate) fn finish(mut self) -> Tree {
-        let mut used = HashSet::from([Tree::ROOT]);
-        let mut pending = vec![Tree::ROOT];
+    /// Removes unneeded packages and returns the tree.
+    pub(crate) fn finish(mut self) -> PackageTree {
+        let mut used = HashSet::from([PackageTree::ROOT]);
+        let mut pending = vec![PackageTree::ROOT];
         while let Some(node) = pending.pop() {
-            let mut reached: Vec<NodeId> = needs(&self.tree, node, self.peers)
+            let mut reached: Vec<NodeId> = dependencies_of(&self.tree, node, self.peers)
                 .into_iter()
                 .filter_map(|(name, _, _)| self.tree.find(node, &name))
                 .collect();
-            // What an archive brings stays with it.
+            // Bundled packages stay with their archive.
             let children = self.tree.node(node).map(|node| &node.children);
             reached.extend(children.into_iter().flatten().filter_map(|(_, child)| {
                 let is_bundled = self.tree.node(*child).is_some_and(|child| child.is_bundled);
@@ -346,7 +354,7 @@ impl Resolver {
                 }
             }
         }
-        for unused in self.everything() {
+        for unused in self.all_nodes() {
             if !used.contains(&unused) {
                 self.tree.remove(unused);
             }
@@ -355,43 +363,50 @@ impl Resolver {
     }
 }
 
-/// Lists what a package needs that its archive does not bring.
-fn needs(tree: &Tree, node: NodeId, peers: Peers) -> Vec<(String, String, Need)> {
+/// Lists the dependencies of a package that are not bundled in its archive.
+fn dependencies_of(
+    tree: &PackageTree,
+    node: NodeId,
+    peers: PeerDependencies,
+) -> Vec<(String, String, DependencyKind)> {
     let Some(node) = tree.node(node) else {
         return Vec::new();
     };
-    if matches!(node.origin, Origin::Link(_)) {
+    if matches!(node.origin, NodeOrigin::Link(_)) {
         return Vec::new();
     }
     let manifest = &node.manifest;
-    // Before an archive is unpacked, what it brings is not known yet.
-    let is_packed = matches!(node.origin, Origin::Archive(_));
-    let list = |table: &BTreeMap<String, String>, need: Need| {
+    // Bundled packages are unknown until the archive is unpacked.
+    let is_packed = matches!(node.origin, NodeOrigin::Archive(_));
+    let list = |table: &BTreeMap<String, String>, kind: DependencyKind| {
         let entries = table.iter();
         entries
             .filter(|(name, _)| !(is_packed && manifest.bundled.contains(*name)))
-            .map(|(name, spec)| (name.clone(), spec.clone(), need))
+            .map(|(name, spec)| (name.clone(), spec.clone(), kind))
             .collect::<Vec<_>>()
     };
-    let mut needs = list(&manifest.dependencies, Need::Required);
-    needs.extend(list(&manifest.optional_dependencies, Need::Optional));
-    if peers == Peers::Installed {
-        let mut expected = list(&manifest.peer_dependencies, Need::Peer);
+    let mut needs = list(&manifest.dependencies, DependencyKind::Required);
+    needs.extend(list(
+        &manifest.optional_dependencies,
+        DependencyKind::Optional,
+    ));
+    if peers == PeerDependencies::Installed {
+        let mut expected = list(&manifest.peer_dependencies, DependencyKind::Peer);
         expected.retain(|(name, _, _)| !is_provided(name));
         needs.extend(expected);
     }
     needs
 }
 
-/// The same error again, for each who meets it.
-fn repeated(error: &PackageError, package: &str) -> PackageError {
+/// Copies an error, for each dependent that encounters it.
+fn copy_error(error: &PackageError, package: &str) -> PackageError {
     match error {
         PackageError::UnknownPackage(_) => PackageError::UnknownPackage(package.to_owned()),
         PackageError::Network { url, problem } => PackageError::Network {
             url: url.clone(),
             problem: problem.clone(),
         },
-        PackageError::Refused { url, status } => PackageError::Refused {
+        PackageError::HttpStatus { url, status } => PackageError::HttpStatus {
             url: url.clone(),
             status: *status,
         },

@@ -1,20 +1,20 @@
-//! Install scripts of packages: none runs unless the user allowed it for that package by name.
+//! Install scripts of packages; a script only runs if the user allowed it for that package by name.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::build::is_new;
-use super::tree::{Tree, read_manifest};
+use super::tree::{PackageTree, read_manifest};
 use crate::command::{self, Command};
 use crate::error::PackageError;
-use crate::progress::{Progress, ProgressListener};
+use crate::progress::{InstallProgress, ProgressListener};
 
-/// Whose install scripts may run.
+/// The packages whose install scripts may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptPolicy(BTreeSet<String>);
 
 impl ScriptPolicy {
-    /// Allows the scripts of these packages, and of no other.
+    /// Allows only the scripts of these packages.
     pub fn allowing(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect())
     }
@@ -24,26 +24,26 @@ impl ScriptPolicy {
     }
 }
 
-/// Runs the scripts of new packages that are allowed, and tells of those that are not.
+/// Runs the allowed scripts of new packages and reports those that were skipped.
 pub(super) async fn run_scripts(
-    tree: &Tree,
-    folder: &Path,
+    tree: &PackageTree,
+    dir: &Path,
     policy: &ScriptPolicy,
     progress: &ProgressListener,
 ) -> Result<(), PackageError> {
     let mut refused = BTreeSet::new();
-    for id in tree.below(Tree::ROOT) {
+    for id in tree.below(PackageTree::ROOT) {
         let Some(node) = tree.node(id).filter(|_| is_new(tree, id)) else {
             continue;
         };
-        let package = folder.join(tree.place(id));
+        let package = dir.join(tree.path(id));
         let Some(manifest) = read_manifest(&package) else {
             continue;
         };
         let mut scripts = manifest.install_scripts();
         let builds = package.join("binding.gyp").is_file();
         if builds && !scripts.iter().any(|(name, _)| *name != "postinstall") {
-            // npm's own rule for packages that come with a build file.
+            // npm's default for packages with a `binding.gyp`.
             scripts.insert(0, ("install", "node-gyp rebuild".to_owned()));
         }
         if scripts.is_empty() {
@@ -55,10 +55,10 @@ pub(super) async fn run_scripts(
             continue;
         }
         for (event, script) in scripts {
-            progress.tell(Progress::Running {
+            progress.report(InstallProgress::Running {
                 command: format!("{event} of {name}"),
             });
-            run(&package, folder, name, &manifest.version, event, &script).await?;
+            run(&package, dir, name, &manifest.version, event, &script).await?;
         }
     }
     if !refused.is_empty() {
@@ -67,8 +67,8 @@ pub(super) async fn run_scripts(
             .iter()
             .map(|name| format!("--allow-scripts {name}"))
             .collect();
-        progress.tell(Progress::Note(format!(
-            "install scripts were not run: {}; {} runs them",
+        progress.report(InstallProgress::Note(format!(
+            "skipped install scripts of {}; to run them, use {}",
             names.join(", "),
             allowing.join(" ")
         )));
@@ -78,7 +78,7 @@ pub(super) async fn run_scripts(
 
 async fn run(
     package: &Path,
-    folder: &Path,
+    dir: &Path,
     name: &str,
     version: &str,
     event: &str,
@@ -89,19 +89,19 @@ async fn run(
     } else {
         ("sh", "-c")
     };
-    let bin = folder.join("node_modules").join(".bin");
+    let bin = dir.join("node_modules").join(".bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(paths).unwrap_or(path);
-    let label = format!("the {event} script of {name}");
+    let label = format!("{event} script of {name}");
     let command = Command::new(shell)
         .args([flag, script])
         .directory(package)
         .variable("PATH", path)
-        .variable("INIT_CWD", folder)
+        .variable("INIT_CWD", dir)
         .variable("npm_lifecycle_event", event)
         .variable("npm_package_name", name)
         .variable("npm_package_version", version)
-        .labeled(label);
+        .label(label);
     command::run(command).await.map(drop)
 }

@@ -1,25 +1,25 @@
-//! What a dependency asks for: a range, a tag, another package under this name, or something that
-//! no registry has.
+//! Dependency specifications: a range, a tag, an alias, or a source that is not
+//! a registry.
 
 use pi_config::{NpmRange, NpmVersion};
 
-/// The right side of a dependency.
+/// The value of an entry in `dependencies`.
 #[derive(Debug, Clone)]
-pub(crate) enum Spec {
+pub(crate) enum DependencySpec {
     Range(NpmRange),
-    /// A tag such as `latest`.
+    /// Such as `latest`.
     Tag(String),
-    /// `npm:name@range`: another package under this name.
+    /// `npm:name@range`: another package installed under this name.
     Alias {
         name: String,
-        wanted: Box<Self>,
+        target: Box<Self>,
     },
-    /// A folder, an archive or a repository.
-    Foreign,
+    /// A directory, an archive or a repository.
+    External,
 }
 
-impl Spec {
-    /// Reads a spec as `package.json` spells it.
+impl DependencySpec {
+    /// Parses a spec as written in `package.json`.
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
         if let Some(alias) = text.strip_prefix("npm:") {
@@ -29,7 +29,7 @@ impl Spec {
             return Self::Range(range);
         }
         if text.contains([':', '/']) || text.starts_with('.') {
-            return Self::Foreign;
+            return Self::External;
         }
         Self::Tag(text.to_owned())
     }
@@ -41,50 +41,50 @@ impl Spec {
             .skip(1)
             .find(|(_, character)| *character == '@')
             .map(|(position, _)| position);
-        let (name, wanted) = match split.and_then(|position| text.split_at_checked(position)) {
-            Some((name, wanted)) => (name, wanted.trim_start_matches('@')),
+        let (name, target) = match split.and_then(|position| text.split_at_checked(position)) {
+            Some((name, target)) => (name, target.trim_start_matches('@')),
             None => (text, ""),
         };
         if !is_package_name(name) {
-            return Self::Foreign;
+            return Self::External;
         }
         Self::Alias {
             name: name.to_owned(),
-            wanted: Box::new(Self::parse(if wanted.is_empty() { "*" } else { wanted })),
+            target: Box::new(Self::parse(if target.is_empty() { "*" } else { target })),
         }
     }
 
-    /// Returns the package that is meant by a dependency of this name.
+    /// Returns the actual package name of a dependency with this name.
     pub(crate) fn package<'a>(&'a self, name: &'a str) -> &'a str {
         match self {
             Self::Alias { name, .. } => name,
-            Self::Range(_) | Self::Tag(_) | Self::Foreign => name,
+            Self::Range(_) | Self::Tag(_) | Self::External => name,
         }
     }
 
-    /// Returns what is asked of that package.
-    pub(crate) fn wanted(&self) -> &Self {
+    /// Returns the spec for that package.
+    pub(crate) fn target(&self) -> &Self {
         match self {
-            Self::Alias { wanted, .. } => wanted,
-            Self::Range(_) | Self::Tag(_) | Self::Foreign => self,
+            Self::Alias { target, .. } => target,
+            Self::Range(_) | Self::Tag(_) | Self::External => self,
         }
     }
 
-    /// Returns whether an installed package will do. A tag or a foreign source asks for nothing more than
-    /// that there is one.
+    /// Returns whether an installed package satisfies the spec. A tag or an external source is satisfied by any
+    /// version.
     pub(crate) fn accepts(&self, dependency: &str, package: &str, version: &str) -> bool {
-        match self.wanted() {
+        match self.target() {
             Self::Range(range) => {
                 package == self.package(dependency)
                     && NpmVersion::parse(version).is_some_and(|version| range.contains(&version))
             }
             Self::Tag(_) => package == self.package(dependency),
-            Self::Foreign | Self::Alias { .. } => true,
+            Self::External | Self::Alias { .. } => true,
         }
     }
 }
 
-/// Returns whether a name can be a folder below `node_modules` and nothing else.
+/// Returns whether a name is safe as a directory below `node_modules`.
 pub(crate) fn is_package_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specs_and_what_they_take() {
+    fn specs_accept_matching_packages() {
         for (spec, dependency, package, version, expected) in [
             ("^1.2.0", "a", "a", "1.3.0", true),
             ("^1.2.0", "a", "a", "2.0.0", false),
@@ -119,13 +119,13 @@ mod tests {
             ("npm:@s/b", "a", "@s/b", "7.0.0", true),
             ("git+ssh://h/x", "a", "a", "1.0.0", true),
         ] {
-            let accepts = Spec::parse(spec).accepts(dependency, package, version);
+            let accepts = DependencySpec::parse(spec).accepts(dependency, package, version);
             assert_eq!(accepts, expected, "{spec} {package}@{version}");
         }
     }
 
     #[test]
-    fn what_no_registry_has_is_foreign() {
+    fn non_registry_sources_are_external() {
         for spec in [
             "file:../x",
             "github:o/r",
@@ -135,7 +135,10 @@ mod tests {
             "./x",
             "npm:../x",
         ] {
-            assert!(matches!(Spec::parse(spec), Spec::Foreign), "{spec}");
+            assert!(
+                matches!(DependencySpec::parse(spec), DependencySpec::External),
+                "{spec}"
+            );
         }
     }
 

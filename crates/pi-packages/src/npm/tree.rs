@@ -1,8 +1,8 @@
-//! A `node_modules` folder as a tree of packages: read from disk, changed by the resolver, and written
-//! down in the lock file.
+//! A `node_modules` directory as a tree of packages: read from disk, changed by the resolver, and serialized
+//! to the lock file.
 //!
-//! A package looks for a dependency in its own `node_modules`, then in that of the package around it,
-//! up to the root. The tree holds no more than one package of a name at a place.
+//! A package resolves a dependency in its own `node_modules`, then in that of its parent package,
+//! up to the root. Each node has at most one child per name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,70 +10,65 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::manifest::Manifest;
+use super::manifest::NpmManifest;
 use super::packument::Release;
 use super::spec::is_package_name;
 use crate::error::PackageError;
 
-/// More packages than this are no honest tree.
 const MAX_PACKAGES: usize = 20_000;
 
-/// How deep packages may lie in each other.
+/// Maximum nesting of packages.
 const MAX_DEPTH: usize = 64;
 
-/// A `package.json` larger than this is not read.
+/// Larger `package.json` files are ignored.
 const MAX_MANIFEST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A package in the tree, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(usize);
 
-/// Where a package's files come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Origin {
-    /// The folder that holds everything.
+pub(crate) enum NodeOrigin {
+    /// The install directory itself.
     Root,
-    /// They lie in this folder.
-    Folder(PathBuf),
-    /// The folder is a link, which stays one.
+    /// Already present in this directory.
+    LocalDir(PathBuf),
+    /// A symlink, which is preserved.
     Link(PathBuf),
-    /// They are to be fetched.
+    /// Must be fetched.
     Archive(Box<Release>),
 }
 
-/// A package and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct PackageNode {
     pub(crate) parent: Option<NodeId>,
-    /// The name of its folder, with a scope's.
-    pub(crate) folder: String,
-    pub(crate) manifest: Manifest,
-    pub(crate) origin: Origin,
+    /// Directory name, including the scope.
+    pub(crate) dir: String,
+    pub(crate) manifest: NpmManifest,
+    pub(crate) origin: NodeOrigin,
     pub(crate) children: BTreeMap<String, NodeId>,
-    /// It came inside the archive of a package around it.
+    /// Contained in the archive of an ancestor.
     pub(crate) is_bundled: bool,
-    /// The optional package that needs it, which is left out when this one cannot be had.
+    /// The optional package that needs it, which is dropped if this package cannot be installed.
     pub(crate) optional_for: Option<NodeId>,
 }
 
-/// The tree; the root is the folder itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
-    nodes: Vec<Node>,
+pub(crate) struct PackageTree {
+    nodes: Vec<PackageNode>,
     removed: HashSet<NodeId>,
 }
 
-impl Tree {
+impl PackageTree {
     pub(crate) const ROOT: NodeId = NodeId(0);
 
-    /// Creates a tree of nothing but what the root asks for.
-    pub(crate) fn new(root: Manifest) -> Self {
+    /// Creates a tree with only the root.
+    pub(crate) fn new(root: NpmManifest) -> Self {
         Self {
-            nodes: vec![Node {
+            nodes: vec![PackageNode {
                 parent: None,
-                folder: String::new(),
+                dir: String::new(),
                 manifest: root,
-                origin: Origin::Root,
+                origin: NodeOrigin::Root,
                 children: BTreeMap::new(),
                 is_bundled: false,
                 optional_for: None,
@@ -82,10 +77,10 @@ impl Tree {
         }
     }
 
-    /// Reads the `node_modules` of a folder. What is not a package there is not part of the tree.
-    pub(crate) fn load(root: Manifest, folder: &Path) -> Result<Self, PackageError> {
+    /// Reads the `node_modules` of a directory; entries that are not packages are ignored.
+    pub(crate) fn load(root: NpmManifest, dir: &Path) -> Result<Self, PackageError> {
         let mut tree = Self::new(root);
-        let mut pending = vec![(Self::ROOT, folder.join("node_modules"), 0)];
+        let mut pending = vec![(Self::ROOT, dir.join("node_modules"), 0)];
         while let Some((parent, modules, depth)) = pending.pop() {
             if depth > MAX_DEPTH {
                 continue;
@@ -98,10 +93,10 @@ impl Tree {
                     continue;
                 };
                 let origin = match fs::read_link(&path) {
-                    Ok(target) => Origin::Link(target),
-                    Err(_) => Origin::Folder(path.clone()),
+                    Ok(target) => NodeOrigin::Link(target),
+                    Err(_) => NodeOrigin::LocalDir(path.clone()),
                 };
-                let is_link = matches!(origin, Origin::Link(_));
+                let is_link = matches!(origin, NodeOrigin::Link(_));
                 let id = tree.add(parent, &name, manifest, origin)?;
                 if let Some(node) = tree.node_mut(id) {
                     node.is_bundled = is_bundle;
@@ -114,39 +109,39 @@ impl Tree {
         Ok(tree)
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+    pub(crate) fn node(&self, id: NodeId) -> Option<&PackageNode> {
         self.nodes.get(id.0)
     }
 
-    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut PackageNode> {
         self.nodes.get_mut(id.0)
     }
 
-    /// Puts a package below another.
+    /// Adds a package as a child.
     pub(crate) fn add(
         &mut self,
         parent: NodeId,
-        folder: &str,
-        manifest: Manifest,
-        origin: Origin,
+        dir: &str,
+        manifest: NpmManifest,
+        origin: NodeOrigin,
     ) -> Result<NodeId, PackageError> {
         if self.nodes.len() >= MAX_PACKAGES {
             return Err(PackageError::TooLarge {
-                what: "the tree of dependencies".to_owned(),
+                what: "dependency tree".to_owned(),
                 limit: format!("{MAX_PACKAGES} packages"),
             });
         }
-        // Packages that need each other in ever other versions would nest for ever.
+        // Packages that depend on each other in ever different versions would nest forever.
         if self.depth(parent) >= MAX_DEPTH {
             return Err(PackageError::TooLarge {
-                what: format!("the nesting of {folder}"),
-                limit: format!("{MAX_DEPTH} packages in each other"),
+                what: format!("nesting of {dir}"),
+                limit: format!("{MAX_DEPTH} levels"),
             });
         }
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node {
+        self.nodes.push(PackageNode {
             parent: Some(parent),
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             manifest,
             origin,
             children: BTreeMap::new(),
@@ -154,7 +149,7 @@ impl Tree {
             optional_for: None,
         });
         if let Some(parent) = self.node_mut(parent) {
-            parent.children.insert(folder.to_owned(), id);
+            parent.children.insert(dir.to_owned(), id);
         }
         Ok(id)
     }
@@ -164,12 +159,12 @@ impl Tree {
         parents.count()
     }
 
-    /// Takes a package away, with everything in its folder.
+    /// Removes a package and its descendants.
     pub(crate) fn remove(&mut self, id: NodeId) {
         let Some(node) = self.node(id) else { return };
-        let (parent, folder) = (node.parent, node.folder.clone());
+        let (parent, dir) = (node.parent, node.dir.clone());
         if let Some(parent) = parent.and_then(|parent| self.node_mut(parent)) {
-            parent.children.remove(&folder);
+            parent.children.remove(&dir);
         }
         let mut pending = vec![id];
         while let Some(id) = pending.pop() {
@@ -185,23 +180,23 @@ impl Tree {
         self.removed.contains(&id)
     }
 
-    /// Finds what a package gets for a dependency, starting in its own folder.
+    /// Resolves a dependency as PackageNode does, starting in the package's own directory.
     pub(crate) fn find(&self, from: NodeId, name: &str) -> Option<NodeId> {
-        let mut place = Some(from);
-        while let Some(id) = place {
+        let mut node_id = Some(from);
+        while let Some(id) = node_id {
             let node = self.node(id)?;
             if let Some(found) = node.children.get(name) {
                 return Some(*found);
             }
-            place = node.parent;
+            node_id = node.parent;
         }
         None
     }
 
-    /// Lists the packages below a place, the place itself left out.
-    pub(crate) fn below(&self, place: NodeId) -> Vec<NodeId> {
+    /// Lists the descendants of a node.
+    pub(crate) fn below(&self, node_id: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
-        let mut pending = vec![place];
+        let mut pending = vec![node_id];
         while let Some(id) = pending.pop() {
             if let Some(node) = self.node(id) {
                 pending.extend(node.children.values());
@@ -211,22 +206,22 @@ impl Tree {
         found
     }
 
-    /// Tells the place of a package below the root, as `node_modules/a/node_modules/b`.
-    pub(crate) fn place(&self, id: NodeId) -> String {
+    /// Returns the path of a package relative to the root, such as `node_modules/a/node_modules/b`.
+    pub(crate) fn path(&self, id: NodeId) -> String {
         let mut parts = Vec::new();
         let mut current = self.node(id);
         while let Some(node) = current
             && let Some(parent) = node.parent
         {
-            parts.push(format!("node_modules/{}", node.folder));
+            parts.push(format!("node_modules/{}", node.dir));
             current = self.node(parent);
         }
         parts.reverse();
         parts.join("/")
     }
 
-    /// Writes the tree down as npm's lock file does. `known` is the lock file so far, which may know the
-    /// archives of packages that were there already.
+    /// Serializes the tree as npm's lock file. `known` is the previous lock file, which may contain the
+    /// archive URLs of packages that are kept.
     pub(crate) fn lock_file(&self, known: &Map<String, Value>) -> Value {
         let root = self.node(Self::ROOT).map(|node| &node.manifest);
         let name = root.map_or("", |root| root.name.as_str());
@@ -236,23 +231,23 @@ impl Tree {
             String::new(),
             json!({"name": name, "dependencies": dependencies}),
         );
-        let mut places: Vec<(String, NodeId)> = self
+        let mut paths: Vec<(String, NodeId)> = self
             .below(Self::ROOT)
             .into_iter()
-            .map(|id| (self.place(id), id))
+            .map(|id| (self.path(id), id))
             .collect();
-        places.sort();
-        for (place, id) in places {
+        paths.sort();
+        for (path, id) in paths {
             if let Some(node) = self.node(id) {
-                let entry = lock_entry(node, known.get(&place));
-                packages.insert(place, Value::Object(entry));
+                let entry = lock_entry(node, known.get(&path));
+                packages.insert(path, Value::Object(entry));
             }
         }
         json!({"name": name, "lockfileVersion": 3, "requires": true, "packages": packages})
     }
 }
 
-/// What of a manifest the lock file repeats.
+/// Keys of a manifest that are copied to the lock file.
 const LOCKED_KEYS: [&str; 11] = [
     "license",
     "dependencies",
@@ -267,21 +262,21 @@ const LOCKED_KEYS: [&str; 11] = [
     "libc",
 ];
 
-fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
+fn lock_entry(node: &PackageNode, known: Option<&Value>) -> Map<String, Value> {
     let manifest = &node.manifest;
     let mut entry = Map::new();
-    if manifest.name != node.folder {
+    if manifest.name != node.dir {
         entry.insert("name".to_owned(), json!(manifest.name));
     }
     entry.insert("version".to_owned(), json!(manifest.version));
     match &node.origin {
-        Origin::Archive(release) => {
+        NodeOrigin::Archive(release) => {
             entry.insert("resolved".to_owned(), json!(release.archive));
             if let Some(integrity) = &release.integrity {
                 entry.insert("integrity".to_owned(), json!(integrity));
             }
         }
-        Origin::Folder(_) => {
+        NodeOrigin::LocalDir(_) => {
             let same = known.filter(|known| {
                 known.get("version").and_then(Value::as_str) == Some(&manifest.version)
             });
@@ -291,13 +286,13 @@ fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
                 }
             }
         }
-        Origin::Link(target) => {
+        NodeOrigin::Link(target) => {
             return Map::from_iter([
                 ("resolved".to_owned(), json!(target)),
                 ("link".to_owned(), json!(true)),
             ]);
         }
-        Origin::Root => {}
+        NodeOrigin::Root => {}
     }
     if node.is_bundled {
         entry.insert("inBundle".to_owned(), json!(true));
@@ -316,7 +311,7 @@ fn lock_entry(node: &Node, known: Option<&Value>) -> Map<String, Value> {
     entry
 }
 
-/// Lists the packages in a `node_modules` folder: those with a scope too, without npm's own folders.
+/// Lists the packages in a `node_modules` directory, including scoped ones, without npm's internal directories.
 fn packages_in(modules: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for (name, path) in entries(modules) {
@@ -333,8 +328,8 @@ fn packages_in(modules: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = fs::read_dir(folder) else {
+fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();
     };
     entries
@@ -346,14 +341,14 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Reads the `package.json` of a folder; `None` where there is no usable one.
-pub(crate) fn read_manifest(folder: &Path) -> Option<Manifest> {
-    let file = folder.join("package.json");
+/// Reads the `package.json` of a directory; `None` if it is missing or invalid.
+pub(crate) fn read_manifest(dir: &Path) -> Option<NpmManifest> {
+    let file = dir.join("package.json");
     let metadata = fs::metadata(&file).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
         return None;
     }
     let text = fs::read_to_string(&file).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    serde_json::from_str(text).ok().map(Manifest::from_json)
+    serde_json::from_str(text).ok().map(NpmManifest::from_json)
 }

@@ -1,8 +1,8 @@
-//! Unpacks the archive of a package into a folder, trusting nothing it says.
+//! Unpacks untrusted package archives.
 //!
-//! Entries that would leave the folder, links that would lead out of it and devices refuse the whole
-//! archive; a link that stays inside is left out, as npm does. Sizes and numbers are bounded by what is
-//! read, not by what the archive claims.
+//! An archive with entries or links that escape the directory, or with devices, is rejected; a link
+//! that stays inside is skipped, as in npm. UnpackLimits apply to the data actually
+//! read, not to the sizes that the archive claims.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
@@ -13,87 +13,82 @@ use tar::{Archive, Entry, EntryType};
 
 use crate::error::PackageError;
 
-/// What an archive may hold.
+/// UnpackLimits for the contents of an archive.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// Bytes of all files together.
+pub(crate) struct UnpackLimits {
+    /// Total size of all files.
     pub(crate) bytes: u64,
-    /// Entries of any kind.
     pub(crate) entries: usize,
 }
 
-impl Limits {
-    /// Far above what packages hold, far below what fills a disk.
+impl UnpackLimits {
+    /// Far above any real package, far below the size of a disk.
     pub(crate) const USUAL: Self = Self {
         bytes: 1024 * 1024 * 1024,
         entries: 100_000,
     };
 }
 
-/// How deep folders may lie in each other.
 const MAX_DEPTH: usize = 100;
 
-/// What was unpacked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackStats {
     pub(crate) files: usize,
     pub(crate) bytes: u64,
 }
 
-/// Unpacks an archive into a folder that does not exist yet. When it fails, the folder may hold a part;
-/// it is the caller's, who works in a place nobody looks at.
+/// Unpacks an archive into a directory that does not exist yet. On failure, the directory may be incomplete;
+/// callers use a staging directory.
 pub(crate) fn unpack(
     name: &str,
     archive: &mut File,
-    folder: &Path,
-    limits: Limits,
-) -> Result<Unpacked, PackageError> {
+    dir: &Path,
+    limits: UnpackLimits,
+) -> Result<UnpackStats, PackageError> {
     let mut magic = [0; 2];
     let is_compressed = archive.read_exact(&mut magic).is_ok() && magic == [0x1f, 0x8b];
     archive
         .seek(SeekFrom::Start(0))
-        .map_err(PackageError::disk(folder))?;
+        .map_err(PackageError::disk(dir))?;
     let buffered = BufReader::new(archive);
     let content: Box<dyn Read + '_> = if is_compressed {
         Box::new(MultiGzDecoder::new(buffered))
     } else {
         Box::new(buffered)
     };
-    // Headers count too, so that an archive of nothing but headers ends as well.
+    // Headers count too, so an archive of only headers is limited as well.
     let overhead = u64::try_from(limits.entries)
         .unwrap_or(u64::MAX)
         .saturating_mul(4096);
     let bounded = content.take(limits.bytes.saturating_add(overhead));
-    let mut unpacking = Unpacking {
+    let mut unpacker = Unpacker {
         name,
-        folder,
+        dir,
         limits,
-        done: Unpacked::default(),
+        done: UnpackStats::default(),
         entries: 0,
     };
     let mut archive = Archive::new(bounded);
-    let entries = archive
-        .entries()
-        .map_err(|error| unpacking.broken(&error))?;
+    let entries = archive.entries().map_err(|error| unpacker.broken(&error))?;
     for entry in entries {
-        let entry = entry.map_err(|error| unpacking.broken(&error))?;
-        unpacking.take(entry)?;
+        let entry = entry.map_err(|error| unpacker.broken(&error))?;
+        unpacker.take(entry)?;
     }
-    if unpacking.done.files == 0 {
-        return Err(unpacking.refuse("it holds no files"));
+    if unpacker.done.files == 0 {
+        return Err(unpacker.reject("it contains no files"));
     }
-    Ok(unpacking.done)
+    Ok(unpacker.done)
 }
 
-struct Unpacking<'a> {
+struct Unpacker<'a> {
     name: &'a str,
-    folder: &'a Path,
-    limits: Limits,
-    done: Unpacked,
+    dir: &'a Path,
+    limits: UnpackLimits,
+    done: UnpackStats,
     entries: usize,
 }
 
-impl Unpacking<'_> {
+impl Unpacker<'_> {
     fn take(&mut self, mut entry: Entry<'_, impl Read>) -> Result<(), PackageError> {
         self.entries += 1;
         if self.entries > self.limits.entries {
@@ -117,32 +112,35 @@ impl Unpacking<'_> {
                 let mode = entry.header().mode().unwrap_or(0o644);
                 self.write(&path, mode, &mut entry)
             }
-            EntryType::Directory => self.create_folder(&path),
+            EntryType::Directory => self.create_dir(&path),
             EntryType::Symlink | EntryType::Link => {
                 let target = entry.link_name_bytes().unwrap_or_default().into_owned();
                 self.check_link(&path, kind, &target)
             }
-            _ => Err(self.refuse(&format!("{} is no file", path.display()))),
+            _ => Err(self.reject(&format!("{} is not a regular file", path.display()))),
         }
     }
 
-    /// Returns the path of an entry below the folder, without the archive's own first folder.
+    /// Returns the path of an entry relative to the package, without the archive's top-level directory.
     fn inside(&self, bytes: &[u8]) -> Result<Option<PathBuf>, PackageError> {
         let text = std::str::from_utf8(bytes)
             .ok()
             .filter(|text| !text.contains(['\0', '\\']) && !has_drive(text))
             .ok_or_else(|| {
-                self.refuse(&format!("the name {:?}", String::from_utf8_lossy(bytes)))
+                self.reject(&format!(
+                    "invalid name {:?}",
+                    String::from_utf8_lossy(bytes)
+                ))
             })?;
-        let leaves = || self.refuse(&format!("{text:?} leaves the package"));
+        let escapes = || self.reject(&format!("{text:?} is outside the package"));
         let mut inside = PathBuf::new();
         for (depth, part) in Path::new(text).components().enumerate() {
             match part {
-                Component::Normal(_) if depth > MAX_DEPTH => return Err(leaves()),
+                Component::Normal(_) if depth > MAX_DEPTH => return Err(escapes()),
                 Component::Normal(name) => inside.push(name),
                 Component::CurDir => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(leaves());
+                    return Err(escapes());
                 }
             }
         }
@@ -150,9 +148,9 @@ impl Unpacking<'_> {
         Ok((!inside.as_os_str().is_empty()).then_some(inside))
     }
 
-    fn create_folder(&self, path: &Path) -> Result<(), PackageError> {
-        let folder = self.folder.join(path);
-        fs::create_dir_all(&folder).map_err(PackageError::disk(&folder))
+    fn create_dir(&self, path: &Path) -> Result<(), PackageError> {
+        let dir = self.dir.join(path);
+        fs::create_dir_all(&dir).map_err(PackageError::disk(&dir))
     }
 
     fn write(
@@ -162,9 +160,9 @@ impl Unpacking<'_> {
         content: &mut impl Read,
     ) -> Result<(), PackageError> {
         if let Some(parent) = path.parent() {
-            self.create_folder(parent)?;
+            self.create_dir(parent)?;
         }
-        let target = self.folder.join(path);
+        let target = self.dir.join(path);
         let mut file = creation(mode)
             .open(&target)
             .map_err(PackageError::disk(&target))?;
@@ -179,14 +177,14 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Refuses a link that leads out of the package; the others are no part of it either.
+    /// Rejects a link that points out of the package; other links are skipped.
     fn check_link(&self, path: &Path, kind: EntryType, target: &[u8]) -> Result<(), PackageError> {
-        let leads_out = || self.refuse(&format!("{} links out of the package", path.display()));
+        let leads_out = || self.reject(&format!("{} links out of the package", path.display()));
         let target = std::str::from_utf8(target).map_err(|_invalid| leads_out())?;
         if target.contains('\\') || has_drive(target) || Path::new(target).is_absolute() {
             return Err(leads_out());
         }
-        // A symbolic link starts at its own folder, a hard link at the archive's top.
+        // A symlink is relative to its own directory, a hard link to the top of the archive.
         let start = match kind {
             EntryType::Symlink => {
                 path.parent()
@@ -205,11 +203,11 @@ impl Unpacking<'_> {
                 Component::RootDir | Component::Prefix(_) => return Err(leads_out()),
             }
         }
-        tracing::debug!(package = self.name, link = %path.display(), "a link is left out");
+        tracing::debug!(package = self.name, link = %path.display(), "skipped link");
         Ok(())
     }
 
-    fn refuse(&self, problem: &str) -> PackageError {
+    fn reject(&self, problem: &str) -> PackageError {
         PackageError::UnsafeArchive {
             name: self.name.to_owned(),
             problem: problem.to_owned(),
@@ -217,7 +215,7 @@ impl Unpacking<'_> {
     }
 
     fn broken(&self, error: &io::Error) -> PackageError {
-        self.refuse(&format!("it cannot be read: {error}"))
+        self.reject(&format!("cannot read archive: {error}"))
     }
 
     fn too_large(&self, limit: &str) -> PackageError {

@@ -1,4 +1,4 @@
-//! Packages of git repositories, which `insteadOf` maps from their addresses to folders of the test.
+//! Git packages; `insteadOf` maps their URLs to local directories.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,29 +9,29 @@ use pi_packages::PackageError;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::world::{World, listing, package};
+use crate::test_env::{PackageTestEnv, listing, package};
 
-/// A repository that sources name `h.x/o/NAME`.
+/// A repository with the source `h.x/o/NAME`.
 struct Repository(PathBuf);
 
 impl Repository {
-    /// Creates it, and makes git find it under its address for everything below the test's home.
-    fn create(world: &World, name: &str) -> Self {
-        let folder = world.path("served").join(name);
-        fs::create_dir_all(&folder).unwrap();
-        let own = Self(folder);
+    /// Creates the repository and maps its URL to it in the test's git configuration.
+    fn create(env: &PackageTestEnv, name: &str) -> Self {
+        let dir = env.path("served").join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let own = Self(dir);
         own.git(&["init", "--quiet", "--initial-branch=main"]);
         own
     }
 
-    fn git(&self, words: &[&str]) -> String {
+    fn git(&self, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(words)
+            .args(args)
             .current_dir(&self.0)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{words:?}: {output:?}");
+        assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -47,13 +47,13 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Serves the repositories of a test with git's own server, where there is one.
-    fn daemon(world: &World) -> Option<Daemon> {
+    /// Serves the repositories with `git daemon`, if it is installed.
+    fn daemon(env: &PackageTestEnv) -> Option<Daemon> {
         let port = {
             let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             free.local_addr().unwrap().port()
         };
-        // The program itself: `git daemon` would start it as a child, which outlives a kill.
+        // Start the daemon's executable directly: `git daemon` runs it as a child, which survives a kill.
         let programs = Command::new("git").arg("--exec-path").output().unwrap();
         let programs = String::from_utf8(programs.stdout).unwrap();
         let program = Path::new(programs.trim()).join("git-daemon");
@@ -63,12 +63,12 @@ impl Repository {
         let process = Command::new(program)
             .args(["--reuseaddr", "--export-all", "--listen=127.0.0.1"])
             .arg(format!("--port={port}"))
-            .arg(format!("--base-path={}", world.path("served").display()))
-            .arg(world.path("served"))
+            .arg(format!("--base-path={}", env.path("served").display()))
+            .arg(env.path("served"))
             .spawn()
             .unwrap();
         let daemon = Daemon { process, port };
-        // It listens once a connection is taken.
+        // Wait until it accepts connections.
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             std::thread::yield_now();
         }
@@ -94,76 +94,75 @@ impl Drop for Daemon {
     }
 }
 
-fn place(world: &World, name: &str) -> PathBuf {
-    world.path("agent/git/127.0.0.1/o").join(name)
+fn checkout_dir(env: &PackageTestEnv, name: &str) -> PathBuf {
+    env.path("agent/git/127.0.0.1/o").join(name)
 }
 
-fn read(world: &World, path: &str) -> String {
-    fs::read_to_string(place(world, "tools").join(path)).unwrap()
+fn read(env: &PackageTestEnv, path: &str) -> String {
+    fs::read_to_string(checkout_dir(env, "tools").join(path)).unwrap()
 }
 
 #[tokio::test]
-async fn a_repository_with_dependencies_and_its_updates() {
-    let world = World::new();
-    world
-        .registry
+async fn installs_and_updates_a_repository_with_dependencies() {
+    let env = PackageTestEnv::new();
+    env.registry
         .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep 1")]);
     let manifest = json!({
         "name": "tools", "dependencies": {"dep": "^1.0.0"}, "devDependencies": {"dev": "1"},
         "peerDependencies": {"@earendil-works/pi-ai": "*"},
     });
-    let repository = Repository::create(&world, "o/tools");
+    let repository = Repository::create(&env, "o/tools");
     repository.commit(&[("package.json", &manifest.to_string()), ("a.txt", "one")]);
-    let Some(daemon) = Repository::daemon(&world) else {
+    let Some(daemon) = Repository::daemon(&env) else {
         return;
     };
     let source = daemon.source("tools");
-    world.install(&source).await.unwrap();
-    assert_eq!(read(&world, "a.txt"), "one");
-    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep 1");
+    env.install(&source).await.unwrap();
+    assert_eq!(read(&env, "a.txt"), "one");
+    assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep 1");
     assert!(
-        !place(&world, "tools")
+        !checkout_dir(&env, "tools")
             .join("node_modules/@earendil-works")
             .exists()
     );
 
-    let installer = world.installer();
+    let installer = env.installer();
     let used = [package(&source)];
     assert!(installer.outdated(&used).await.is_empty());
     repository.commit(&[("a.txt", "two")]);
     assert_eq!(installer.outdated(&used).await.len(), 1);
     installer.update(&used).await.unwrap();
-    assert_eq!(read(&world, "a.txt"), "two");
-    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep 1");
+    assert_eq!(read(&env, "a.txt"), "two");
+    assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep 1");
     assert!(installer.outdated(&used).await.is_empty());
 
-    // An update whose dependencies cannot be had leaves the old checkout as it is.
+    // An update whose dependencies cannot be installed does not change the checkout.
     let broken = json!({"name": "tools", "dependencies": {"gone": "1"}}).to_string();
     repository.commit(&[("package.json", &broken), ("a.txt", "three")]);
     let error = installer.update(&used).await.unwrap_err();
     assert!(matches!(error, PackageError::UnknownPackage(_)), "{error}");
-    assert_eq!(read(&world, "a.txt"), "two");
-    let beside: Vec<_> = fs::read_dir(place(&world, "tools").parent().unwrap())
+    assert_eq!(read(&env, "a.txt"), "two");
+    let siblings: Vec<_> = fs::read_dir(checkout_dir(&env, "tools").parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
-    assert_eq!(beside, ["tools"]);
+    assert_eq!(siblings, ["tools"]);
 
     installer.remove(&package(&source)).await.unwrap();
-    assert_eq!(listing(&world.path("agent/git")), [".gitignore"]);
-    assert!(!world.path("agent/git/127.0.0.1").exists());
+    assert_eq!(listing(&env.path("agent/git")), [".gitignore"]);
+    assert!(!env.path("agent/git/127.0.0.1").exists());
 }
 
 #[tokio::test]
 async fn refs_are_branches_tags_and_commits() {
-    let world = World::new();
-    let repository = Repository::create(&world, "o/tools");
+    let env = PackageTestEnv::new();
+    let repository = Repository::create(&env, "o/tools");
     let first = repository.commit(&[("a.txt", "one")]);
     repository.git(&["tag", "v1"]);
     repository.commit(&[("a.txt", "two")]);
     repository.git(&["branch", "next"]);
     repository.commit(&[("a.txt", "three")]);
-    let Some(daemon) = Repository::daemon(&world) else {
+    let Some(daemon) = Repository::daemon(&env) else {
         return;
     };
     for (reference, expected) in [
@@ -173,25 +172,24 @@ async fn refs_are_branches_tags_and_commits() {
         ("main", "three"),
     ] {
         let source = format!("{}@{reference}", daemon.source("tools"));
-        world.install(&source).await.unwrap();
-        assert_eq!(read(&world, "a.txt"), expected, "{reference}");
+        env.install(&source).await.unwrap();
+        assert_eq!(read(&env, "a.txt"), expected, "{reference}");
     }
-    let error = world
+    let error = env
         .install(&format!("{}@no-such", daemon.source("tools")))
         .await;
     assert!(error.is_err());
-    assert_eq!(read(&world, "a.txt"), "three");
+    assert_eq!(read(&env, "a.txt"), "three");
 }
 
 #[tokio::test]
-async fn nothing_of_a_repository_runs_or_leads_out() {
-    let world = World::new();
-    world
-        .registry
+async fn repository_code_never_runs_or_escapes() {
+    let env = PackageTestEnv::new();
+    env.registry
         .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep")]);
-    let outside = world.path("outside");
+    let outside = env.path("outside");
     fs::create_dir_all(&outside).unwrap();
-    let repository = Repository::create(&world, "o/tools");
+    let repository = Repository::create(&env, "o/tools");
     std::os::unix::fs::symlink(&outside, repository.0.join("node_modules")).unwrap();
     let manifest = json!({
         "name": "tools", "dependencies": {"dep": "1"},
@@ -204,24 +202,23 @@ async fn nothing_of_a_repository_runs_or_leads_out() {
             "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c touch% ran\n",
         ),
     ]);
-    let Some(daemon) = Repository::daemon(&world) else {
+    let Some(daemon) = Repository::daemon(&env) else {
         return;
     };
-    world.install(&daemon.source("tools")).await.unwrap();
-    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep");
+    env.install(&daemon.source("tools")).await.unwrap();
+    assert_eq!(read(&env, "node_modules/dep/v.txt"), "dep");
     assert_eq!(listing(&outside), Vec::<String>::new());
-    let files = listing(&place(&world, "tools"));
+    let files = listing(&checkout_dir(&env, "tools"));
     assert!(!files.iter().any(|file| file.ends_with("ran")), "{files:?}");
 }
 
 #[tokio::test]
-async fn a_repository_has_no_say_in_where_requests_go() {
-    let mut world = World::new();
-    world
-        .variables
+async fn repository_cannot_control_the_registry() {
+    let mut env = PackageTestEnv::new();
+    env.variables
         .insert("OWN_TOKEN".to_owned(), "secret".to_owned());
-    let stranger = pi_test_support::NpmRegistry::start();
-    for registry in [&world.registry, &stranger] {
+    let stranger = pi_test_support::FakeNpmRegistry::start();
+    for registry in [&env.registry, &stranger] {
         registry.publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep 1")]);
         registry.publish("more", "1.0.0", &json!({}), &[("v.txt", "more 1")]);
     }
@@ -229,32 +226,32 @@ async fn a_repository_has_no_say_in_where_requests_go() {
         json!({"name": "tools", "dependencies": dependencies}).to_string()
     };
     let configuration = format!("registry={}/${{OWN_TOKEN}}/\n", stranger.url());
-    let repository = Repository::create(&world, "o/tools");
+    let repository = Repository::create(&env, "o/tools");
     repository.commit(&[
         ("package.json", &manifest(json!({"dep": "1"}))),
         (".npmrc", &configuration),
     ]);
-    let Some(daemon) = Repository::daemon(&world) else {
+    let Some(daemon) = Repository::daemon(&env) else {
         return;
     };
     let source = daemon.source("tools");
-    world.install(&source).await.unwrap();
+    env.install(&source).await.unwrap();
     repository.commit(&[("package.json", &manifest(json!({"dep": "1", "more": "1"})))]);
     let used = [package(&source)];
-    world.installer().update(&used).await.unwrap();
-    assert_eq!(read(&world, "node_modules/more/v.txt"), "more 1");
+    env.installer().update(&used).await.unwrap();
+    assert_eq!(read(&env, "node_modules/more/v.txt"), "more 1");
     assert_eq!(stranger.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn a_repository_that_is_not_there_leaves_nothing() {
-    let world = World::new();
-    fs::create_dir_all(world.path("served")).unwrap();
-    let Some(daemon) = Repository::daemon(&world) else {
+async fn missing_repository_leaves_nothing_behind() {
+    let env = PackageTestEnv::new();
+    fs::create_dir_all(env.path("served")).unwrap();
+    let Some(daemon) = Repository::daemon(&env) else {
         return;
     };
-    let error = world.install(&daemon.source("gone")).await.unwrap_err();
+    let error = env.install(&daemon.source("gone")).await.unwrap_err();
     assert!(matches!(error, PackageError::Command { .. }), "{error}");
-    assert_eq!(listing(&world.path("agent/git")), [".gitignore"]);
-    assert!(!Path::new(&world.path("agent/git/127.0.0.1")).exists());
+    assert_eq!(listing(&env.path("agent/git")), [".gitignore"]);
+    assert!(!Path::new(&env.path("agent/git/127.0.0.1")).exists());
 }

@@ -1,8 +1,8 @@
-//! Integration tests of installing packages: a registry on the loopback interface, real repositories.
+//! Integration tests of the package installer, with a loopback registry and real git repositories.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "failed setup must fail the test immediately"
 )]
 
 #[cfg(unix)]
@@ -10,4 +10,4 @@ mod git;
 mod npm;
 #[cfg(unix)]
 mod release;
-mod world;
+mod test_env;

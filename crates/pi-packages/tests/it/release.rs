@@ -1,4 +1,4 @@
-//! Releases of pi: signed feeds, and the program that replaces itself.
+//! Self-update from a signed feed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,8 +8,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pi_ai::Env;
-use pi_packages::{PackageError, ReleaseChannel};
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_packages::{PackageError, ReleaseFeed};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -21,22 +21,24 @@ fn program(version: &str) -> String {
     format!("#!/bin/sh\necho {version}\n")
 }
 
-/// The servers of a feed and of the program it offers.
-struct Servers(#[expect(dead_code, reason = "they serve as long as they live")] [GatedServer; 2]);
+/// The servers of a feed and its executable.
+struct Servers(
+    #[expect(dead_code, reason = "they serve as long as they live")] [ScriptedServer; 2],
+);
 
-fn ok(body: impl Into<Vec<u8>>) -> Reply {
-    Reply::whole(200, &[], body.into())
+fn ok(body: impl Into<Vec<u8>>) -> ScriptedReply {
+    ScriptedReply::full(200, &[], body.into())
 }
 
-/// A feed that offers `content`, signed with a key of ours. `served` is what is there instead, `twist`
-/// changes the feed after it was signed.
+/// Serves a signed feed for `content`. `served` is the actual download; `twist`
+/// modifies the feed after signing.
 async fn channel(
     content: &str,
     served: &str,
     twist: impl Fn(&mut Value),
-) -> (ReleaseChannel, Servers) {
+) -> (ReleaseFeed, Servers) {
     let key = Ed25519KeyPair::generate().unwrap();
-    let programs = GatedServer::start([ok(served)]).await;
+    let programs = ScriptedServer::start([ok(served)]).await;
     let digest = Sha256::digest(content);
     let digest = digest.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
@@ -49,11 +51,11 @@ async fn channel(
     });
     let signature = STANDARD.encode(key.sign(feed.to_string().as_bytes()).as_ref());
     twist(&mut feed);
-    let feeds = GatedServer::start([ok(feed.to_string()), ok(signature)]).await;
+    let feeds = ScriptedServer::start([ok(feed.to_string()), ok(signature)]).await;
     let public = STANDARD.encode(key.public_key().as_ref());
     let address = format!("{}/feed.json", feeds.url());
     let env = Env::fixed([("HOME", "/nowhere")]);
-    let channel = ReleaseChannel::new(&address, &public, env, None).unwrap();
+    let channel = ReleaseFeed::new(&address, &public, env, None).unwrap();
     (channel, Servers([programs, feeds]))
 }
 
@@ -64,11 +66,11 @@ fn installed(home: &TempHome) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_signed_release_takes_the_place_of_the_program() {
+async fn signed_release_replaces_the_executable() {
     let home = TempHome::new();
     let path = installed(&home);
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
-    let news = channel.newest().await.unwrap();
+    let news = channel.latest().await.unwrap();
     assert_eq!(
         (news.version.as_str(), news.notes.as_deref()),
         (NEW, Some("Faster."))
@@ -84,31 +86,28 @@ async fn a_signed_release_takes_the_place_of_the_program() {
 }
 
 #[tokio::test]
-async fn a_feed_that_was_changed_is_not_believed() {
+async fn modified_feed_is_rejected() {
     let (channel, _server) = channel(&program(NEW), &program(NEW), |feed| {
         feed["version"] = json!("9.9.9");
     })
     .await;
-    let error = channel.newest().await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the release feed is not signed by pi's key"
-    );
+    let error = channel.latest().await.unwrap_err();
+    assert_eq!(error.to_string(), "invalid signature of the release feed");
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_the_release_changes_nothing() {
+async fn invalid_executable_changes_nothing() {
     for (content, served) in [
-        // What is served is not what was signed.
+        // The download differs from the signed content.
         (program(NEW), program("evil")),
-        // What was signed does not run as what it should be.
+        // The signed executable does not report the expected version.
         (program("another"), program("another")),
         ("not a program".to_owned(), "not a program".to_owned()),
     ] {
         let home = TempHome::new();
         let path = installed(&home);
         let (channel, _servers) = channel(&content, &served, |_| {}).await;
-        let news = channel.newest().await.unwrap();
+        let news = channel.latest().await.unwrap();
         let error = channel.install(&news, &path, OLD).await.unwrap_err();
         assert!(!matches!(error, PackageError::Network { .. }), "{error}");
         assert_eq!(home.read("bin/pi"), program(OLD), "{error}");
@@ -117,10 +116,10 @@ async fn a_program_that_is_not_the_release_changes_nothing() {
 }
 
 #[tokio::test]
-async fn neither_older_releases_nor_managed_programs_are_replaced() {
+async fn older_releases_and_managed_executables_are_rejected() {
     let home = TempHome::new();
     let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
-    let news = channel.newest().await.unwrap();
+    let news = channel.latest().await.unwrap();
     let path = installed(&home);
     let error = channel
         .install(&news, &path, "0.88.0+rs.1")

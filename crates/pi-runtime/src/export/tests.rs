@@ -151,7 +151,7 @@ fn exporting_a_file_does_not_modify_it() {
     let old = "{\"type\":\"session\",\"id\":\"a\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/x\"}\n\
         {\"type\":\"message\",\"timestamp\":\"2026-01-01T00:00:01.000Z\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n\
         not json\n";
-    atomic_file::write(&input, old.as_bytes(), NewFile::Default).unwrap();
+    atomic_file::write(&input, old.as_bytes(), NewFileMode::Default).unwrap();
     let output = home.path().join("page.html");
     export_html_file(&input, &options(output.clone())).unwrap();
     assert_eq!(fs::read_to_string(&input).unwrap(), old);
@@ -164,7 +164,7 @@ fn errors_name_a_missing_or_invalid_session_file() {
     let home = TempDir::new().unwrap();
     let missing = home.path().join("missing.jsonl");
     let other = home.path().join("other.jsonl");
-    atomic_file::write(&other, b"{\"type\":\"message\"}\n", NewFile::Default).unwrap();
+    atomic_file::write(&other, b"{\"type\":\"message\"}\n", NewFileMode::Default).unwrap();
     for input in [missing, other] {
         let output = home.path().join("page.html");
         let error = export_html_file(&input, &options(output.clone())).unwrap_err();

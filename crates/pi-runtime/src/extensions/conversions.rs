@@ -138,7 +138,7 @@ impl ExtensionBridge {
         if self.is_trusted {
             ProjectAccess::Trusted
         } else {
-            ProjectAccess::Refused
+            ProjectAccess::Denied
         }
     }
 
@@ -149,7 +149,7 @@ impl ExtensionBridge {
         let project = if cwd == self.cwd {
             self.project()
         } else {
-            ProjectAccess::Refused
+            ProjectAccess::Denied
         };
         SettingsStore::open(&agent_dir, &cwd, project)
     }

@@ -54,7 +54,7 @@ impl ExtensionTrustResolver {
         let decision = decision?;
         let access = match decision.get("trusted").and_then(Value::as_str) {
             Some("yes") => ProjectAccess::Trusted,
-            Some("no") => ProjectAccess::Refused,
+            Some("no") => ProjectAccess::Denied,
             _ => return None,
         };
         Some(TrustResolution {

@@ -4,7 +4,7 @@ use pi_ai::{
     Env, FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
 };
 use pi_session::{ModelChangeEntry, NewSession, SessionInfoEntry, ThinkingLevelChangeEntry};
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -216,9 +216,9 @@ async fn without_credentials_there_is_no_model() {
 async fn a_local_server_needs_only_one_variable() {
     let list = || {
         let body = json!({"data": [{"id": "local-model"}]}).to_string();
-        Reply::whole(200, &[("content-type", "application/json")], body)
+        ScriptedReply::full(200, &[("content-type", "application/json")], body)
     };
-    let server = GatedServer::start([list(), list()]).await;
+    let server = ScriptedServer::start([list(), list()]).await;
     for flags in [ModelFlags::default(), named("local-model")] {
         let models = Models::new(ModelsOptions {
             env: Env::fixed([("LLAMA_BASE_URL", server.url())]),
@@ -255,8 +255,8 @@ async fn an_unreachable_server_is_reported() {
 #[tokio::test]
 async fn a_server_without_models_is_reported() {
     let headers = [("content-type", "application/json")];
-    let empty = Reply::whole(200, &headers, json!({"data": []}).to_string());
-    let server = GatedServer::start([empty]).await;
+    let empty = ScriptedReply::full(200, &headers, json!({"data": []}).to_string());
+    let server = ScriptedServer::start([empty]).await;
     let models = Models::new(ModelsOptions {
         env: Env::fixed([("LLAMA_BASE_URL", server.url())]),
         ..ModelsOptions::default()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
-use pi_config::{AgentDir, ResourceFlags, RunSettings, SettingsStore};
+use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
 
 use crate::extensions::{ExtensionOptions, ExtensionTrustResolver};
 use crate::hooks::{NoSessionHooks, SessionHooks};
@@ -53,7 +53,7 @@ pub struct RuntimeOptions {
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
-    pub run_settings: RunSettings,
+    pub run_settings: SettingsOverrides,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the default collection, without further configuration.
@@ -96,7 +96,7 @@ impl RuntimeOptions {
             session_start: StartNotification::Immediate,
             hooks: Arc::new(NoHooksFactory),
             settings: None,
-            run_settings: RunSettings::default(),
+            run_settings: SettingsOverrides::default(),
             credentials: None,
             model_collection: None,
         }

@@ -6,21 +6,21 @@
 use std::io;
 use std::path::Path;
 
-use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, changed_since_last_use};
+use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, find_project_changes};
 
 /// Number of changed files that are listed by name.
 const MAX_NAMED: usize = 5;
 
 /// Returns files of a trusted project that are new or changed since its last use.
 pub(crate) fn find_project_changes(agent_dir: &AgentDir, cwd: &Path) -> Option<ProjectChanges> {
-    changed_since_last_use(agent_dir, cwd)
+    find_project_changes(agent_dir, cwd)
         .inspect_err(log_error)
         .ok()?
 }
 
 /// Remembers reported changes, so they are reported only once.
 pub(crate) fn remember_changes(changes: &ProjectChanges) {
-    changes.remember().inspect_err(log_error).ok();
+    changes.mark_seen().inspect_err(log_error).ok();
 }
 
 fn log_error(error: &io::Error) {

@@ -30,8 +30,8 @@ impl ProjectProbe {
             }
             None => {
                 let agent_dir = &options.agent_dir;
-                let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked);
-                settings.lay_over(&options.run_settings);
+                let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Undecided);
+                settings.set_overrides(&options.run_settings);
                 let decision = known_decision(options, cwd, &settings);
                 (settings, decision)
             }
@@ -46,8 +46,8 @@ impl ProjectProbe {
     /// Returns the settings that apply without prompting the user.
     pub(crate) fn settings(&self) -> &SettingsStore {
         let access = match &self.decision {
-            Ok(decision) => decision.without_asking(),
-            Err(_) => ProjectAccess::Refused,
+            Ok(decision) => decision.access_without_prompt(),
+            Err(_) => ProjectAccess::Denied,
         };
         self.settings.set_project_access(access);
         &self.settings

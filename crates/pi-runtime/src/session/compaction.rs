@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, Model};
-use pi_config::{Scope, SettingsError};
+use pi_config::{ConfigScope, SettingsError};
 use pi_session::{
     CompactionCheck, CompactionPhase, CompactionDecision, CompactionPlan, CompactionReason, CompactionResult,
     EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError, Summarizer, SummaryAuthor,
@@ -147,7 +147,7 @@ impl AgentSession {
 
     /// Turns auto-compaction on or off and saves the setting.
     pub fn set_auto_compaction(&self, enabled: bool) -> Result<(), SettingsError> {
-        self.0.settings.update(Scope::User, |settings| {
+        self.0.settings.update(ConfigScope::User, |settings| {
             settings.compaction.enabled = Some(enabled);
         })
     }

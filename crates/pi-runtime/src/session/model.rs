@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pi_ai::{Model, ModelCost, ScopedModel, ThinkingLevel};
-use pi_config::{Scope, SettingsError};
+use pi_config::{ConfigScope, SettingsError};
 use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
 use serde::Serialize;
 use thiserror::Error;
@@ -202,7 +202,7 @@ impl AgentSession {
             is_new
         };
         let reference = format!("{}/{}", model.provider, model.id);
-        self.0.settings.update(Scope::User, |settings| {
+        self.0.settings.update(ConfigScope::User, |settings| {
             settings.default_provider = Some(model.provider.clone());
             settings.default_model = Some(model.id.clone());
             if let Some(patterns) = &mut settings.enabled_models
@@ -225,7 +225,7 @@ impl AgentSession {
     ) -> Result<(), SetModelError> {
         let saved = match persist {
             Persist::Session => Ok(()),
-            Persist::Default => self.0.settings.update(Scope::User, |settings| {
+            Persist::Default => self.0.settings.update(ConfigScope::User, |settings| {
                 settings.default_thinking_level = Some(level);
             }),
         };

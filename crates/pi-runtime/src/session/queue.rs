@@ -5,7 +5,7 @@
 
 use pi_agent::QueueMode;
 use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
-use pi_config::{Scope, SettingsError};
+use pi_config::{ConfigScope, SettingsError};
 use serde::{Deserialize, Serialize};
 
 use super::prompt::{InputSource, PromptError, PromptOutcome};
@@ -223,7 +223,7 @@ impl AgentSession {
     pub fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_steering_mode(mode);
         let mode = preferences::delivery_mode(mode);
-        self.0.settings.update(Scope::User, |settings| {
+        self.0.settings.update(ConfigScope::User, |settings| {
             settings.steering_mode = Some(mode);
         })
     }
@@ -232,7 +232,7 @@ impl AgentSession {
     pub fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
         self.0.agent.set_follow_up_mode(mode);
         let mode = preferences::delivery_mode(mode);
-        self.0.settings.update(Scope::User, |settings| {
+        self.0.settings.update(ConfigScope::User, |settings| {
             settings.follow_up_mode = Some(mode);
         })
     }

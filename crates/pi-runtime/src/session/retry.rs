@@ -7,7 +7,7 @@ use pi_agent::SharedMessage;
 use pi_ai::overflow::is_context_overflow;
 use pi_ai::retry::is_retryable;
 use pi_ai::{AgentMessage, AssistantMessage};
-use pi_config::Scope;
+use pi_config::ConfigScope;
 use pi_session::{ContextEditEntry, EntryId, SessionError};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,7 @@ impl AgentSession {
     /// Turns automatic retries on or off and saves the setting.
     pub fn set_auto_retry(&self, enabled: bool) -> Result<(), pi_config::SettingsError> {
         let change = |settings: &mut pi_config::Settings| settings.retry.enabled = Some(enabled);
-        self.0.settings.update(Scope::User, change)
+        self.0.settings.update(ConfigScope::User, change)
     }
 
     pub(super) fn is_retryable(&self, response: &AssistantMessage) -> bool {

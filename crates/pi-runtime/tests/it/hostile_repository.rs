@@ -108,7 +108,7 @@ async fn a_refused_repository_has_no_effect() {
     };
     assert_unharmed(&env, refused.clone()).await;
     let runtime = SessionRuntime::start(refused).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Refused);
+    assert_eq!(runtime.services().project, ProjectAccess::Denied);
     assert!(runtime.services().resources.context_files.is_empty());
 }
 
@@ -165,7 +165,7 @@ async fn an_unreadable_trust_file_means_no_trust() {
     let env = hostile();
     env.home.write("agent/trust.json", "{ nope");
     let runtime = SessionRuntime::start(env.options()).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Refused);
+    assert_eq!(runtime.services().project, ProjectAccess::Denied);
     let reported_changes = format!("{:?}", runtime.diagnostics());
     assert!(
         reported_changes.contains("trust.json"),
@@ -202,7 +202,7 @@ async fn a_reload_decides_about_trust_again() {
     env.home
         .write("project/.pi/prompts/evil.md", "evil template");
     runtime.reload().await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Unasked);
+    assert_eq!(runtime.services().project, ProjectAccess::Undecided);
     assert!(runtime.services().resources.extensions.is_empty());
     assert!(runtime.commands().is_empty());
 }

@@ -1,6 +1,6 @@
 //! Disk failures and process kills at every step of creating, appending to, migrating and repairing
 //! a session. The kernel injects the faults in a separate process, see
-//! `pi_test_support::under_kernel_fault`. Faults at every byte of a record are tested next to the
+//! `pi_test_support::kernel_fault_command`. Faults at every byte of a record are tested next to the
 //! store, on an in-memory disk.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
 use pi_session::{NewSession, Session, SessionCheck, SessionRepair};
-use pi_test_support::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
+use pi_test_support::{DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{HEADER, TempFiles, branch, open, user, user_line};
@@ -17,19 +17,19 @@ const JOB: &str = "PI_TEST_JOB";
 const FILE: &str = "PI_TEST_FILE";
 
 /// Operations on a file, and the disk operations they need.
-const JOBS: [(&str, &[DiskStep]); 4] = [
-    ("create", &[DiskStep::Create, DiskStep::Write]),
-    ("append", &[DiskStep::Write]),
+const JOBS: [(&str, &[DiskOperation]); 4] = [
+    ("create", &[DiskOperation::Create, DiskOperation::Write]),
+    ("append", &[DiskOperation::Write]),
     ("migrate", &REPLACING),
     ("repair", &REPLACING),
 ];
 
-const REPLACING: [DiskStep; 5] = [
-    DiskStep::Create,
-    DiskStep::Write,
-    DiskStep::SetMode,
-    DiskStep::Sync,
-    DiskStep::Rename,
+const REPLACING: [DiskOperation; 5] = [
+    DiskOperation::Create,
+    DiskOperation::Write,
+    DiskOperation::SetMode,
+    DiskOperation::Sync,
+    DiskOperation::Rename,
 ];
 
 fn setup(temp: &TempFiles, job: &str) -> PathBuf {
@@ -90,8 +90,8 @@ fn job_under_a_fault() {
     }
 }
 
-fn run(job: &str, step: DiskStep, fault: DiskFault, path: &Path) -> std::process::Output {
-    under_kernel_fault("disk_faults::job_under_a_fault", step, fault)
+fn run(job: &str, step: DiskOperation, fault: DiskFault, path: &Path) -> std::process::Output {
+    kernel_fault_command("disk_faults::job_under_a_fault", step, fault)
         .env(JOB, job)
         .env(FILE, path)
         .output()
@@ -109,7 +109,7 @@ fn a_failed_job_changes_nothing_and_can_be_retried() {
                 let output = run(job, *step, fault, &path);
                 let case = format!("{job}: {fault:?} at {step:?}: {output:?}");
                 if fault == DiskFault::Kill {
-                    assert!(was_killed(output.status), "{case}");
+                    assert!(was_killed_by_fault(output.status), "{case}");
                 } else {
                     assert!(!output.status.success(), "{case}");
                     let files = fs::read_dir(temp.path()).unwrap().count();
@@ -131,11 +131,11 @@ fn a_failed_job_changes_nothing_and_can_be_retried() {
 
 #[test]
 fn a_repair_copies_the_backup_if_it_cannot_link() {
-    for fault in [DiskFault::Full, DiskFault::ReadOnly] {
+    for fault in [DiskFault::NoSpace, DiskFault::ReadOnly] {
         let temp = TempFiles::new();
         let path = setup(&temp, "repair");
         let before = fs::read(&path).unwrap();
-        let output = run("repair", DiskStep::Link, fault, &path);
+        let output = run("repair", DiskOperation::Link, fault, &path);
         assert!(output.status.success(), "{output:?}");
         check_done("repair", &path);
         let backup = temp.path().join("s.jsonl.bak");
@@ -148,7 +148,7 @@ fn file_systems_without_locks_are_supported() {
     for job in ["create", "append", "repair"] {
         let temp = TempFiles::new();
         let path = setup(&temp, job);
-        let output = run(job, DiskStep::Lock, DiskFault::Unsupported, &path);
+        let output = run(job, DiskOperation::Lock, DiskFault::Unsupported, &path);
         assert!(output.status.success(), "{job}: {output:?}");
         check_done(job, &path);
     }

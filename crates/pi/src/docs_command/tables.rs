@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pi_ai::{KeySource, builtin_providers};
-use pi_config::atomic_file::{self, NewFile};
-use pi_config::{SETTING_REFERENCE, SettingReach, SettingTopic};
+use pi_config::atomic_file::{self, NewFileMode};
+use pi_config::{SETTING_REFERENCE, SettingScope, SettingTopic};
 use pi_tui::{ActionDefinition, ColorToken, Platform};
 
 use crate::args::{Flag, FlagGroup, Takes};
@@ -34,7 +34,7 @@ fn generated_tables_are_up_to_date() {
             continue;
         }
         if update {
-            atomic_file::write(&path, expected.as_bytes(), NewFile::Default).unwrap();
+            atomic_file::write(&path, expected.as_bytes(), NewFileMode::Default).unwrap();
         } else {
             stale.push(path);
         }
@@ -136,15 +136,15 @@ fn settings() -> String {
         )
         .unwrap();
         for row in SETTING_REFERENCE.iter().filter(|row| row.topic == topic) {
-            let reach = match row.reach {
-                SettingReach::Both => "",
-                SettingReach::User => " (user settings only)",
-                SettingReach::Kept => " (used by the TypeScript pi only)",
+            let reach = match row.scope {
+                SettingScope::UserAndProject => "",
+                SettingScope::UserOnly => " (user settings only)",
+                SettingScope::Ignored => " (used by the TypeScript pi only)",
             };
             writeln!(
                 text,
                 "| `{}` | {} | {} | {}{reach} |",
-                row.key, row.values, row.default, row.about
+                row.key, row.values, row.default, row.description
             )
             .unwrap();
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pi_config::{PackageAddress, SourceScope};
-use pi_packages::{Inspection, ModuleSupport, UsedPackage};
+use pi_packages::{PackageInspection, ModuleSupport, ConfiguredPackage};
 
 use super::{Packages, package_failure, progress_bar};
 use crate::output::{Failure, notice, sanitize};
@@ -16,14 +16,14 @@ pub(super) async fn check(packages: &Packages<'_>, source: &str) -> Result<Strin
         PackageAddress::Local(_) => SourceScope::Temporary,
         PackageAddress::Npm(_) | PackageAddress::Git(_) => packages.source_scope(),
     };
-    let package = UsedPackage { address, scope };
+    let package = ConfiguredPackage { address, scope };
     let inspection = packages.installer(&[]).inspect(&package).await;
     let inspection = inspection.map_err(|error| package_failure(&error))?;
     notice("Nothing was installed or run.");
     Ok(sanitize(&report(source, &inspection)).into_owned())
 }
 
-fn report(source: &str, inspection: &Inspection) -> String {
+fn report(source: &str, inspection: &PackageInspection) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: &str| {
         // Writing to a string cannot fail.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use pi_packages::{Progress, ProgressListener};
+use pi_packages::{InstallProgress, ProgressListener};
 
 use crate::output::{notice, sanitize};
 
@@ -20,7 +20,7 @@ pub(super) fn listener() -> ProgressListener {
     let is_terminal = std::io::stderr().is_terminal();
     let drawn = Mutex::new(None::<Instant>);
     ProgressListener::new(move |progress| {
-        if let Progress::Note(note) = &progress {
+        if let InstallProgress::Note(note) = &progress {
             clear(is_terminal);
             notice(&format!("note: {note}"));
             return;
@@ -31,7 +31,7 @@ pub(super) fn listener() -> ProgressListener {
         let mut last = drawn
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_end = matches!(&progress, Progress::Fetching { done, total, .. } if done == total);
+        let is_end = matches!(&progress, InstallProgress::Fetching { done, total, .. } if done == total);
         if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW_INTERVAL) {
             return;
         }
@@ -55,10 +55,10 @@ fn draw(text: &str) {
         .ok();
 }
 
-fn line(progress: &Progress) -> String {
+fn line(progress: &InstallProgress) -> String {
     match progress {
-        Progress::Resolving { packages } => format!("resolving dependencies: {packages}"),
-        Progress::Fetching { done, total, bytes } => {
+        InstallProgress::Resolving { packages } => format!("resolving dependencies: {packages}"),
+        InstallProgress::Fetching { done, total, bytes } => {
             let filled = (BAR_WIDTH * done)
                 .checked_div(*total)
                 .unwrap_or(BAR_WIDTH)
@@ -70,7 +70,7 @@ fn line(progress: &Progress) -> String {
                 format_size(*bytes)
             )
         }
-        Progress::Running { command } => {
+        InstallProgress::Running { command } => {
             let short: String = command.chars().take(70).collect();
             format!("running {short}")
         }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_line_shows_the_progress() {
-        let fetching = |done, total, bytes| Progress::Fetching { done, total, bytes };
+        let fetching = |done, total, bytes| InstallProgress::Fetching { done, total, bytes };
         for (progress, expected) in [
             (fetching(0, 4, 0), "[........................] 0/4, 0 B"),
             (
@@ -111,7 +111,7 @@ mod tests {
             ),
             (fetching(0, 0, 0), "[########################] 0/0, 0 B"),
             (
-                Progress::Resolving { packages: 7 },
+                InstallProgress::Resolving { packages: 7 },
                 "resolving dependencies: 7",
             ),
         ] {

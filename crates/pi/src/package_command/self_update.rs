@@ -2,7 +2,7 @@
 
 use pi_ai::{Env, env_vars};
 use pi_config::SettingsStore;
-use pi_packages::{ReleaseChannel, ReleaseNews};
+use pi_packages::{ReleaseFeed, ReleaseInfo};
 
 use super::{Packages, package_failure};
 use crate::output::{Failure, notice};
@@ -27,7 +27,7 @@ pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<St
         );
     }
     let news = channel
-        .newest()
+        .latest()
         .await
         .map_err(|error| package_failure(&error))?;
     if !force && !news.is_newer_than(VERSION) {
@@ -44,17 +44,17 @@ pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<St
 }
 
 /// Checks for a newer release, unless disabled.
-pub(crate) async fn newer_release(settings: &SettingsStore, env: &Env) -> Option<ReleaseNews> {
+pub(crate) async fn newer_release(settings: &SettingsStore, env: &Env) -> Option<ReleaseInfo> {
     if env.var(env_vars::OFFLINE).is_some() || env.var(SKIP_VERSION_CHECK).is_some() {
         return None;
     }
-    let news = channel(settings, env)?.newest().await;
+    let news = channel(settings, env)?.latest().await;
     news.inspect_err(|error| tracing::debug!(%error, "update check failed"))
         .ok()
         .filter(|news| news.is_newer_than(VERSION))
 }
 
-fn channel(settings: &SettingsStore, env: &Env) -> Option<ReleaseChannel> {
+fn channel(settings: &SettingsStore, env: &Env) -> Option<ReleaseFeed> {
     let values = settings.settings();
-    ReleaseChannel::built_in(env.clone(), values.http_proxy())
+    ReleaseFeed::built_in(env.clone(), values.http_proxy())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pi_ai::{NetworkAccess, RefreshOptions, env_vars};
 use pi_config::{PackageAddress, SourceScope};
-use pi_packages::UsedPackage;
+use pi_packages::ConfiguredPackage;
 use pi_runtime::{ServiceOptions, Services};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,7 @@ async fn update_packages(packages: &Packages<'_>, source: Option<&str>) -> Resul
         let wanted = PackageAddress::parse(source)?;
         let locations = packages.locations;
         let identity = locations.identity(&wanted, SourceScope::Temporary);
-        used.retain(|package: &UsedPackage| {
+        used.retain(|package: &ConfiguredPackage| {
             locations.identity(&package.address, package.scope) == identity
         });
         if used.is_empty() {

@@ -7,9 +7,9 @@ use futures_util::future::BoxFuture;
 use pi_ai::Env;
 use pi_config::{
     AgentDir, ConfigDiagnostic, DiagnosticLevel, MissingPackage, PackageAddress, PackageLocations,
-    Scope, SettingsStore, SourceScope,
+    ConfigScope, SettingsStore, SourceScope,
 };
-use pi_packages::{InstallerOptions, PackageInstaller, ScriptPolicy, UsedPackage};
+use pi_packages::{InstallerOptions, PackageInstaller, ScriptPolicy, ConfiguredPackage};
 use pi_runtime::MissingPackageInstaller;
 
 use crate::output::notice;
@@ -51,7 +51,7 @@ impl MissingPackageInstaller for MissingPackageInstaller {
                 if self.is_verbose.load(Ordering::Relaxed) {
                     notice(&format!("Installing {}", package.source));
                 }
-                let wanted = UsedPackage {
+                let wanted = ConfiguredPackage {
                     address: package.address.clone(),
                     scope: package.scope,
                 };
@@ -70,17 +70,17 @@ impl MissingPackageInstaller for MissingPackageInstaller {
 }
 
 /// Returns the packages in the user and project settings. Invalid sources are reported when they are loaded.
-pub(crate) fn used_packages(settings: &SettingsStore) -> Vec<UsedPackage> {
+pub(crate) fn used_packages(settings: &SettingsStore) -> Vec<ConfiguredPackage> {
     let scopes = [
-        (Scope::User, SourceScope::User),
-        (Scope::Project, SourceScope::Project),
+        (ConfigScope::User, SourceScope::User),
+        (ConfigScope::Project, SourceScope::Project),
     ];
     let mut used = Vec::new();
     for (scope, source_scope) in scopes {
         let settings = settings.scope(scope);
         for package in settings.packages.iter().flatten() {
             if let Ok(address) = PackageAddress::parse(package.source()) {
-                used.push(UsedPackage {
+                used.push(ConfiguredPackage {
                     address,
                     scope: source_scope,
                 });
@@ -119,7 +119,7 @@ pub(crate) fn installer(
         cwd,
         env,
     };
-    let user = settings.scope(Scope::User);
+    let user = settings.scope(ConfigScope::User);
     let allowed = user.allow_install_scripts.iter().flatten().cloned();
     PackageInstaller::new(InstallerOptions {
         scripts: ScriptPolicy::allowing(allowed),

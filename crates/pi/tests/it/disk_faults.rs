@@ -1,13 +1,13 @@
 //! The binary on a disk that fails: packages are installed or not, a home that can only be read is told.
 //!
-//! The kernel makes the faults: see `pi_test_support::under_kernel_fault`.
+//! The kernel makes the faults: see `pi_test_support::kernel_fault_command`.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use pi_test_support::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
+use pi_test_support::{DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault};
 use pretty_assertions::assert_eq;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ fn launch() {
 async fn run(
     world: &World,
     arguments: &[&str],
-    step: DiskStep,
+    step: DiskOperation,
     fault: DiskFault,
 ) -> std::process::Output {
     let mut environment = world.environment();
@@ -56,7 +56,7 @@ async fn run(
         environment,
         folder: world.project(),
     };
-    let mut command = under_kernel_fault("disk_faults::launch", step, fault);
+    let mut command = kernel_fault_command("disk_faults::launch", step, fault);
     command
         .env(LAUNCH, serde_json::to_string(&launch).unwrap())
         .stdin(std::process::Stdio::null());
@@ -84,11 +84,11 @@ fn age_locks(folder: &Path) {
 #[tokio::test]
 async fn a_package_is_installed_or_not_and_the_next_attempt_works() {
     let steps = [
-        DiskStep::MakeFolder,
-        DiskStep::Create,
-        DiskStep::Write,
-        DiskStep::Sync,
-        DiskStep::Rename,
+        DiskOperation::CreateDir,
+        DiskOperation::Create,
+        DiskOperation::Write,
+        DiskOperation::Sync,
+        DiskOperation::Rename,
     ];
     for step in steps {
         for fault in DiskFault::ALL.into_iter().take(4) {
@@ -96,7 +96,7 @@ async fn a_package_is_installed_or_not_and_the_next_attempt_works() {
             let output = run(&shop.world, &["install", "npm:tool"], step, fault).await;
             let case = format!("{fault:?} at {step:?}: {output:?}");
             if fault == DiskFault::Kill {
-                assert!(was_killed(output.status), "{case}");
+                assert!(was_killed_by_fault(output.status), "{case}");
             } else {
                 assert_eq!(output.status.code(), Some(1), "{case}");
                 let told = String::from_utf8_lossy(&output.stderr);
@@ -129,7 +129,7 @@ async fn a_package_is_installed_or_not_and_the_next_attempt_works() {
 
 #[tokio::test]
 async fn a_home_that_can_only_be_read_is_told_and_the_answer_printed() {
-    for step in [DiskStep::MakeFolder, DiskStep::Create] {
+    for step in [DiskOperation::CreateDir, DiskOperation::Create] {
         let world = World::new([answer("hello"), answer("hello")]).await;
         let arguments = ["--model", "mock/alpha", "-p", "hi"];
         let output = run(&world, &arguments, step, DiskFault::ReadOnly).await;

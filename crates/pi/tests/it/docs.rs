@@ -139,7 +139,7 @@ fn files_of_the_manual_can_be_read() {
 fn check_settings(home: &TempHome, block: &Block) {
     home.write("settings.json", &block.text);
     let agent_dir = AgentDir::at(home.path());
-    let store = SettingsStore::open(&agent_dir, home.path(), ProjectAccess::Refused);
+    let store = SettingsStore::open(&agent_dir, home.path(), ProjectAccess::Denied);
     let diagnostics = store.take_diagnostics();
     assert!(diagnostics.is_empty(), "{}: {diagnostics:?}", block.place());
     let written: Value = serde_json::from_str(&block.text).unwrap();

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn all_is_well() -> [Value; 3] {
     ]
 }
 
-fn replies() -> [Reply; 2] {
+fn replies() -> [ScriptedReply; 2] {
     [
         tool_calls(&[("good_tool", &json!({"word": "tea"}))]),
         answer("done"),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -28,15 +28,15 @@ pub(crate) fn program() -> PathBuf {
 }
 
 /// Returns the answers of the model in a row.
-pub(crate) fn replies(script: &Value) -> Vec<Reply> {
+pub(crate) fn replies(script: &Value) -> Vec<ScriptedReply> {
     let script = script.as_array().cloned().unwrap_or_default();
     script.iter().map(reply).collect()
 }
 
-fn reply(step: &Value) -> Reply {
+fn reply(step: &Value) -> ScriptedReply {
     let text = |name: &str| step[name].as_str();
     if let Some(raw) = text("raw") {
-        return Reply::events().chunk(raw.to_owned());
+        return ScriptedReply::event_stream().chunk(raw.to_owned());
     }
     if let Some(calls) = step["calls"].as_array() {
         let calls: Vec<(&str, &Value)> = calls
@@ -192,12 +192,12 @@ impl<'world> Driver<'world> {
             return self.send(json!({"type": "prompt", "message": text})).await;
         }
         if let Some(gate) = step["release"].as_str() {
-            self.world.server.reached(gate).await;
-            self.world.server.release(gate);
+            self.world.server.wait_for_gate(gate).await;
+            self.world.server.open_gate(gate);
             return Ok(());
         }
         if let Some(gate) = step["reached"].as_str() {
-            self.world.server.reached(gate).await;
+            self.world.server.wait_for_gate(gate).await;
             return Ok(());
         }
         if step["send"].is_object() {

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::process::{World, answer, begin_with, finish, tool_calls};
 
 /// An answer with calls whose arguments are exactly these texts.
-fn written(calls: &[(&str, &str, &str)]) -> Reply {
+fn written(calls: &[(&str, &str, &str)]) -> ScriptedReply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()

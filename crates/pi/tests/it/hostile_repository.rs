@@ -104,7 +104,7 @@ async fn say(world: &World, mode: &str) -> Finished {
             .await
             .unwrap();
         // The second request follows the tool's end; then the client leaves.
-        world.server.request(1).await;
+        world.server.wait_for_request(1).await;
         drop(stdin);
         return Finished::new(child.wait_with_output().await.unwrap());
     }

@@ -1,6 +1,6 @@
 //! JSON mode: the header, then every event, one record a line.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -62,7 +62,7 @@ async fn older_clients_get_the_whole_message_with_each_update() {
 
 #[tokio::test]
 async fn a_failed_request_is_an_event_and_no_failure_of_the_program() {
-    let world = World::new([Reply::whole(400, &[], "{}")]).await;
+    let world = World::new([ScriptedReply::full(400, &[], "{}")]).await;
     let run = world
         .run(&["--model", "mock/alpha", "--mode", "json", "hello"])
         .await;

@@ -150,7 +150,7 @@ async fn a_question_survives_that_was_never_answered() {
         "a long question",
     ];
     let mut child = world.command(&arguments).spawn().unwrap();
-    world.server.reached("g").await;
+    world.server.wait_for_gate("g").await;
     child.kill().await.unwrap();
     let asked = kept(&world).await;
     assert_eq!(

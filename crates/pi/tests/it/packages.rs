@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use pi_test_support::NpmRegistry;
+use pi_test_support::FakeNpmRegistry;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -14,13 +14,13 @@ use crate::reference_client::modules;
 
 pub(crate) struct Shop {
     pub(crate) world: World,
-    registry: NpmRegistry,
+    registry: FakeNpmRegistry,
 }
 
 impl Shop {
-    pub(crate) async fn open(replies: Vec<pi_test_support::Reply>) -> Self {
+    pub(crate) async fn open(replies: Vec<pi_test_support::ScriptedReply>) -> Self {
         let world = World::new(replies).await;
-        let registry = NpmRegistry::start();
+        let registry = FakeNpmRegistry::start();
         world
             .home
             .write("home/.npmrc", format!("registry={}\n", registry.url()));
@@ -207,7 +207,7 @@ async fn a_start_installs_what_is_missing_and_does_without_what_cannot_be_had() 
             .contains("warning: package npm:gone is left out: the registry has no package gone"),
         "{run:?}"
     );
-    let request = shop.world.server.request(0).await.json();
+    let request = shop.world.server.wait_for_request(0).await.json();
     assert!(request.to_string().contains("Say hello."), "{request}");
 }
 
@@ -244,7 +244,7 @@ async fn a_kill_half_way_leaves_nothing_half() {
         .publish("first", "1.0.0", &json!({}), &[("a", "1")]);
     assert_eq!(shop.run(&["install", "npm:first"]).await.code, Some(0));
     let before = shop.settings();
-    shop.registry.hold("tool", "1.0.0");
+    shop.registry.block_archive("tool", "1.0.0");
     let mut child = shop
         .command(
             Path::new(env!("CARGO_BIN_EXE_pi")),
@@ -252,7 +252,7 @@ async fn a_kill_half_way_leaves_nothing_half() {
         )
         .spawn()
         .unwrap();
-    tokio::task::block_in_place(|| shop.registry.asked("/tool/-/1.0.0.tgz"));
+    tokio::task::block_in_place(|| shop.registry.wait_for_request("/tool/-/1.0.0.tgz"));
     child.kill().await.unwrap();
     assert_eq!(shop.settings(), before);
     assert!(shop.has("node_modules/first/a"));
@@ -260,7 +260,7 @@ async fn a_kill_half_way_leaves_nothing_half() {
     // What was left of the lock is outlived by its age alone, which a test does not wait for.
     let lock = shop.world.home.path().join("agent/npm/.pi-install.lock");
     std::fs::remove_dir(lock).unwrap();
-    shop.registry.let_go();
+    shop.registry.unblock_archives();
     assert_eq!(shop.run(&["install", "npm:tool"]).await.code, Some(0));
     assert!(shop.has("node_modules/tool/words/greet.md") && shop.has("node_modules/first/a"));
     let left: Vec<String> = std::fs::read_dir(shop.world.home.path().join("agent/npm"))

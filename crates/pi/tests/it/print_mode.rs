@@ -1,6 +1,6 @@
 //! Print mode: the answer on standard output, everything else on standard error.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ async fn nothing_to_say_is_no_error() {
 #[tokio::test]
 async fn a_failed_request_is_told_on_standard_error() {
     let body = json!({"error": {"message": "bad field", "type": "invalid_request_error"}});
-    let refusal = Reply::whole(
+    let refusal = ScriptedReply::full(
         400,
         &[("content-type", "application/json")],
         body.to_string(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_test_support::{ScriptedServer, ScriptedReply, TempHome};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -15,13 +15,13 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// A user's home, a project, and a model that follows a script.
 pub(crate) struct World {
     pub(crate) home: TempHome,
-    pub(crate) server: GatedServer,
+    pub(crate) server: ScriptedServer,
 }
 
 impl World {
     /// Prepares everything; the model gives these replies.
-    pub(crate) async fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let server = GatedServer::start(replies).await;
+    pub(crate) async fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        let server = ScriptedServer::start(replies).await;
         let home = TempHome::new();
         let model = |id: &str, reasoning: bool| {
             json!({
@@ -123,32 +123,32 @@ impl Finished {
 }
 
 /// An answer of the model: some text, then the end.
-pub(crate) fn answer(text: &str) -> Reply {
+pub(crate) fn answer(text: &str) -> ScriptedReply {
     finish(begin(text), "stop")
 }
 
 /// The beginning of an answer.
-pub(crate) fn begin(text: &str) -> Reply {
+pub(crate) fn begin(text: &str) -> ScriptedReply {
     begin_with(&json!({"role": "assistant", "content": text}))
 }
 
 /// The beginning of an answer that says something else than text.
-pub(crate) fn begin_with(first: &Value) -> Reply {
-    Reply::events().chunk(delta(first, None))
+pub(crate) fn begin_with(first: &Value) -> ScriptedReply {
+    ScriptedReply::event_stream().chunk(delta(first, None))
 }
 
 /// An answer that calls the shell.
-pub(crate) fn shell_call(command: &str) -> Reply {
+pub(crate) fn shell_call(command: &str) -> ScriptedReply {
     tool_call("bash", &json!({"command": command}))
 }
 
 /// An answer that calls a tool.
-pub(crate) fn tool_call(tool: &str, arguments: &Value) -> Reply {
+pub(crate) fn tool_call(tool: &str, arguments: &Value) -> ScriptedReply {
     tool_calls(&[(tool, arguments)])
 }
 
 /// An answer that calls these tools with these arguments.
-pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> Reply {
+pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> ScriptedReply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -160,7 +160,7 @@ pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> Reply {
         })
         .collect();
     let message = json!({"role": "assistant", "tool_calls": calls});
-    finish(Reply::events().chunk(delta(&message, None)), "tool_calls")
+    finish(ScriptedReply::event_stream().chunk(delta(&message, None)), "tool_calls")
 }
 
 /// More text of an answer.
@@ -170,7 +170,7 @@ pub(crate) fn delta_text(text: &str) -> String {
 }
 
 /// The end of an answer.
-pub(crate) fn finish(reply: Reply, reason: &str) -> Reply {
+pub(crate) fn finish(reply: ScriptedReply, reason: &str) -> ScriptedReply {
     reply
         .chunk(delta(&json!({}), Some(reason)))
         .chunk("data: [DONE]\n\n")

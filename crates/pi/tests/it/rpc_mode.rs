@@ -172,7 +172,7 @@ async fn other_commands_are_answered_while_the_model_speaks() {
     let world = World::new([begin("start").gate("g")]).await;
     let client = client(&world);
     client.prompt("one", Vec::new()).await.unwrap();
-    world.server.reached("g").await;
+    world.server.wait_for_gate("g").await;
     assert!(client.state().await.unwrap().is_streaming);
     let refused = client.prompt("two", Vec::new()).await.unwrap_err();
     assert!(
@@ -214,7 +214,7 @@ async fn the_end_of_the_input_ends_the_process() {
     tokio::io::AsyncWriteExt::write_all(&mut stdin, b"{\"type\":\"prompt\",\"message\":\"x\"}\n")
         .await
         .unwrap();
-    world.server.reached("g").await;
+    world.server.wait_for_gate("g").await;
     drop(stdin);
     let output = tokio::time::timeout(LIMIT, child.wait_with_output())
         .await

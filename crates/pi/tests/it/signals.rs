@@ -33,7 +33,7 @@ async fn a_signal_ends_a_stream_with_its_own_code() {
                 .command(&["--model", "mock/alpha", "--mode", mode, "-p", "x"])
                 .spawn()
                 .unwrap();
-            world.server.reached("g").await;
+            world.server.wait_for_gate("g").await;
             signal(child.id(), name).await;
             let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
             assert_eq!(

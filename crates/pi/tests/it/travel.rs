@@ -67,7 +67,7 @@ impl Both {
     }
 }
 
-async fn both(replies: Vec<pi_test_support::Reply>) -> Option<Both> {
+async fn both(replies: Vec<pi_test_support::ScriptedReply>) -> Option<Both> {
     let programs = modules()?.join(".bin");
     if !programs.join("pi").exists() {
         return None;
@@ -156,7 +156,7 @@ async fn a_session_of_a_killed_process_goes_on_in_the_other_program() {
         .command(&["--model", "mock/alpha", "-p", "a question"])
         .spawn()
         .unwrap();
-    both.world.server.reached("g").await;
+    both.world.server.wait_for_gate("g").await;
     child.kill().await.unwrap();
     assert_eq!(both.theirs(&["-c", "-p", "and?"]).await, "well\n");
     let requests = both.world.server.requests();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -30,8 +30,8 @@ async fn refresh(models: &Models, network: NetworkAccess) -> RefreshReport {
     models.refresh(options).await
 }
 
-fn reply(body: &serde_json::Value) -> Reply {
-    Reply::whole(
+fn reply(body: &serde_json::Value) -> ScriptedReply {
+    ScriptedReply::full(
         200,
         &[("content-type", "application/json")],
         body.to_string(),
@@ -48,7 +48,7 @@ async fn router_reports_usable_models() {
         {"id": "broken", "source": "preset", "status": {"value": "unloaded", "failed": true}},
         {"id": "file", "source": "dir", "status": {"value": "unloaded"}},
     ]});
-    let server = GatedServer::start([
+    let server = ScriptedServer::start([
         reply(&list),
         reply(&json!({"models_autoload": true})),
         reply(&json!({"chat_template": "{% if enable_thinking %}"})),
@@ -85,8 +85,8 @@ async fn router_reports_usable_models() {
 
 #[tokio::test]
 async fn openai_compatible_server_is_supported() {
-    let server = GatedServer::start([
-        Reply::whole(404, &[], "no such page"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(404, &[], "no such page"),
         reply(&json!({"object": "list", "data": [{"id": "qwen", "max_model_len": 32768}]})),
     ])
     .await;
@@ -101,7 +101,7 @@ async fn openai_compatible_server_is_supported() {
 
 #[tokio::test]
 async fn listed_models_are_known_without_the_network() {
-    let server = GatedServer::start([reply(&json!({"data": [{"id": "one"}]}))]).await;
+    let server = ScriptedServer::start([reply(&json!({"data": [{"id": "one"}]}))]).await;
     let store = Arc::new(InMemoryModelsStore::default());
     refresh(&models(&server.url(), &store), NetworkAccess::Allowed).await;
     let later = models("http://127.0.0.1:1", &store);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -19,7 +19,7 @@ struct CatalogRefreshTest {
     clock: Arc<AtomicI64>,
 }
 
-fn refresh_test(server: &GatedServer, variables: &[(&str, &str)]) -> CatalogRefreshTest {
+fn refresh_test(server: &ScriptedServer, variables: &[(&str, &str)]) -> CatalogRefreshTest {
     let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
     let now = Arc::clone(&clock);
     let store = Arc::new(InMemoryModelsStore::default());
@@ -51,13 +51,13 @@ impl CatalogRefreshTest {
     }
 }
 
-fn catalog(models: &Value, last_modified: &str) -> Reply {
+fn catalog(models: &Value, last_modified: &str) -> ScriptedReply {
     let headers = [
         ("content-type", "application/json"),
         ("last-modified", last_modified),
         ("etag", "\"v1\""),
     ];
-    Reply::whole(200, &headers, models.to_string())
+    ScriptedReply::full(200, &headers, models.to_string())
 }
 
 fn record(id: &str, name: &str) -> Value {
@@ -70,7 +70,7 @@ fn record(id: &str, name: &str) -> Value {
 #[tokio::test]
 async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
     let body = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
-    let server = GatedServer::start([catalog(&body, NEWER), Reply::whole(304, &[], "")]).await;
+    let server = ScriptedServer::start([catalog(&body, NEWER), ScriptedReply::full(304, &[], "")]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let before = test.models.models("groq").len();
 
@@ -91,7 +91,7 @@ async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
         added.headers.as_ref().unwrap().keys().collect::<Vec<_>>(),
         ["x-kept"]
     );
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/api/models/providers/groq");
     assert!(request.header("user-agent").unwrap().starts_with("pi/"));
     assert_eq!(request.header("if-none-match"), None);
@@ -107,7 +107,7 @@ async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
     let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     assert_eq!(
-        server.request(1).await.header("if-none-match"),
+        server.wait_for_request(1).await.header("if-none-match"),
         Some("\"v1\"")
     );
     assert_eq!(test.models.models("groq").len(), before + 1);
@@ -120,7 +120,7 @@ async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
 #[tokio::test]
 async fn older_catalog_is_stored_but_not_used() {
     let body = json!([record("brand-new", "New")]);
-    let server = GatedServer::start([catalog(&body, OLDER)]).await;
+    let server = ScriptedServer::start([catalog(&body, OLDER)]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     test.refresh("groq").await;
     assert!(test.models.model("groq", "brand-new").is_none());
@@ -129,7 +129,7 @@ async fn older_catalog_is_stored_but_not_used() {
 
 #[tokio::test]
 async fn stored_models_are_available_offline() {
-    let server = GatedServer::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
     let mut entry: StoredModels = serde_json::from_value(json!({
         "models": [record("brand-new", "New"), {"broken": true}], "lastModified": 1_900_000_000_000_i64}))
@@ -149,7 +149,7 @@ async fn stored_models_are_available_offline() {
 
 #[tokio::test]
 async fn provider_without_a_credential_is_not_queried() {
-    let server = GatedServer::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let test = refresh_test(&server, &[]);
     test.refresh("groq").await;
     assert!(server.requests().is_empty());
@@ -158,7 +158,7 @@ async fn provider_without_a_credential_is_not_queried() {
 
 #[tokio::test]
 async fn missing_remote_catalog_is_not_an_error() {
-    let server = GatedServer::start([Reply::whole(404, &[], "")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(404, &[], "")]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
@@ -167,8 +167,8 @@ async fn missing_remote_catalog_is_not_an_error() {
 
 #[tokio::test]
 async fn failing_server_is_retried_then_reported() {
-    let down = || Reply::whole(503, &[], "busy");
-    let server = GatedServer::start([down(), down(), down()]).await;
+    let down = || ScriptedReply::full(503, &[], "busy");
+    let server = ScriptedServer::start([down(), down(), down()]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let before = test.models.models("groq").len();
     let report = test.refresh("groq").await;
@@ -182,7 +182,7 @@ async fn failing_server_is_retried_then_reported() {
 
 #[tokio::test]
 async fn refresh_can_be_canceled() {
-    let server = GatedServer::start([Reply::silent()]).await;
+    let server = ScriptedServer::start([ScriptedReply::new()]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let options = RefreshOptions {
         network: NetworkAccess::Allowed,
@@ -191,7 +191,7 @@ async fn refresh_can_be_canceled() {
     };
     let cancel = options.cancel.clone();
     let cancel_later = async {
-        server.request(0).await;
+        server.wait_for_request(0).await;
         cancel.cancel();
     };
     let (report, ()) = tokio::join!(test.models.refresh(options), cancel_later);
@@ -201,7 +201,7 @@ async fn refresh_can_be_canceled() {
 
 #[tokio::test]
 async fn concurrent_refreshes_send_one_request() {
-    let server = GatedServer::start([catalog(&json!([]), NEWER)]).await;
+    let server = ScriptedServer::start([catalog(&json!([]), NEWER)]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     tokio::join!(test.refresh("groq"), test.refresh("groq"));
     assert_eq!(server.requests().len(), 1);
@@ -232,9 +232,9 @@ async fn gateway_lists_its_models() {
             "maxTokens": 1, "cost": {"input": 0, "output": 0}, "lab": "L"},
         {"id": "only an id"},
     ]});
-    let server = GatedServer::start([
-        Reply::whole(200, &[], body.to_string()),
-        Reply::whole(401, &[], "no"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(200, &[], body.to_string()),
+        ScriptedReply::full(401, &[], "no"),
     ])
     .await;
     let test = refresh_test(&server, &[]);
@@ -244,7 +244,7 @@ async fn gateway_lists_its_models() {
 
     let report = test.refresh("office").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/v1/config");
     assert_eq!(request.header("authorization"), Some("Bearer gate-key"));
     let models = test.models.models("office");
@@ -297,7 +297,7 @@ async fn oauth_credential_limits_available_models() {
 
 #[tokio::test(start_paused = true)]
 async fn unresponsive_server_times_out() {
-    let server = GatedServer::start([Reply::silent(), Reply::silent(), Reply::silent()]).await;
+    let server = ScriptedServer::start([ScriptedReply::new(), ScriptedReply::new(), ScriptedReply::new()]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let report = tokio::time::timeout(Duration::from_mins(1), test.refresh("groq"))
         .await

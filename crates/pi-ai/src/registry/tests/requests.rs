@@ -1,6 +1,6 @@
 //! Requests as providers receive them, and errors of requests that cannot be sent.
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -272,7 +272,7 @@ async fn configured_provider_uses_its_wire_api() {
         "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
         "data: [DONE]\n\n",
     );
-    let server = GatedServer::start([Reply::events().chunk(events)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(events)]).await;
     let models = models_with_env(&[]);
     let local = json!({"baseUrl": server.url(), "apiKey": "local-key", "api": "openai-completions",
         "models": [{"id": "tiny", "headers": {"x-pool": "a"}}]});
@@ -286,7 +286,7 @@ async fn configured_provider_uses_its_wire_api() {
         (response.text().as_str(), response.error_message.as_deref()),
         ("hello", None)
     );
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.header("authorization"), Some("Bearer local-key"));
     assert_eq!(request.header("x-pool"), Some("a"));
     assert_eq!(request.json()["model"], "tiny");

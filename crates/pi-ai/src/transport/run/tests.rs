@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use serde_json::json;
 
 use super::*;
@@ -151,7 +151,7 @@ fn echo_request(url: &str, options: StreamOptions) -> ModelRequest {
 }
 
 /// Runs the test protocol against a server.
-fn run_echo(server: &GatedServer, options: StreamOptions) -> AssistantStream {
+fn run_echo(server: &ScriptedServer, options: StreamOptions) -> AssistantStream {
     stream(
         EchoProtocol::default(),
         echo_request(&server.url(), options),

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use pi_test_support::{GatedServer, RecordingProxy, Reply, TestAuthority};
+use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TestCertAuthority};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
@@ -13,7 +13,7 @@ type ServerSocket = WebSocketStream<Box<dyn Duplex>>;
 /// A server that accepts WebSocket connections.
 struct WebSocketServer {
     listener: TcpListener,
-    authority: Option<TestAuthority>,
+    authority: Option<TestCertAuthority>,
 }
 
 impl WebSocketServer {
@@ -169,7 +169,7 @@ async fn closing_sends_a_close_frame() {
 
 #[tokio::test]
 async fn a_rejected_handshake_keeps_status_and_body() {
-    let server = GatedServer::start([Reply::whole(401, &[], "no such token")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(401, &[], "no such token")]).await;
     let error = connect(&format!("ws://{}", server.address()))
         .await
         .unwrap_err();
@@ -197,8 +197,8 @@ async fn a_stalled_handshake_times_out() {
 #[tokio::test]
 async fn tls_uses_a_proxy_tunnel_and_verifies_certificates() {
     for trusted in [true, false] {
-        let authority = TestAuthority::new();
-        let other_authority = TestAuthority::new();
+        let authority = TestCertAuthority::new();
+        let other_authority = TestCertAuthority::new();
         let root = if trusted {
             &authority
         } else {

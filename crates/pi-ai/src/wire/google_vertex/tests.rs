@@ -1,6 +1,6 @@
 //! URLs and credentials of Vertex requests.
 
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -80,7 +80,7 @@ async fn an_api_key_uses_the_express_or_custom_endpoint() {
 #[tokio::test]
 async fn a_google_credential_is_sent_as_a_bearer_token() {
     let token = json!({"access_token": "ya29.token", "expires_in": 3600}).to_string();
-    let google = GatedServer::start([Reply::whole(200, &[], token)]).await;
+    let google = ScriptedServer::start([ScriptedReply::full(200, &[], token)]).await;
     let host = google.address().to_string();
     let env = [
         ("GCE_METADATA_HOST", host.as_str()),

@@ -8,7 +8,7 @@ use pi_ai::{
     AnthropicOAuth, Env, HttpClient, OAuthContext, OAuthError, OAuthFlow, OpenAiCodexOAuth,
     OpenRouterOAuth, RadiusOAuth,
 };
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ fn tokens() -> Value {
     json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600})
 }
 
-fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicOAuth {
+fn anthropic(service: &ScriptedServer, callback_port: u16) -> AnthropicOAuth {
     AnthropicOAuth {
         authorize_url: format!("{}/authorize", service.url()),
         token_url: format!("{}/token", service.url()),
@@ -39,13 +39,13 @@ fn assert_pkce(user: &TestUser, verifier: &str) {
 
 #[tokio::test]
 async fn anthropic_signs_in_through_the_browser() {
-    let service = GatedServer::start([json_reply(200, &tokens())]).await;
+    let service = ScriptedServer::start([json_reply(200, &tokens())]).await;
     let user = TestUser::new(Browser::Returns("the code"), &[]);
     let credential = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
-    let body = service.request(0).await.json();
+    let body = service.wait_for_request(0).await.json();
     assert_pkce(&user, body["code_verifier"].as_str().unwrap());
     let redirect = user.opened_with("redirect_uri");
     assert!(redirect.starts_with("http://localhost:") && redirect.ends_with("/callback"));
@@ -85,13 +85,13 @@ async fn a_used_port_falls_back_to_pasting() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
     for pasted in ["c0de#{state}", "{redirect}?code=c0de&state={state}", "c0de"] {
-        let service = GatedServer::start([json_reply(200, &tokens())]).await;
+        let service = ScriptedServer::start([json_reply(200, &tokens())]).await;
         let user = TestUser::new(Browser::Pastes(pasted), &[]);
         anthropic(&service, port)
             .login(&context(), &user, &CancellationToken::new())
             .await
             .unwrap();
-        let body = service.request(0).await.json();
+        let body = service.wait_for_request(0).await.json();
         assert_eq!(body["code"], "c0de", "{pasted}");
         assert_eq!(
             user.opened_with("redirect_uri"),
@@ -102,7 +102,7 @@ async fn a_used_port_falls_back_to_pasting() {
 
 #[tokio::test]
 async fn a_callback_with_another_state_is_rejected() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let user = TestUser::new(Browser::Pastes("c0de#another"), &[]);
     let error = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
@@ -113,7 +113,7 @@ async fn a_callback_with_another_state_is_rejected() {
 
 #[tokio::test]
 async fn the_callback_host_follows_the_environment() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let env = Env::fixed([("PI_OAUTH_CALLBACK_HOST", "127.0.0.2")]);
     let context = OAuthContext::new(HttpClient::new(), env);
     let user = TestUser::new(Browser::Never, &[]);
@@ -145,7 +145,7 @@ async fn the_callback_host_follows_the_environment() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unused_browser_sign_in_times_out() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let user = TestUser::new(Browser::Never, &[]);
     let started = tokio::time::Instant::now();
     let outcome = anthropic(&service, 0)
@@ -161,7 +161,7 @@ async fn an_unused_browser_sign_in_times_out() {
 #[tokio::test]
 async fn a_rejected_code_shows_the_error_of_the_service() {
     let refusal = json!({"error": "invalid_grant", "error_description": "Code is stale"});
-    let service = GatedServer::start([json_reply(400, &refusal)]).await;
+    let service = ScriptedServer::start([json_reply(400, &refusal)]).await;
     let user = TestUser::new(Browser::Returns("c"), &[]);
     let error = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
@@ -176,7 +176,7 @@ async fn a_rejected_code_shows_the_error_of_the_service() {
 #[tokio::test]
 async fn anthropic_refreshes() {
     let refreshed = json!({"access_token": "acc2", "refresh_token": "ref2", "expires_in": 60});
-    let service = GatedServer::start([json_reply(200, &refreshed)]).await;
+    let service = ScriptedServer::start([json_reply(200, &refreshed)]).await;
     let old =
         json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": 1, "note": "kept"});
     let pi_ai::Credential::OAuth(old) = pi_ai::Credential::from_value(old).unwrap() else {
@@ -207,7 +207,7 @@ fn access_token(account: &str) -> String {
 async fn chatgpt_in_a_browser() {
     let token = access_token("acct-1");
     let response = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
-    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let service = ScriptedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
@@ -217,7 +217,7 @@ async fn chatgpt_in_a_browser() {
         .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
-    let body = String::from_utf8(service.request(0).await.body).unwrap();
+    let body = String::from_utf8(service.wait_for_request(0).await.body).unwrap();
     let verifier = url::form_urlencoded::parse(body.as_bytes())
         .find(|(name, _)| name == "code_verifier")
         .unwrap()
@@ -252,7 +252,7 @@ async fn chatgpt_in_a_browser() {
 async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
     let response =
         json!({"access_token": "s3cret.s3cret.s3cret", "refresh_token": "s3cret", "expires_in": 1});
-    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let service = ScriptedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let sign_in = OpenAiCodexOAuth {
         auth_base_url: service.url(),
@@ -271,7 +271,7 @@ async fn a_chatgpt_token_without_account_is_an_error_without_the_token() {
 
 #[tokio::test]
 async fn openrouter_returns_a_permanent_key() {
-    let service = GatedServer::start([json_reply(200, &json!({"key": "sk-or-1"}))]).await;
+    let service = ScriptedServer::start([json_reply(200, &json!({"key": "sk-or-1"}))]).await;
     let user = TestUser::new(Browser::Returns("c#1"), &[]);
     let sign_in = OpenRouterOAuth {
         authorize_url: format!("{}/auth", service.url()),
@@ -281,7 +281,7 @@ async fn openrouter_returns_a_permanent_key() {
         .login(&context(), &user, &CancellationToken::new())
         .await
         .unwrap();
-    let verifier = service.request(0).await.json()["code_verifier"].clone();
+    let verifier = service.wait_for_request(0).await.json()["code_verifier"].clone();
     assert_pkce(&user, verifier.as_str().unwrap());
     let random = [(verifier.as_str().unwrap(), "verifier")];
     insta::assert_snapshot!(requests(&service, &random), @r#"
@@ -300,7 +300,7 @@ async fn openrouter_returns_a_permanent_key() {
 
 #[tokio::test]
 async fn radius_provides_its_authorization_endpoint() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &json!({"authorizationEndpoint": "https://accounts.example/authorize?tenant=1"})),
         json_reply(
             200,
@@ -319,7 +319,7 @@ async fn radius_provides_its_authorization_endpoint() {
     assert_eq!(user.opened_with("tenant"), "1");
     let redirect = user.opened_with("redirect_uri");
     assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/oauth/callback"));
-    let body = String::from_utf8(service.request(1).await.body).unwrap();
+    let body = String::from_utf8(service.wait_for_request(1).await.body).unwrap();
     let verifier = body.split("code_verifier=").nth(1).unwrap();
     let verifier = verifier.split('&').next().unwrap();
     assert_pkce(&user, verifier);
@@ -345,7 +345,7 @@ async fn radius_provides_its_authorization_endpoint() {
 #[tokio::test]
 async fn a_gateway_can_only_open_web_pages() {
     let response = json!({"authorizationEndpoint": "file:///etc/passwd"});
-    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let service = ScriptedServer::start([json_reply(200, &response)]).await;
     let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let mut sign_in = RadiusOAuth::new("Radius", &service.url());
     sign_in.callback_port = 0;

@@ -4,7 +4,7 @@ use pi_ai::{
     Credential, KimiCodingOAuth, MetaOAuth, OAuthCredential, OAuthError, OAuthFlow,
     OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ async fn login(flow: &dyn OAuthFlow, user: &TestUser) -> Result<Value, OAuthErro
         .map(stored)
 }
 
-fn xai(service: &GatedServer) -> XaiOAuth {
+fn xai(service: &ScriptedServer) -> XaiOAuth {
     XaiOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
@@ -58,7 +58,7 @@ fn xai(service: &GatedServer) -> XaiOAuth {
 
 #[tokio::test]
 async fn xai_polls_until_the_code_is_used() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
         json_reply(200, &tokens()),
@@ -101,7 +101,7 @@ async fn xai_polls_until_the_code_is_used() {
 
 #[tokio::test]
 async fn xai_keeps_a_refresh_token_that_is_not_replaced() {
-    let service = GatedServer::start([json_reply(200, &json!({"access_token": "acc2"}))]).await;
+    let service = ScriptedServer::start([json_reply(200, &json!({"access_token": "acc2"}))]).await;
     let old = signed_in(json!({"type": "oauth", "access": "a", "refresh": "ref", "expires": 1}));
     let refreshed = xai(&service).refresh(&old, &context()).await.unwrap();
     insta::assert_snapshot!(requests(&service, &[]), @r#"
@@ -139,7 +139,7 @@ async fn a_code_can_be_denied_or_expire() {
         ),
     ] {
         let service =
-            GatedServer::start([json_reply(200, &device()), json_reply(400, &response)]).await;
+            ScriptedServer::start([json_reply(200, &device()), json_reply(400, &response)]).await;
         let error = login(&xai(&service), &user(&[])).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
@@ -150,7 +150,7 @@ async fn an_invalid_verification_url_is_not_shown() {
     let mut response = device();
     response["verification_uri"] = json!("calc:");
     response["verification_uri_complete"] = json!("file:///bin/sh");
-    let service = GatedServer::start([json_reply(200, &response)]).await;
+    let service = ScriptedServer::start([json_reply(200, &response)]).await;
     let user = user(&[]);
     let error = login(&xai(&service), &user).await.unwrap_err();
     assert_eq!(
@@ -162,7 +162,7 @@ async fn an_invalid_verification_url_is_not_shown() {
 
 #[tokio::test]
 async fn a_canceled_sign_in_stops_polling() {
-    let service = GatedServer::start([json_reply(200, &device())]).await;
+    let service = ScriptedServer::start([json_reply(200, &device())]).await;
     let user = user(&[]);
     let cancel = CancellationToken::new();
     let flow = xai(&service);
@@ -171,7 +171,7 @@ async fn a_canceled_sign_in_stops_polling() {
     tokio::pin!(login);
     tokio::select! {
         _ = &mut login => panic!("the sign-in finished before the code was used"),
-        _ = service.request(0) => {}
+        _ = service.wait_for_request(0) => {}
     }
     cancel.cancel();
     assert_eq!(login.await.unwrap_err(), OAuthError::Cancelled);
@@ -179,7 +179,7 @@ async fn a_canceled_sign_in_stops_polling() {
 
 #[tokio::test]
 async fn kimi_sends_its_token_as_a_bearer() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(200, &tokens()),
         json_reply(503, &json!({"message": "busy"})),
@@ -232,7 +232,7 @@ async fn kimi_sends_its_token_as_a_bearer() {
     "#);
 }
 
-fn meta(service: &GatedServer) -> MetaOAuth {
+fn meta(service: &ScriptedServer) -> MetaOAuth {
     MetaOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
@@ -242,7 +242,7 @@ fn meta(service: &GatedServer) -> MetaOAuth {
 
 #[tokio::test]
 async fn meta_mints_a_key_with_the_identity_token() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(200, &json!({"access_token": "identity"})),
         json_reply(200, &json!({"api_key": "key1"})),
@@ -296,7 +296,7 @@ async fn chatgpt_has_its_own_device_flow() {
     // {"https://api.openai.com/auth":{"chatgpt_account_id":"acct-9"}}
     let token =
         "h.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjdC05In19.s";
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(
             200,
             &json!({"device_auth_id": "d1", "user_code": "WXYZ", "interval": "1"}),
@@ -377,7 +377,7 @@ async fn chatgpt_has_its_own_device_flow() {
 
 #[tokio::test]
 async fn radius_supports_device_codes() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(400, &pending()),
         json_reply(200, &tokens()),
@@ -412,7 +412,7 @@ async fn radius_supports_device_codes() {
 
 #[tokio::test]
 async fn an_unknown_choice_and_a_rejected_response() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let flow = RadiusOAuth::new("Radius", &service.url());
     let error = login(&flow, &user(&["carrier-pigeon"])).await.unwrap_err();
     assert_eq!(error.to_string(), "unknown choice carrier-pigeon");

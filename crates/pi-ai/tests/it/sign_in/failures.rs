@@ -5,7 +5,7 @@ use pi_ai::{
     AnthropicOAuth, Credential, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth, OAuthCredential,
     OAuthFlow, OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
-use pi_test_support::GatedServer;
+use pi_test_support::ScriptedServer;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +80,7 @@ async fn a_revoked_token_requires_a_new_sign_in_and_is_not_shown() {
     let names: Vec<&str> = flows("http://x").iter().map(|(name, _)| *name).collect();
     for name in names {
         let refusal = json!({"error": "invalid_grant", "error_description": "it was revoked"});
-        let service = GatedServer::start([json_reply(401, &refusal)]).await;
+        let service = ScriptedServer::start([json_reply(401, &refusal)]).await;
         let (_, flow) = flows(&service.url())
             .into_iter()
             .find(|(known, _)| *known == name)
@@ -96,7 +96,7 @@ async fn a_revoked_token_requires_a_new_sign_in_and_is_not_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_network_failure_is_reported_and_keeps_the_credential() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let url = service.url();
     drop(service);
     for (name, flow) in flows(&url) {
@@ -119,7 +119,7 @@ async fn invalid_responses_are_errors() {
     ] {
         let names: Vec<&str> = flows("http://x").iter().map(|(name, _)| *name).collect();
         for name in names {
-            let service = GatedServer::start([json_reply(200, &body)]).await;
+            let service = ScriptedServer::start([json_reply(200, &body)]).await;
             let (_, flow) = flows(&service.url())
                 .into_iter()
                 .find(|(known, _)| *known == name)
@@ -132,7 +132,7 @@ async fn invalid_responses_are_errors() {
 
 #[tokio::test]
 async fn a_sign_in_that_cannot_start_fails_and_can_be_canceled() {
-    let service = GatedServer::start([]).await;
+    let service = ScriptedServer::start([]).await;
     let url = service.url();
     drop(service);
     for (name, flow) in flows(&url) {
@@ -164,7 +164,7 @@ async fn a_wrong_clock_does_not_expire_a_token_early() {
     // Token expiry is computed from the local clock, even if that is wrong.
     for now in [0, NOW, i64::MAX / 4] {
         let tokens = json!({"access_token": "a", "refresh_token": "r", "expires_in": 3600});
-        let service = GatedServer::start([json_reply(200, &tokens)]).await;
+        let service = ScriptedServer::start([json_reply(200, &tokens)]).await;
         let flow = XaiOAuth {
             device_code_url: format!("{}/device", service.url()),
             token_url: format!("{}/token", service.url()),

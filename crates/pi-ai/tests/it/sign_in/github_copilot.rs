@@ -1,7 +1,7 @@
 //! GitHub Copilot: device code, token, models, policy consent.
 
 use pi_ai::{Credential, GithubCopilotOAuth, OAuthFlow};
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use super::{context, json_reply, stored};
 
 const TOKEN: &str = "tid=1;exp=2;proxy-ep=proxy.business.githubcopilot.com;st=x";
 
-fn sign_in(service: &GatedServer) -> GithubCopilotOAuth {
+fn sign_in(service: &ScriptedServer) -> GithubCopilotOAuth {
     let url = service.url();
     GithubCopilotOAuth {
         device_code_url: format!("{url}/{{domain}}/device"),
@@ -52,7 +52,7 @@ async fn copilot_end_to_end() {
         {"id": "no-tools", "model_picker_enabled": true, "capabilities": {"supports": {"tool_calls": false}}},
         "nonsense",
     ]});
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         // GitHub reports this with status 200.
         json_reply(200, &json!({"error": "authorization_pending"})),
@@ -114,14 +114,14 @@ async fn copilot_end_to_end() {
 
 #[tokio::test]
 async fn an_enterprise_has_its_own_host() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &device()),
         json_reply(200, &json!({"access_token": "gho_1"})),
         json_reply(
             200,
             &json!({"token": "opaque", "expires_at": 1_700_003_600}),
         ),
-        Reply::whole(429, &[("retry-after", "60")], "{}"),
+        ScriptedReply::full(429, &[("retry-after", "60")], "{}"),
     ])
     .await;
     let user = TestUser::new(Browser::Never, &[" https://Corp.ghe.com/login "]);
@@ -184,7 +184,7 @@ fn the_token_determines_the_api_url() {
 
 #[tokio::test]
 async fn a_refreshed_token_is_usable_before_the_models_are_known() {
-    let service = GatedServer::start([
+    let service = ScriptedServer::start([
         json_reply(200, &copilot_token()),
         json_reply(200, &json!({"data": [model("a", true, "enabled")]})),
         json_reply(500, &json!({})),

@@ -1,12 +1,12 @@
 //! Formats the requests of a sign-in for snapshots, with placeholders for random values.
 
-use pi_test_support::{GatedServer, RecordedRequest};
+use pi_test_support::{ScriptedServer, RecordedRequest};
 
 /// Headers that every request has and that are irrelevant here.
 const COMMON_HEADERS: [&str; 4] = ["host", "accept-encoding", "content-length", "user-agent"];
 
 /// Formats all requests; each must have our user agent.
-pub(crate) fn requests(service: &GatedServer, random: &[(&str, &str)]) -> String {
+pub(crate) fn requests(service: &ScriptedServer, random: &[(&str, &str)]) -> String {
     let requests: Vec<String> = service.requests().iter().map(format_request).collect();
     let mut text = requests.join("\n");
     for (value, name) in random {

@@ -3,7 +3,7 @@
 use pi_ai::TransportPreference;
 use pi_config::{
     CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupWord, Settings, TreeFilterMode,
+    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode,
     TuiMode,
 };
 
@@ -406,7 +406,7 @@ fn idle_timeout(settings: &Settings) -> SettingItem {
 fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
     let quiet = match (settings.quiet_startup(), settings.hide_startup_header()) {
         (true, _) => QuietStartup::All(true),
-        (false, true) => QuietStartup::Part(QuietStartupWord::Header),
+        (false, true) => QuietStartup::Part(QuietStartupPart::Header),
         (false, false) => QuietStartup::All(false),
     };
     vec![
@@ -423,7 +423,7 @@ fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
             quiet,
             &[
                 (QuietStartup::All(false), "off"),
-                (QuietStartup::Part(QuietStartupWord::Header), "hide header"),
+                (QuietStartup::Part(QuietStartupPart::Header), "hide header"),
                 (QuietStartup::All(true), "on"),
             ],
             SettingChange::QuietStartup,

@@ -3,20 +3,20 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
-fn choices(folder: &str) -> Vec<TrustChoice> {
-    let folder = PathBuf::from(folder);
-    let parent = folder.parent().unwrap().to_owned();
+fn choices(dir: &str) -> Vec<TrustChoice> {
+    let dir = PathBuf::from(dir);
+    let parent = dir.parent().unwrap().to_owned();
     vec![
         TrustChoice::Trust {
-            folder: folder.clone(),
+            dir: dir.clone(),
         },
         TrustChoice::TrustParent {
             parent,
-            folder: folder.clone(),
+            dir: dir.clone(),
         },
         TrustChoice::TrustOnce,
-        TrustChoice::Refuse { folder },
-        TrustChoice::RefuseOnce,
+        TrustChoice::Deny { dir },
+        TrustChoice::DenyOnce,
     ]
 }
 
@@ -43,7 +43,7 @@ fn closing_does_not_trust() {
     for key in ["escape", "ctrl+c"] {
         let mut tester = ask();
         tester.press(key);
-        assert_eq!(tester.intents(), [Intent::Trust(TrustChoice::RefuseOnce)]);
+        assert_eq!(tester.intents(), [Intent::Trust(TrustChoice::DenyOnce)]);
         assert!(tester.is_done());
     }
 }

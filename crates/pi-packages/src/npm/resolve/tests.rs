@@ -1,22 +1,24 @@
-//! Trees of packages against a registry that is a table.
+//! Tests of the resolver against an in-memory registry.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
-use super::super::manifest::Manifest;
+use super::super::manifest::NpmManifest;
 use super::*;
 
-type Shelf = &'static [(&'static str, &'static str, &'static str)];
+type RegistryTable = &'static [(&'static str, &'static str, &'static str)];
 
-/// Makes a registry of `(name, version, more of its package.json)`.
-fn registry(shelf: Shelf) -> HashMap<String, Lookup> {
+/// Builds registry documents from `(name, version, rest of package.json)`.
+fn registry(table: RegistryTable) -> HashMap<String, PackumentLookup> {
     let mut documents: BTreeMap<&str, (String, Map<String, Value>)> = BTreeMap::new();
-    for (name, version, more) in shelf {
-        let mut about: Map<String, Value> = serde_json::from_str(more).unwrap();
-        about.insert("dist".to_owned(), json!({"tarball": "http://127.0.0.1/x"}));
+    for (name, version, more) in table {
+        let mut manifest: Map<String, Value> = serde_json::from_str(more).unwrap();
+        manifest.insert("dist".to_owned(), json!({"tarball": "http://127.0.0.1/x"}));
         let entry = documents.entry(name).or_default();
         entry.0 = (*version).to_owned();
-        entry.1.insert((*version).to_owned(), Value::Object(about));
+        entry
+            .1
+            .insert((*version).to_owned(), Value::Object(manifest));
     }
     documents
         .into_iter()
@@ -30,16 +32,20 @@ fn registry(shelf: Shelf) -> HashMap<String, Lookup> {
         .collect()
 }
 
-fn manifest(text: &str) -> Manifest {
-    Manifest::from_json(serde_json::from_str(text).unwrap())
+fn manifest(text: &str) -> NpmManifest {
+    NpmManifest::from_json(serde_json::from_str(text).unwrap())
 }
 
-fn resolve_tree(tree: Tree, shelf: Shelf, peers: Peers) -> Result<Tree, PackageError> {
-    let mut resolver = Resolver::new(tree, Platform::current(), peers);
-    let shelf = registry(shelf);
+fn resolve_tree(
+    tree: PackageTree,
+    table: RegistryTable,
+    peers: PeerDependencies,
+) -> Result<PackageTree, PackageError> {
+    let mut resolver = DependencyResolver::new(tree, NpmPlatform::current(), peers);
+    let table = registry(table);
     while !resolver.is_done() {
-        for name in resolver.wanted() {
-            let found = shelf.get(&name).cloned();
+        for name in resolver.missing_packuments() {
+            let found = table.get(&name).cloned();
             let missing = || Err(Arc::new(PackageError::UnknownPackage(name.clone())));
             resolver
                 .known
@@ -50,28 +56,28 @@ fn resolve_tree(tree: Tree, shelf: Shelf, peers: Peers) -> Result<Tree, PackageE
     Ok(resolver.finish())
 }
 
-fn layout(tree: &Tree) -> Vec<String> {
-    let mut places: Vec<String> = tree
-        .below(Tree::ROOT)
+fn layout(tree: &PackageTree) -> Vec<String> {
+    let mut paths: Vec<String> = tree
+        .below(PackageTree::ROOT)
         .into_iter()
         .map(|id| {
-            let place = tree.place(id).replace("node_modules/", "");
+            let path = tree.path(id).replace("node_modules/", "");
             let manifest = &tree.node(id).unwrap().manifest;
-            format!("{place} = {}@{}", manifest.name, manifest.version)
+            format!("{path} = {}@{}", manifest.name, manifest.version)
         })
         .collect();
-    places.sort();
-    places
+    paths.sort();
+    paths
 }
 
-fn resolve(root: &str, shelf: Shelf) -> Result<Vec<String>, PackageError> {
-    let tree = Tree::new(manifest(root));
-    resolve_tree(tree, shelf, Peers::Ignored).map(|tree| layout(&tree))
+fn resolve(root: &str, table: RegistryTable) -> Result<Vec<String>, PackageError> {
+    let tree = PackageTree::new(manifest(root));
+    resolve_tree(tree, table, PeerDependencies::Ignored).map(|tree| layout(&tree))
 }
 
 #[test]
-fn shared_dependencies_rise_and_conflicts_nest() {
-    let shelf: Shelf = &[
+fn shared_dependencies_are_hoisted_and_conflicts_nested() {
+    let table: RegistryTable = &[
         ("a", "1.0.0", r#"{"dependencies": {"c": "^1.0.0"}}"#),
         (
             "b",
@@ -83,7 +89,7 @@ fn shared_dependencies_rise_and_conflicts_nest() {
         ("d", "1.1.0", r#"{"dependencies": {"a": "1"}}"#),
     ];
     assert_eq!(
-        resolve(r#"{"dependencies": {"a": "*", "b": "*"}}"#, shelf).unwrap(),
+        resolve(r#"{"dependencies": {"a": "*", "b": "*"}}"#, table).unwrap(),
         [
             "a = a@1.0.0",
             "b = b@1.0.0",
@@ -95,9 +101,9 @@ fn shared_dependencies_rise_and_conflicts_nest() {
 }
 
 #[test]
-fn what_a_nested_package_hides_is_put_right() {
-    // `a` brings c@2 into its own folder, where its child `e` must not find it.
-    let shelf: Shelf = &[
+fn shadowed_dependencies_are_resolved_again() {
+    // c@2 is nested in `a`, where `a`'s child `e` must not resolve it.
+    let table: RegistryTable = &[
         ("a", "1.0.0", r#"{"dependencies": {"c": "2", "e": "2"}}"#),
         ("c", "1.0.0", "{}"),
         ("c", "2.0.0", "{}"),
@@ -105,7 +111,7 @@ fn what_a_nested_package_hides_is_put_right() {
         ("e", "2.0.0", r#"{"dependencies": {"c": "1"}}"#),
     ];
     assert_eq!(
-        resolve(r#"{"dependencies": {"a": "1", "c": "1", "e": "1"}}"#, shelf).unwrap(),
+        resolve(r#"{"dependencies": {"a": "1", "c": "1", "e": "1"}}"#, table).unwrap(),
         [
             "a = a@1.0.0",
             "a/c = c@2.0.0",
@@ -118,12 +124,12 @@ fn what_a_nested_package_hides_is_put_right() {
 }
 
 #[test]
-fn aliases_lie_under_their_own_name() {
-    let shelf: Shelf = &[("real", "1.0.0", "{}"), ("real", "2.0.0", "{}")];
+fn aliases_are_installed_under_their_own_name() {
+    let table: RegistryTable = &[("real", "1.0.0", "{}"), ("real", "2.0.0", "{}")];
     assert_eq!(
         resolve(
             r#"{"dependencies": {"one": "npm:real@^1", "real": "2"}}"#,
-            shelf
+            table
         )
         .unwrap(),
         ["one = real@1.0.0", "real = real@2.0.0"]
@@ -131,8 +137,8 @@ fn aliases_lie_under_their_own_name() {
 }
 
 #[test]
-fn optional_dependencies_may_fail_with_all_they_need() {
-    let shelf: Shelf = &[
+fn failed_optional_dependencies_are_dropped() {
+    let table: RegistryTable = &[
         (
             "a",
             "1.0.0",
@@ -147,12 +153,12 @@ fn optional_dependencies_may_fail_with_all_they_need() {
         ("left", "1.0.0", "{}"),
     ];
     let root = r#"{"dependencies": {"a": "1"}}"#;
-    assert_eq!(resolve(root, shelf).unwrap(), ["a = a@1.0.0"]);
+    assert_eq!(resolve(root, table).unwrap(), ["a = a@1.0.0"]);
 }
 
 #[test]
-fn required_dependencies_must_not_fail() {
-    let shelf: Shelf = &[
+fn failed_required_dependency_is_an_error() {
+    let table: RegistryTable = &[
         ("a", "1.0.0", r#"{"dependencies": {"gone": "1"}}"#),
         (
             "b",
@@ -163,22 +169,22 @@ fn required_dependencies_must_not_fail() {
         ("d", "1.0.0", r#"{"dependencies": {"../x": "1"}}"#),
     ];
     for (root, expected) in [
-        ("a", "the registry has no package gone"),
+        ("a", "package not found in the registry: gone"),
         (
             "b",
-            "b wants x from git+ssh://h/o/r, which is not a registry",
+            "b depends on x from git+ssh://h/o/r, which is not a registry",
         ),
-        ("c", "c@1.0.0 does not run on this system"),
-        ("d", r#"d: "../x" is not the name of a package"#),
+        ("c", "c@1.0.0 does not support this platform"),
+        ("d", r#"d: "../x" is not a valid package name"#),
     ] {
-        let error = resolve(&format!(r#"{{"dependencies": {{"{root}": "1"}}}}"#), shelf);
+        let error = resolve(&format!(r#"{{"dependencies": {{"{root}": "1"}}}}"#), table);
         assert_eq!(error.unwrap_err().to_string(), expected);
     }
 }
 
 #[test]
-fn peers_lie_beside_or_stay_away() {
-    let shelf: Shelf = &[
+fn peers_are_siblings_or_ignored() {
+    let table: RegistryTable = &[
         (
             "a",
             "1.0.0",
@@ -187,38 +193,41 @@ fn peers_lie_beside_or_stay_away() {
         ),
         ("p", "1.0.0", "{}"),
     ];
-    let tree = || Tree::new(manifest(r#"{"dependencies": {"a": "1"}}"#));
+    let tree = || PackageTree::new(manifest(r#"{"dependencies": {"a": "1"}}"#));
     for (peers, expected) in [
-        (Peers::Ignored, vec!["a = a@1.0.0"]),
-        (Peers::Installed, vec!["a = a@1.0.0", "p = p@1.0.0"]),
+        (PeerDependencies::Ignored, vec!["a = a@1.0.0"]),
+        (
+            PeerDependencies::Installed,
+            vec!["a = a@1.0.0", "p = p@1.0.0"],
+        ),
     ] {
-        let tree = resolve_tree(tree(), shelf, peers).unwrap();
+        let tree = resolve_tree(tree(), table, peers).unwrap();
         assert_eq!(layout(&tree), expected);
     }
 }
 
 #[test]
-fn what_will_do_stays_and_what_nothing_needs_goes() {
-    let shelf: Shelf = &[("new", "1.0.0", r#"{"dependencies": {"shared": "1"}}"#)];
-    let mut tree = Tree::new(manifest(r#"{"dependencies": {"new": "1"}}"#));
+fn satisfied_packages_are_kept_and_unneeded_removed() {
+    let table: RegistryTable = &[("new", "1.0.0", r#"{"dependencies": {"shared": "1"}}"#)];
+    let mut tree = PackageTree::new(manifest(r#"{"dependencies": {"new": "1"}}"#));
     for (name, version) in [("shared", "1.4.0"), ("stray", "1.0.0")] {
         let manifest = manifest(&format!(r#"{{"name": "{name}", "version": "{version}"}}"#));
-        let origin = Origin::Folder(name.into());
-        tree.add(Tree::ROOT, name, manifest, origin).unwrap();
+        let origin = NodeOrigin::LocalDir(name.into());
+        tree.add(PackageTree::ROOT, name, manifest, origin).unwrap();
     }
-    let tree = resolve_tree(tree, shelf, Peers::Ignored).unwrap();
+    let tree = resolve_tree(tree, table, PeerDependencies::Ignored).unwrap();
     assert_eq!(layout(&tree), ["new = new@1.0.0", "shared = shared@1.4.0"]);
 }
 
 #[test]
-fn circles_end() {
-    let shelf: Shelf = &[
+fn dependency_cycles_terminate() {
+    let table: RegistryTable = &[
         ("a", "1.0.0", r#"{"dependencies": {"b": "1"}}"#),
         ("b", "1.0.0", r#"{"dependencies": {"a": "2"}}"#),
         ("a", "2.0.0", r#"{"dependencies": {"b": "1"}}"#),
     ];
     assert_eq!(
-        resolve(r#"{"dependencies": {"a": "1"}}"#, shelf).unwrap(),
+        resolve(r#"{"dependencies": {"a": "1"}}"#, table).unwrap(),
         ["a = a@1.0.0", "b = b@1.0.0", "b/a = a@2.0.0"]
     );
 }

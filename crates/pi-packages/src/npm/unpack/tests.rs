@@ -1,4 +1,4 @@
-//! Archives made to harm, and one that is not.
+//! Tests with hostile archives, and one valid archive.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ use tar::{Builder, Header};
 
 use super::*;
 
-/// Writes an entry whose header says exactly this, which a builder of honest archives would refuse.
+/// Writes an entry with exactly this header, which the tar builder would reject if it is unsafe.
 fn add(builder: &mut Builder<Vec<u8>>, kind: EntryType, name: &str, link: &str, content: &[u8]) {
     let mut header = Header::new_old();
     header.set_entry_type(kind);
@@ -49,9 +49,9 @@ fn compressed(bytes: &[u8]) -> File {
 const GOOD: (EntryType, &str, &str, &[u8]) = (EntryType::Regular, "package/a.txt", "", b"a");
 
 #[test]
-fn an_honest_archive() {
-    let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("x");
+fn unpacks_a_valid_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("x");
     let mut file = archive(&[
         (EntryType::Directory, "package/lib/", "", b""),
         GOOD,
@@ -59,15 +59,15 @@ fn an_honest_archive() {
         (EntryType::Symlink, "package/lib/c.js", "b.js", b""),
         (EntryType::Regular, "package/a.txt", "", b"again"),
     ]);
-    let done = unpack("x", &mut file, &target, Limits::USUAL).unwrap();
-    assert_eq!(done, Unpacked { files: 3, bytes: 8 });
+    let done = unpack("x", &mut file, &target, UnpackLimits::USUAL).unwrap();
+    assert_eq!(done, UnpackStats { files: 3, bytes: 8 });
     assert_eq!(fs::read_to_string(target.join("a.txt")).unwrap(), "again");
     assert_eq!(fs::read_to_string(target.join("lib/b.js")).unwrap(), "bb");
     assert!(!target.join("lib/c.js").exists());
 }
 
 #[test]
-fn nothing_leaves_the_folder() {
+fn unsafe_entries_are_rejected() {
     for entry in [
         (EntryType::Regular, "package/../../evil", "", &b"x"[..]),
         (EntryType::Regular, "/etc/evil", "", b"x"),
@@ -83,33 +83,38 @@ fn nothing_leaves_the_folder() {
         (EntryType::Block, "package/disk", "", b""),
         (EntryType::Fifo, "package/pipe", "", b""),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("deep/x");
-        let result = unpack("x", &mut archive(&[GOOD, entry]), &target, Limits::USUAL);
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("deep/x");
+        let result = unpack(
+            "x",
+            &mut archive(&[GOOD, entry]),
+            &target,
+            UnpackLimits::USUAL,
+        );
         assert!(
             matches!(result, Err(PackageError::UnsafeArchive { .. })),
             "{entry:?}: {result:?}"
         );
-        assert!(!folder.path().join("evil").exists(), "{entry:?}");
-        assert!(!folder.path().join("deep/evil").exists(), "{entry:?}");
+        assert!(!dir.path().join("evil").exists(), "{entry:?}");
+        assert!(!dir.path().join("deep/evil").exists(), "{entry:?}");
     }
 }
 
 #[test]
-fn bombs_end_at_the_limit() {
-    let folder = tempfile::tempdir().unwrap();
-    let limits = Limits {
+fn archive_bombs_are_limited() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = UnpackLimits {
         bytes: 64 * 1024,
         entries: 10,
     };
     let large = vec![0; 1024 * 1024];
     let mut bomb = archive(&[(EntryType::Regular, "package/zeros", "", &large)]);
-    let result = unpack("x", &mut bomb, &folder.path().join("a"), limits);
+    let result = unpack("x", &mut bomb, &dir.path().join("a"), limits);
     assert!(
         matches!(result, Err(PackageError::TooLarge { .. })),
         "{result:?}"
     );
-    let written = fs::metadata(folder.path().join("a/zeros")).unwrap().len();
+    let written = fs::metadata(dir.path().join("a/zeros")).unwrap().len();
     assert!(written <= 64 * 1024 + 1, "{written}");
 
     let names: Vec<String> = (0..20).map(|number| format!("package/{number}")).collect();
@@ -117,12 +122,7 @@ fn bombs_end_at_the_limit() {
         .iter()
         .map(|name| (EntryType::Regular, name.as_str(), "", &b""[..]))
         .collect();
-    let result = unpack(
-        "x",
-        &mut archive(&entries),
-        &folder.path().join("b"),
-        limits,
-    );
+    let result = unpack("x", &mut archive(&entries), &dir.path().join("b"), limits);
     assert!(
         matches!(result, Err(PackageError::TooLarge { .. })),
         "{result:?}"
@@ -130,8 +130,8 @@ fn bombs_end_at_the_limit() {
 }
 
 #[test]
-fn rubbish_is_told_not_unpacked() {
-    let folder = tempfile::tempdir().unwrap();
+fn invalid_archives_are_rejected() {
+    let dir = tempfile::tempdir().unwrap();
     for (index, bytes) in [&b""[..], b"no archive at all", &[0x1f, 0x8b, 1, 2, 3]]
         .into_iter()
         .enumerate()
@@ -139,9 +139,9 @@ fn rubbish_is_told_not_unpacked() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         file.rewind().unwrap();
-        let target = folder.path().join(index.to_string());
+        let target = dir.path().join(index.to_string());
         assert!(
-            unpack("x", &mut file, &target, Limits::USUAL).is_err(),
+            unpack("x", &mut file, &target, UnpackLimits::USUAL).is_err(),
             "{bytes:?}"
         );
     }

@@ -1,6 +1,6 @@
 //! Prompts, answers, tools, and stopping them.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 
 use crate::process::{World, answer, begin, delta_text, finish, shell_call};
 use crate::terminal::Terminal;
@@ -46,7 +46,7 @@ async fn an_answer_shows_while_it_arrives_and_escape_stops_it() {
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("tell me");
-    world.server.reached("never").await;
+    world.server.wait_for_gate("never").await;
     terminal.wait("The beginning");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
@@ -58,12 +58,12 @@ async fn an_answer_shows_while_it_arrives_and_escape_stops_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn escape_stops_a_request_nobody_answered_yet() {
-    let world = World::new([Reply::silent(), answer("Back again.")]).await;
+    let world = World::new([ScriptedReply::new(), answer("Back again.")]).await;
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("hello");
     terminal.wait("hello");
-    world.server.request(0).await;
+    world.server.wait_for_request(0).await;
     terminal.wait("to stop");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
@@ -100,7 +100,7 @@ async fn steering_and_follow_ups_wait_and_come_back_for_editing() {
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("work");
-    world.server.reached("go").await;
+    world.server.wait_for_gate("go").await;
     terminal.submit("turn left");
     terminal.wait("Steering: turn left");
     terminal.send("turn right");
@@ -116,7 +116,7 @@ async fn steering_and_follow_ups_wait_and_come_back_for_editing() {
     terminal.send("follow later");
     terminal.send("\x1b\r");
     terminal.wait("Follow-up: follow later");
-    world.server.release("go");
+    world.server.open_gate("go");
     terminal.wait("Heard the follow-up.");
     terminal.wait("Heard the steering.");
     terminal.quit();
@@ -135,12 +135,12 @@ async fn a_storm_of_resizes_during_an_answer_leaves_a_clean_screen() {
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("many lines");
-    world.server.reached("middle").await;
+    world.server.wait_for_gate("middle").await;
     for step in 0..40_u16 {
         terminal.resize(40 + (step * 7) % 80, 8 + (step * 5) % 30);
     }
     terminal.resize(90, 24);
-    world.server.release("middle");
+    world.server.open_gate("middle");
     terminal.wait("line 199");
     terminal.wait_gone("to stop");
     let screen = terminal.screen();

@@ -1,7 +1,7 @@
 //! Examples of the TypeScript pi that are nothing without a terminal: games by keyboard, a draft that is edited, a
 //! question before the project is trusted. Skips where the package is not installed.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 
 use crate::example_extensions::folder;
 use crate::process::{World, answer};
@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 #[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
 async fn start(
     example: &str,
-    replies: impl IntoIterator<Item = Reply>,
+    replies: impl IntoIterator<Item = ScriptedReply>,
 ) -> Option<(World, Terminal)> {
     let Some(path) = folder().map(|folder| folder.join(example)) else {
         println!("skipped: the examples of the TypeScript pi are not installed");
@@ -121,7 +121,7 @@ async fn a_conversation_is_handed_off_to_another_session() {
     terminal.wait("Handoff ready.");
     terminal.wait_gone("We chose the blue spade.");
     terminal.wait("Dig with the blue spade. Deeply.");
-    let request = world.server.request(1).await;
+    let request = world.server.wait_for_request(1).await;
     let body = String::from_utf8(request.body).unwrap();
     assert!(body.contains("We chose the blue spade."), "{body}");
     assert!(body.contains("dig a hole"), "{body}");

@@ -1,13 +1,13 @@
 //! What extensions show and ask in the terminal, and what they cannot do to it.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::json;
 
 use crate::process::{World, answer, tool_call};
 use crate::terminal::Terminal;
 
 /// Starts the program with one of our extensions.
-async fn start(extension: &str, replies: impl IntoIterator<Item = Reply>) -> (World, Terminal) {
+async fn start(extension: &str, replies: impl IntoIterator<Item = ScriptedReply>) -> (World, Terminal) {
     start_with(extension, replies, &[]).await
 }
 
@@ -19,7 +19,7 @@ fn fixture(extension: &str) -> String {
 
 async fn start_with(
     extension: &str,
-    replies: impl IntoIterator<Item = Reply>,
+    replies: impl IntoIterator<Item = ScriptedReply>,
     variables: &[(&str, &str)],
 ) -> (World, Terminal) {
     let world = World::new(replies).await;
@@ -192,7 +192,7 @@ async fn an_extension_can_be_the_prompt() {
     terminal.send("\r");
     terminal.wait("Heard.");
     terminal.wait_gone("SAY IT");
-    let request = world.server.request(0).await;
+    let request = world.server.wait_for_request(0).await;
     let body = String::from_utf8(request.body).unwrap();
     assert!(body.contains("\"say it\""), "{body}");
     terminal.send("/editor off");

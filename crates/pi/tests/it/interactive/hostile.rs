@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::json;
 
 use crate::process::{World, answer, begin_with, finish, shell_call, tool_call};
@@ -107,7 +107,7 @@ async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
         answer("Printed."),
         call("ls", json!({}).to_string()),
         answer("Listed."),
-        Reply::whole(400, &[], error),
+        ScriptedReply::full(400, &[], error),
     ])
     .await;
     let file = format!("file{}.txt", EVIL.replace('/', ""));

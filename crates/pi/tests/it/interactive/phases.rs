@@ -2,20 +2,20 @@
 
 use std::net::TcpListener;
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::json;
 
 use crate::process::{World, answer, begin_with, finish};
 use crate::terminal::Terminal;
 
 /// Sends a prompt, waits for a phase, stops it, and checks that the conversation goes on.
-async fn stopped_while(first: Reply, shown: &str) {
+async fn stopped_while(first: ScriptedReply, shown: &str) {
     let world = World::new([first, answer("Still here.")]).await;
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("begin");
     // The screen may know of the request before the server does, which answers in the order of arrival.
-    world.server.request(0).await;
+    world.server.wait_for_request(0).await;
     terminal.wait(shown);
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
@@ -26,7 +26,7 @@ async fn stopped_while(first: Reply, shown: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_without_an_answer_waits_for_the_model() {
-    stopped_while(Reply::silent(), "Waiting for the model").await;
+    stopped_while(ScriptedReply::new(), "Waiting for the model").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,7 +46,7 @@ async fn a_call_whose_arguments_arrive_is_named_and_stops() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_before_another_attempt_stops() {
-    let busy = Reply::whole(503, &[], "{\"error\": {\"message\": \"overloaded\"}}");
+    let busy = ScriptedReply::full(503, &[], "{\"error\": {\"message\": \"overloaded\"}}");
     stopped_while(busy, "Trying again in").await;
 }
 
@@ -74,7 +74,7 @@ async fn a_compaction_stops_and_nothing_is_lost() {
     let world = World::new([
         answer(&long),
         answer("A second answer."),
-        Reply::silent(),
+        ScriptedReply::new(),
         answer("Still here."),
     ])
     .await;

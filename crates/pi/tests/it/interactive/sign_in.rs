@@ -1,18 +1,18 @@
 //! Signing in on the screen, against services on the loopback: a browser with paste, a code, a key.
 
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::{Value, json};
 
 use crate::process::World;
 use crate::terminal::Terminal;
 
-fn told(body: &Value) -> Reply {
+fn told(body: &Value) -> ScriptedReply {
     refused(200, body)
 }
 
-fn refused(status: u16, body: &Value) -> Reply {
+fn refused(status: u16, body: &Value) -> ScriptedReply {
     let headers = [("content-type", "application/json")];
-    Reply::whole(status, &headers, body.to_string())
+    ScriptedReply::full(status, &headers, body.to_string())
 }
 
 fn stored(world: &World) -> Value {

@@ -287,10 +287,10 @@ async fn canceling_ends_the_wait() {
 #[tokio::test]
 async fn non_router_servers_are_reported() {
     let list = json!({"data": [{"id": "single"}]}).to_string();
-    let server = pi_test_support::GatedServer::start([
-        pi_test_support::Reply::whole(200, &[], list),
-        pi_test_support::Reply::whole(200, &[], "hello"),
-        pi_test_support::Reply::whole(401, &[], r#"{"error":{"message":"Invalid API Key"}}"#),
+    let server = pi_test_support::ScriptedServer::start([
+        pi_test_support::ScriptedReply::full(200, &[], list),
+        pi_test_support::ScriptedReply::full(200, &[], "hello"),
+        pi_test_support::ScriptedReply::full(401, &[], r#"{"error":{"message":"Invalid API Key"}}"#),
     ])
     .await;
     let models = Models::new(ModelsOptions {

@@ -1,4 +1,4 @@
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ fn phase_is(stream: &AssistantStream, expected: StreamPhase) -> impl Future<Outp
 
 #[tokio::test]
 async fn before_the_first_poll() {
-    let server = GatedServer::start([]).await;
+    let server = ScriptedServer::start([]).await;
     let (cancel, options) = cancellable();
     cancel.cancel();
     let finished = finish(run_echo(&server, options)).await;
@@ -105,13 +105,13 @@ async fn inside_each_hook() {
     }
 
     for stage in ["payload", "headers", "response"] {
-        let server = GatedServer::start([Reply::events().stall()]).await;
+        let server = ScriptedServer::start([ScriptedReply::event_stream().stall()]).await;
         let (cancel, mut options) = cancellable();
         options.hooks = Some(Arc::new(StuckHook(stage)));
         let stream = run_echo(&server, options);
         let trigger = async {
             if stage == "response" {
-                server.request(0).await;
+                server.wait_for_request(0).await;
             }
         };
         let finished = cancel_at(trigger, cancel, stream).await;
@@ -136,12 +136,12 @@ async fn while_connecting() {
 
 #[tokio::test]
 async fn before_the_first_byte() {
-    let server = GatedServer::start([Reply::silent().gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::new().gate("never")]).await;
     let (cancel, options) = cancellable();
-    let finished = cancel_at(server.reached("never"), cancel, run_echo(&server, options)).await;
+    let finished = cancel_at(server.wait_for_gate("never"), cancel, run_echo(&server, options)).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
     assert!(finished.message.content.is_empty());
-    server.left(0).await;
+    server.wait_for_disconnect(0).await;
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn between_and_inside_frames() {
         ("data: one\n\ndata: two\n\n", "onetwo"),
         ("data: one\n\ndata: tw", "one"),
     ] {
-        let server = GatedServer::start([Reply::events().chunk(body).gate("never")]).await;
+        let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(body).gate("never")]).await;
         let (cancel, options) = cancellable();
         let stream = run_echo(&server, options);
         let live = stream.live();
@@ -162,13 +162,13 @@ async fn between_and_inside_frames() {
         let finished = cancel_at(arrived, cancel, stream).await;
         finished.assert_failed(ErrorClass::Aborted, &[]);
         assert_eq!(finished.text, expected);
-        server.left(0).await;
+        server.wait_for_disconnect(0).await;
     }
 }
 
 #[tokio::test]
 async fn during_the_wait_for_a_retry() {
-    let server = GatedServer::start([Reply::whole(429, &[("retry-after", "15")], "slow")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(429, &[("retry-after", "15")], "slow")]).await;
     let (cancel, mut options) = cancellable();
     options.max_retries = 2;
     let stream = run_echo(&server, options);
@@ -188,7 +188,7 @@ async fn during_the_wait_for_a_retry() {
 async fn with_events_that_the_consumer_has_not_taken() {
     let body = "data: word\n\n".repeat(50);
     let (head, tail) = body.split_at(100);
-    let server = GatedServer::start([Reply::events()
+    let server = ScriptedServer::start([ScriptedReply::event_stream()
         .chunk(head.to_owned())
         .gate("second")
         .chunk(tail.to_owned())
@@ -199,9 +199,9 @@ async fn with_events_that_the_consumer_has_not_taken() {
     // The consumer takes one event and then stops polling while the producer continues as far as it can.
     let first = stream.next().await;
     assert!(matches!(first, Some(AssistantMessageEvent::Start { .. })));
-    server.reached("second").await;
-    server.release("second");
-    server.reached("never").await;
+    server.wait_for_gate("second").await;
+    server.open_gate("second");
+    server.wait_for_gate("never").await;
     cancel.cancel();
     let finished = finish(stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
@@ -210,9 +210,9 @@ async fn with_events_that_the_consumer_has_not_taken() {
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let server = GatedServer::start([Reply::events().chunk("data: a\n\n").gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: a\n\n").gate("never")]).await;
     let mut stream = run_echo(&server, StreamOptions::default());
     stream.next().await.unwrap();
     drop(stream);
-    server.left(0).await;
+    server.wait_for_disconnect(0).await;
 }

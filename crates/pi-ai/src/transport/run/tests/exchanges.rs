@@ -1,5 +1,5 @@
 use futures_util::future::BoxFuture;
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use serde_json::Value;
 
 use super::*;
@@ -14,7 +14,7 @@ fn overrides(entries: &[(&str, Option<&str>)]) -> HeaderOverrides {
 
 #[tokio::test]
 async fn phases_come_in_order() {
-    let server = GatedServer::start([Reply::silent()
+    let server = ScriptedServer::start([ScriptedReply::new()
         .gate("head")
         .head(200, &[])
         .gate("body")
@@ -27,14 +27,14 @@ async fn phases_come_in_order() {
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Connecting);
     tokio::select! {
         _ = stream.next() => panic!("unexpected event before the response"),
-        () = server.reached("head") => {}
+        () = server.wait_for_gate("head") => {}
     }
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Waiting);
-    server.release("head");
+    server.open_gate("head");
     let start = stream.next().await;
     assert!(matches!(start, Some(AssistantMessageEvent::Start { .. })));
     assert_eq!(*phase.borrow_and_update(), StreamPhase::Receiving);
-    server.release("body");
+    server.open_gate("body");
     let finished = finish(stream).await;
     assert_eq!(finished.text, "hi");
     assert_eq!(finished.message.stop_reason, StopReason::Stop);
@@ -42,8 +42,8 @@ async fn phases_come_in_order() {
 
 #[tokio::test]
 async fn a_pooled_connection_serves_the_next_request() {
-    let ok = || Reply::events().chunk("data: a\n\ndata: [DONE]\n\n");
-    let server = GatedServer::start([ok(), ok()]).await;
+    let ok = || ScriptedReply::event_stream().chunk("data: a\n\ndata: [DONE]\n\n");
+    let server = ScriptedServer::start([ok(), ok()]).await;
     let http = HttpClient::new();
     for _ in 0..2 {
         let request = echo_request(&server.url(), StreamOptions::default());
@@ -59,7 +59,7 @@ async fn a_pooled_connection_serves_the_next_request() {
 
 #[tokio::test]
 async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
-    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let model = model(
         "echo",
         json!({"baseUrl": server.url(), "headers": {"X-Layer": "model", "x-model": "1"}}),
@@ -74,7 +74,7 @@ async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
         HttpClient::new(),
     ))
     .await;
-    let sent = server.request(0).await;
+    let sent = server.wait_for_request(0).await;
     assert_eq!(
         (sent.method.as_str(), sent.target.as_str()),
         ("POST", "/echo")
@@ -91,13 +91,13 @@ async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
 
 #[tokio::test]
 async fn even_the_user_agent_can_be_deleted() {
-    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let options = StreamOptions {
         headers: overrides(&[("User-Agent", None)]),
         ..StreamOptions::default()
     };
     finish(run_echo(&server, options)).await;
-    assert_eq!(server.request(0).await.header("user-agent"), None);
+    assert_eq!(server.wait_for_request(0).await.header("user-agent"), None);
 }
 
 #[tokio::test]
@@ -135,17 +135,17 @@ async fn hooks_see_and_change_the_exchange() {
         }
     }
 
-    let reply = Reply::silent()
+    let reply = ScriptedReply::new()
         .head(200, &[("X-Name", "polly")])
         .chunk("data: [DONE]\n\n");
-    let server = GatedServer::start([reply]).await;
+    let server = ScriptedServer::start([reply]).await;
     let seen = Arc::default();
     let options = StreamOptions {
         hooks: Some(Arc::new(RecordingHooks(Arc::clone(&seen)))),
         ..StreamOptions::default()
     };
     finish(run_echo(&server, options)).await;
-    let sent = server.request(0).await;
+    let sent = server.wait_for_request(0).await;
     assert_eq!(sent.json(), json!({"input": "hello", "model": "alpha"}));
     assert_eq!(sent.header("x-echo"), Some("hook"));
     assert_eq!(sent.header("x-layer"), None);
@@ -161,14 +161,14 @@ async fn hooks_see_and_change_the_exchange() {
 
 #[tokio::test]
 async fn a_body_can_be_compressed() {
-    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let protocol = EchoProtocol {
         encoding: BodyEncoding::Zstd,
         ..EchoProtocol::default()
     };
     let request = echo_request(&server.url(), StreamOptions::default());
     finish(stream(protocol, request, HttpClient::new())).await;
-    let sent = server.request(0).await;
+    let sent = server.wait_for_request(0).await;
     assert_eq!(sent.header("content-encoding"), Some("zstd"));
     let body = zstd::decode_all(&sent.body[..]).unwrap();
     assert_eq!(body, br#"{"input":"hello"}"#);
@@ -186,7 +186,7 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
         .write_all(b"data: , late\n\ndata: [DONE]\n\n")
         .unwrap();
     let late = encoder.finish().unwrap();
-    let server = GatedServer::start([Reply::silent()
+    let server = ScriptedServer::start([ScriptedReply::new()
         .head(200, &[("content-encoding", "zstd")])
         .chunk(early)
         .gate("late")
@@ -196,10 +196,10 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
     while stream.live().read(AssistantMessage::text) != "early" {
         stream.next().await.unwrap();
     }
-    server.release("late");
+    server.open_gate("late");
     assert_eq!(stream.result().await.text(), "early, late");
     let accepted = server
-        .request(0)
+        .wait_for_request(0)
         .await
         .header("accept-encoding")
         .map(str::to_owned);
@@ -215,16 +215,16 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
 #[tokio::test]
 async fn a_broken_connection_keeps_the_partial_message() {
     for reset in [false, true] {
-        let reply = Reply::events().chunk("data: par\n\ndata: ti").gate("break");
-        let reply = if reset { reply.reset() } else { reply.cut() };
-        let server = GatedServer::start([reply]).await;
+        let reply = ScriptedReply::event_stream().chunk("data: par\n\ndata: ti").gate("break");
+        let reply = if reset { reply.reset() } else { reply.disconnect() };
+        let server = ScriptedServer::start([reply]).await;
         let stream = run_echo(&server, StreamOptions::default());
         let live = stream.live();
         let breaking = async {
             while live.read(AssistantMessage::text) != "par" {
                 tokio::task::yield_now().await;
             }
-            server.release("break");
+            server.open_gate("break");
         };
         let (finished, ()) = tokio::join!(finish(stream), breaking);
         finished.assert_failed(ErrorClass::Network, &["Connection lost"]);
@@ -239,7 +239,7 @@ async fn a_broken_connection_keeps_the_partial_message() {
 
 #[tokio::test]
 async fn the_decoder_decides_about_an_early_end() {
-    let server = GatedServer::start([Reply::events().chunk("data: par\n\n")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: par\n\n")]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Network, &["ended without"]);
     assert_eq!(finished.text, "par");
@@ -248,7 +248,7 @@ async fn the_decoder_decides_about_an_early_end() {
 #[tokio::test]
 async fn an_error_event_keeps_the_preceding_events() {
     let body = "data: a\n\nevent: error\ndata: broken\n\n";
-    let server = GatedServer::start([Reply::events().chunk(body)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(body)]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Protocol, &["broken"]);
     assert_eq!(finished.text, "a");
@@ -256,7 +256,7 @@ async fn an_error_event_keeps_the_preceding_events() {
 
 #[tokio::test]
 async fn an_error_response_keeps_status_and_body_and_is_diagnosed() {
-    let server = GatedServer::start([Reply::whole(529, &[], "busy")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(529, &[], "busy")]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
     assert_eq!(finished.cause().status, Some(529));
@@ -270,7 +270,7 @@ async fn an_error_response_keeps_status_and_body_and_is_diagnosed() {
 #[tokio::test]
 async fn a_huge_error_body_is_truncated() {
     let body = "x".repeat(3 * MAX_ERROR_BODY);
-    let server = GatedServer::start([Reply::whole(500, &[], body)]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(500, &[], body)]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
     let text = finished.message.error_message.as_deref().unwrap();
     assert_eq!(text.len(), "500 ".len() + MAX_ERROR_BODY);
@@ -280,19 +280,19 @@ async fn a_huge_error_body_is_truncated() {
 async fn an_idle_consumer_applies_back_pressure() {
     const CHUNKS: usize = 2_000;
     let chunk = format!("data: {}\n\n", "x".repeat(16 * 1024));
-    let mut reply = Reply::events();
+    let mut reply = ScriptedReply::event_stream();
     for _ in 0..CHUNKS {
         reply = reply.chunk(chunk.clone());
     }
-    let server = GatedServer::start([reply.gate("all sent").chunk("data: [DONE]\n\n")]).await;
+    let server = ScriptedServer::start([reply.gate("all sent").chunk("data: [DONE]\n\n")]).await;
     let mut stream = run_echo(&server, StreamOptions::default());
     stream.next().await.unwrap();
-    let all_sent = server.reached("all sent");
+    let all_sent = server.wait_for_gate("all sent");
     tokio::select! {
         () = all_sent => panic!("32 MiB were read without a consumer"),
         () = drain_sockets() => {}
     }
-    server.release("all sent");
+    server.open_gate("all sent");
     let finished = finish(stream).await;
     assert_eq!(finished.text.len(), CHUNKS * 16 * 1024);
 }

@@ -1,12 +1,12 @@
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use tokio::time::Instant;
 
 use super::*;
 
 const OK: &str = "data: ok\n\ndata: [DONE]\n\n";
 
-fn slow(headers: &[(&str, &str)]) -> Reply {
-    Reply::whole(429, headers, "slow")
+fn slow(headers: &[(&str, &str)]) -> ScriptedReply {
+    ScriptedReply::full(429, headers, "slow")
 }
 
 fn retrying(max_retries: u32) -> StreamOptions {
@@ -18,7 +18,7 @@ fn retrying(max_retries: u32) -> StreamOptions {
 
 async fn run_with(
     protocol: EchoProtocol,
-    server: &GatedServer,
+    server: &ScriptedServer,
     options: StreamOptions,
 ) -> (StreamOutcome, Duration) {
     let started = Instant::now();
@@ -33,7 +33,7 @@ async fn run_with(
 
 #[tokio::test]
 async fn nothing_is_retried_by_default() {
-    let server = GatedServer::start([slow(&[("retry-after", "7")])]).await;
+    let server = ScriptedServer::start([slow(&[("retry-after", "7")])]).await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(0)).await;
     let retry_after = Some(Duration::from_secs(7));
     finished.assert_failed(ErrorClass::RateLimited { retry_after }, &["429 slow"]);
@@ -42,19 +42,19 @@ async fn nothing_is_retried_by_default() {
 
 #[tokio::test]
 async fn the_requested_retry_delay_is_honored_and_reported() {
-    let server = GatedServer::start([
+    let server = ScriptedServer::start([
         slow(&[("retry-after", "30")]),
-        Reply::whole(
+        ScriptedReply::full(
             503,
             &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")],
             "two",
         ),
-        Reply::whole(
+        ScriptedReply::full(
             400,
             &[("x-should-retry", "true"), ("retry-after-ms", "5000")],
             "three",
         ),
-        Reply::events().chunk(OK),
+        ScriptedReply::event_stream().chunk(OK),
     ])
     .await;
     let started = Instant::now();
@@ -93,7 +93,7 @@ async fn the_requested_retry_delay_is_honored_and_reported() {
 #[tokio::test]
 async fn a_service_can_forbid_the_retry() {
     let server =
-        GatedServer::start([Reply::whole(529, &[("x-should-retry", "false")], "busy")]).await;
+        ScriptedServer::start([ScriptedReply::full(529, &[("x-should-retry", "false")], "busy")]).await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(3)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
     assert_eq!(server.requests().len(), 1);
@@ -101,7 +101,7 @@ async fn a_service_can_forbid_the_retry() {
 
 #[tokio::test]
 async fn a_delay_longer_than_allowed_is_an_error_with_both_durations() {
-    let server = GatedServer::start([slow(&[("retry-after", "7")])]).await;
+    let server = ScriptedServer::start([slow(&[("retry-after", "7")])]).await;
     let options = StreamOptions {
         max_retry_delay: Some(Duration::from_secs(2)),
         ..retrying(2)
@@ -116,8 +116,8 @@ async fn a_delay_longer_than_allowed_is_an_error_with_both_durations() {
 
 #[tokio::test]
 async fn the_last_failed_attempt_is_reported() {
-    let failures = (1..=3).map(|number| Reply::whole(500, &[], format!("no {number}")));
-    let server = GatedServer::start(failures).await;
+    let failures = (1..=3).map(|number| ScriptedReply::full(500, &[], format!("no {number}")));
+    let server = ScriptedServer::start(failures).await;
     let (finished, waited) = run_with(EchoProtocol::default(), &server, retrying(2)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["500 no 3"]);
     assert_eq!(server.requests().len(), 3);
@@ -138,7 +138,7 @@ async fn the_protocol_sets_the_retry_policy() {
             TransportRetry::IgnoreRetryAfter => &[("retry-after", "4000")],
             _ => &[("retry-after", "1")],
         };
-        let server = GatedServer::start((0..4).map(|_| slow(header))).await;
+        let server = ScriptedServer::start((0..4).map(|_| slow(header))).await;
         let protocol = EchoProtocol {
             retry,
             min_retries,
@@ -152,10 +152,10 @@ async fn the_protocol_sets_the_retry_policy() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_before_the_response_is_retried() {
-    let server = GatedServer::start([
-        Reply::silent().cut(),
-        Reply::silent().reset(),
-        Reply::events().chunk(OK),
+    let server = ScriptedServer::start([
+        ScriptedReply::new().disconnect(),
+        ScriptedReply::new().reset(),
+        ScriptedReply::event_stream().chunk(OK),
     ])
     .await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(2)).await;
@@ -166,12 +166,12 @@ async fn a_connection_that_breaks_before_the_response_is_retried() {
 #[tokio::test]
 async fn a_response_that_breaks_is_not_retried() {
     let server =
-        GatedServer::start([Reply::events().chunk("data: par\n\n").gate("cut").cut()]).await;
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: par\n\n").gate("cut").disconnect()]).await;
     let mut stream = run_echo(&server, retrying(2));
     while stream.live().read(AssistantMessage::text) != "par" {
         stream.next().await.unwrap();
     }
-    server.release("cut");
+    server.open_gate("cut");
     let message = stream.result().await;
     assert_eq!(message.stop_reason, StopReason::Error);
     assert_eq!(message.text(), "par");
@@ -180,7 +180,7 @@ async fn a_response_that_breaks_is_not_retried() {
 
 #[tokio::test]
 async fn an_attempt_without_a_response_does_not_reuse_an_earlier_diagnostic() {
-    let server = GatedServer::start([slow(&[("retry-after", "1")]), Reply::silent().cut()]).await;
+    let server = ScriptedServer::start([slow(&[("retry-after", "1")]), ScriptedReply::new().disconnect()]).await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(1)).await;
     finished.assert_failed(ErrorClass::Network, &["Connection error"]);
     assert_eq!(finished.message.diagnostics, None);

@@ -1,4 +1,4 @@
-use pi_test_support::{RecordingProxy, Reply, TestAuthority};
+use pi_test_support::{RecordingProxy, ScriptedReply, TestCertAuthority};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -24,7 +24,7 @@ async fn unused_address() -> std::net::SocketAddr {
 
 #[tokio::test]
 async fn a_proxy_from_the_environment_is_used_with_its_credentials() {
-    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
     let request = with_env("http://api.example.test", &[("http_proxy", &proxy.url())]);
     assert_eq!(run(request, HttpClient::new()).await.text, "ok");
@@ -40,7 +40,7 @@ async fn a_proxy_from_the_environment_is_used_with_its_credentials() {
 
 #[tokio::test]
 async fn request_scoped_variables_override_the_environment() {
-    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
     let unreachable = format!("http://{}", unused_address().await);
     let mut request = with_env("http://api.example.test", &[("http_proxy", &unreachable)]);
@@ -53,8 +53,8 @@ async fn request_scoped_variables_override_the_environment() {
 
 #[tokio::test]
 async fn tls_uses_a_proxy_tunnel() {
-    let authority = TestAuthority::new();
-    let server = GatedServer::start_tls(&authority, [Reply::events().chunk(OK)]).await;
+    let authority = TestCertAuthority::new();
+    let server = ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
     let settings = HttpSettings::default()
         .with_root(authority.certificate())
@@ -78,7 +78,7 @@ async fn tls_uses_a_proxy_tunnel() {
 
 #[tokio::test]
 async fn a_loopback_target_bypasses_the_proxy() {
-    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(OK)]).await;
     let unreachable = format!("http://{}", unused_address().await);
     let variables = [
         ("http_proxy", unreachable.as_str()),
@@ -112,10 +112,10 @@ async fn an_unreachable_proxy_is_named_in_the_error() {
 #[tokio::test]
 async fn a_proxy_that_rejects_the_password_is_reported() {
     for target in ["http://api.example.test", "https://api.example.test"] {
-        let proxy = GatedServer::start([Reply::whole(407, &[], "no")]).await;
+        let proxy = ScriptedServer::start([ScriptedReply::full(407, &[], "no")]).await;
         let address = proxy.url().replace("http://", "http://u:secret@");
         let settings = HttpSettings::default()
-            .with_root(TestAuthority::new().certificate())
+            .with_root(TestCertAuthority::new().certificate())
             .with_proxy(address);
         let finished = run(with_env(target, &[]), HttpClient::with_settings(settings)).await;
         let cause = finished.cause();
@@ -147,9 +147,9 @@ async fn a_refused_connection_is_reported() {
 
 #[tokio::test]
 async fn a_certificate_of_an_unknown_authority_is_rejected() {
-    let server = GatedServer::start_tls(&TestAuthority::new(), [Reply::events().chunk(OK)]).await;
+    let server = ScriptedServer::start_tls(&TestCertAuthority::new(), [ScriptedReply::event_stream().chunk(OK)]).await;
     // Trusting another authority must not help, and avoids loading the platform's roots.
-    let settings = HttpSettings::default().with_root(TestAuthority::new().certificate());
+    let settings = HttpSettings::default().with_root(TestCertAuthority::new().certificate());
     let finished = run(
         with_env(&server.url(), &[]),
         HttpClient::with_settings(settings),
@@ -166,8 +166,8 @@ async fn a_certificate_of_an_unknown_authority_is_rejected() {
 
 #[tokio::test]
 async fn a_trusted_certificate_is_accepted() {
-    let authority = TestAuthority::new();
-    let server = GatedServer::start_tls(&authority, [Reply::events().chunk(OK)]).await;
+    let authority = TestCertAuthority::new();
+    let server = ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
     let settings = HttpSettings::default().with_root(authority.certificate());
     let http = HttpClient::with_settings(settings);
     assert_eq!(run(with_env(&server.url(), &[]), http).await.text, "ok");
@@ -175,11 +175,11 @@ async fn a_trusted_certificate_is_accepted() {
 
 #[tokio::test]
 async fn a_redirect_is_followed_within_the_origin_only() {
-    let other_origin = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let other_origin = ScriptedServer::start([ScriptedReply::event_stream().chunk(OK)]).await;
     let location = format!("{}/echo", other_origin.url());
-    let server = GatedServer::start([
-        Reply::whole(307, &[("location", "/moved")], ""),
-        Reply::whole(308, &[("location", &location)], ""),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(307, &[("location", "/moved")], ""),
+        ScriptedReply::full(308, &[("location", &location)], ""),
     ])
     .await;
     let finished = run(with_env(&server.url(), &[]), HttpClient::new()).await;

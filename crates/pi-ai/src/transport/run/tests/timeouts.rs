@@ -1,4 +1,4 @@
-use pi_test_support::Reply;
+use pi_test_support::ScriptedReply;
 use tokio::net::TcpListener;
 
 use super::*;
@@ -38,11 +38,11 @@ async fn an_unestablished_connection_times_out() {
 
 #[tokio::test]
 async fn a_stall_before_the_headers_times_out() {
-    let server = GatedServer::start([Reply::silent().gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::new().gate("never")]).await;
     let stream = run_echo(&server, StreamOptions::default());
     let phase = stream.phase();
     let stalled = async {
-        server.reached("never").await;
+        server.wait_for_gate("never").await;
         assert_eq!(*phase.borrow(), StreamPhase::Waiting);
     };
     let finished = finish_after(stalled, stream).await;
@@ -56,7 +56,7 @@ async fn a_stall_before_the_headers_times_out() {
 #[tokio::test]
 async fn a_stall_during_the_response_times_out_and_keeps_the_partial_message() {
     let server =
-        GatedServer::start([Reply::events().chunk("data: hel\n\ndata: l").gate("never")]).await;
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: hel\n\ndata: l").gate("never")]).await;
     let options = StreamOptions {
         timeouts: crate::options::Timeouts {
             idle: Some(Duration::from_millis(1500)),
@@ -68,7 +68,7 @@ async fn a_stall_during_the_response_times_out_and_keeps_the_partial_message() {
     let phase = stream.phase();
     let live = stream.live();
     let stalled = async {
-        server.reached("never").await;
+        server.wait_for_gate("never").await;
         let mut phase = phase;
         phase
             .wait_for(|phase| *phase == StreamPhase::Receiving)
@@ -85,7 +85,7 @@ async fn a_stall_during_the_response_times_out_and_keeps_the_partial_message() {
 
 #[tokio::test]
 async fn a_consumer_idle_for_longer_than_the_timeout_loses_nothing() {
-    let server = GatedServer::start([Reply::events()
+    let server = ScriptedServer::start([ScriptedReply::event_stream()
         .chunk("data: a\n\n")
         .gate("away")
         .chunk("data: b\n\ndata: [DONE]\n\n")])
@@ -100,7 +100,7 @@ async fn a_consumer_idle_for_longer_than_the_timeout_loses_nothing() {
         poll_once(&mut stream).await.is_pending(),
         "the idle timer is running"
     );
-    server.release("away");
+    server.open_gate("away");
     tokio::time::pause();
     tokio::time::advance(Duration::from_hours(1)).await;
     tokio::time::resume();
@@ -113,10 +113,10 @@ async fn a_consumer_idle_for_longer_than_the_timeout_loses_nothing() {
 #[tokio::test]
 async fn an_endless_error_body_is_read_as_far_as_it_arrives() {
     let server =
-        GatedServer::start([Reply::silent().head(529, &[]).chunk("busy").gate("never")]).await;
+        ScriptedServer::start([ScriptedReply::new().head(529, &[]).chunk("busy").gate("never")]).await;
     let stream = run_echo(&server, StreamOptions::default());
     let stalled = async {
-        server.reached("never").await;
+        server.wait_for_gate("never").await;
         drain_sockets().await;
     };
     let finished = finish_after(stalled, stream).await;

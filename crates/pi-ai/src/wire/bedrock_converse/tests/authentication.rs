@@ -2,7 +2,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use pi_test_support::{GatedServer, Reply, TempHome};
+use pi_test_support::{ScriptedServer, ScriptedReply, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::json;
@@ -232,8 +232,8 @@ async fn a_profile_can_use_a_process() {
     assert_eq!(key_id(&[("HOME", text_of(home.path()))]).await, "PROCESS");
 }
 
-fn json_found(body: String) -> Reply {
-    Reply::whole(200, &[], body)
+fn json_found(body: String) -> ScriptedReply {
+    ScriptedReply::full(200, &[], body)
 }
 
 fn temporary_credentials(key: &str) -> String {
@@ -253,7 +253,7 @@ fn assumed_role(operation: &str, key: &str) -> String {
 
 #[tokio::test]
 async fn container_credentials_are_cached() {
-    let server = GatedServer::start([
+    let server = ScriptedServer::start([
         json_found(temporary_credentials("CONTAINER")),
         json_found(temporary_credentials("CONTAINER")),
     ])
@@ -288,7 +288,7 @@ async fn container_credentials_are_cached() {
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_role() {
     let reply = assumed_role("AssumeRoleWithWebIdentity", "WEB");
-    let server = GatedServer::start([json_found(reply)]).await;
+    let server = ScriptedServer::start([json_found(reply)]).await;
     let home = home(&[("token", "the-identity")]);
     let token_file = home.path().join("token");
     let variables = [
@@ -305,7 +305,7 @@ async fn a_web_identity_is_exchanged_for_a_role() {
 
 #[tokio::test]
 async fn a_profile_can_assume_a_role() {
-    let server = GatedServer::start([json_found(assumed_role("AssumeRole", "ROLE"))]).await;
+    let server = ScriptedServer::start([json_found(assumed_role("AssumeRole", "ROLE"))]).await;
     let home = home(&[
         (
             ".aws/config",
@@ -335,7 +335,7 @@ async fn a_profile_can_assume_a_role() {
 async fn a_profile_can_use_single_sign_on() {
     let credentials = json!({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "s",
         "sessionToken": "t", "expiration": 7_226_582_400_000_i64}});
-    let server = GatedServer::start([json_found(credentials.to_string())]).await;
+    let server = ScriptedServer::start([json_found(credentials.to_string())]).await;
     let token = json!({"accessToken": "the-token", "expiresAt": FAR_FUTURE}).to_string();
     let home = home(&[
         (
@@ -364,8 +364,8 @@ async fn a_profile_can_use_single_sign_on() {
 #[tokio::test]
 async fn instance_metadata_is_the_last_resort() {
     let lifetime = [("x-aws-ec2-metadata-token-ttl-seconds", "21600")];
-    let server = GatedServer::start([
-        Reply::whole(200, &lifetime, "token"),
+    let server = ScriptedServer::start([
+        ScriptedReply::full(200, &lifetime, "token"),
         json_found("the-role".to_owned()),
         json_found(temporary_credentials("INSTANCE")),
     ])

@@ -1,4 +1,4 @@
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::stop_reason::StopReason;
 use crate::transport::{self, HttpClient};
 use crate::wire::testing::{self, NOW};
 
-fn request(server: &GatedServer) -> ModelRequest {
+fn request(server: &ScriptedServer) -> ModelRequest {
     let fields = json!({"id": "vendor.model-v1:0", "baseUrl": server.url()});
     let model = testing::model("bedrock-converse-stream", fields);
     let mut request = testing::request(
@@ -30,27 +30,27 @@ fn request(server: &GatedServer) -> ModelRequest {
     request
 }
 
-async fn run_request(server: &GatedServer) -> std::sync::Arc<AssistantMessage> {
+async fn run_request(server: &ScriptedServer) -> std::sync::Arc<AssistantMessage> {
     let protocol = BedrockConverse::default();
     transport::stream(protocol, request(server), HttpClient::new())
         .result()
         .await
 }
 
-fn busy() -> Reply {
+fn busy() -> ScriptedReply {
     let headers = [
         ("x-amzn-errortype", "ServiceUnavailableException"),
         ("x-amzn-requestid", "req-1"),
         ("retry-after-ms", "1"),
     ];
-    Reply::whole(503, &headers, r#"{"message":"busy"}"#)
+    ScriptedReply::full(503, &headers, r#"{"message":"busy"}"#)
 }
 
 #[tokio::test]
 async fn a_busy_service_is_retried_regardless_of_the_options() {
     let framed = [("content-type", "application/vnd.amazon.eventstream")];
-    let whole = Reply::whole(200, &framed, body("text"));
-    let server = GatedServer::start([busy(), busy(), whole]).await;
+    let whole = ScriptedReply::full(200, &framed, body("text"));
+    let server = ScriptedServer::start([busy(), busy(), whole]).await;
     let message = run_request(&server).await;
     assert_eq!(message.stop_reason, StopReason::Stop);
     assert_eq!(message.text(), "Grüße aus 東京 😀");
@@ -67,7 +67,7 @@ async fn a_busy_service_is_retried_regardless_of_the_options() {
 
 #[tokio::test]
 async fn a_final_failure_records_the_request_id() {
-    let server = GatedServer::start([busy(), busy(), busy()]).await;
+    let server = ScriptedServer::start([busy(), busy(), busy()]).await;
     let message = run_request(&server).await;
     assert_eq!(
         message.error_message.as_deref(),
@@ -87,7 +87,7 @@ async fn a_failure_in_the_stream_keeps_the_text_and_the_request_id() {
         ("content-type", "application/vnd.amazon.eventstream"),
         ("x-amzn-requestid", "req-2"),
     ];
-    let server = GatedServer::start([Reply::whole(200, &framed, body("exception"))]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(200, &framed, body("exception"))]).await;
     let message = run_request(&server).await;
     assert_eq!(message.text(), "par");
     assert_eq!(message.stop_reason, StopReason::Error);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use pi_test_support::{GatedServer, Reply};
+use pi_test_support::{ScriptedServer, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -174,9 +174,9 @@ fn failure(code: &str) -> Vec<Value> {
     vec![json!({"type": "error", "error": {"code": code, "message": "no"}})]
 }
 
-fn sse(events: &[Value]) -> Reply {
+fn sse(events: &[Value]) -> ScriptedReply {
     let chunks = events.iter().map(|event| format!("data: {event}\n\n"));
-    Reply::events().chunk(chunks.collect::<String>())
+    ScriptedReply::event_stream().chunk(chunks.collect::<String>())
 }
 
 /// A conversation with a server.
@@ -460,11 +460,11 @@ async fn concurrent_requests_of_a_session_use_separate_connections() {
 #[tokio::test]
 async fn a_rejected_upgrade_pins_the_session_to_http() {
     let replies = [
-        Reply::whole(426, &[], "upgrade refused"),
+        ScriptedReply::full(426, &[], "upgrade refused"),
         sse(&response_events("r1", "1")),
         sse(&response_events("r2", "2")),
     ];
-    let server = GatedServer::start(replies).await;
+    let server = ScriptedServer::start(replies).await;
     let mut conversation = TestConversation::with(&server.url(), TransportPreference::Auto);
     let payloads = Arc::new(CountedPayloads::default());
     conversation.options.hooks = Some(payloads.clone());
@@ -504,10 +504,10 @@ impl RequestHooks for CountedPayloads {
 
 #[tokio::test]
 async fn http_is_used_on_request() {
-    let server = GatedServer::start([sse(&response_events("r1", "1"))]).await;
+    let server = ScriptedServer::start([sse(&response_events("r1", "1"))]).await;
     let mut conversation = TestConversation::with(&server.url(), TransportPreference::Sse);
     assert_eq!(conversation.prompt("one").await.text(), "1");
-    let request = server.request(0).await;
+    let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/codex/responses");
     let body = zstd::decode_all(request.body.as_slice()).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -580,7 +580,7 @@ async fn a_failing_connection_falls_back_to_http() {
         ),
     ];
     for (sockets, code) in cases {
-        let server = GatedServer::start([sse(&response_events("r1", "1"))]).await;
+        let server = ScriptedServer::start([sse(&response_events("r1", "1"))]).await;
         let codex = CodexResponses::with_opener(ScriptedSockets(Mutex::new(sockets)));
         let fields = json!({"baseUrl": server.url()});
         let messages = json!([{"role": "user", "content": "hi"}]);

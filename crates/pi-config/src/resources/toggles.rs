@@ -1,28 +1,27 @@
-//! Every resource there is, on or off, and the settings that switch it.
+//! Lists all resources with their enabled state, and toggles them in the settings.
 //!
-//! In the user's settings a resource is on or off. The project's settings leave it as it is, load it or keep
-//! it out: an entry `+path` or `-path`, in the list of its kind or in the filter of its package.
+//! User settings enable or disable a resource. Project settings inherit that state, load the resource or unload
+//! it, with an entry `+path` or `-path` in the list of its kind or in the filter of its package.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::location::{canonical, relative, resolve};
-use super::selection::{Candidate, Kind, Selector};
+use super::selection::{ResourceCandidate, ResourceKind, ResourceSelector};
 use super::{ResourceRequest, ScopedSettings, SourceInfo, SourceOrigin, SourceScope};
 use crate::packages::PackageAddress;
 use crate::settings::{PackageFilter, PackageSource, SettingsError};
-use crate::{ProjectAccess, Scope, Settings, SettingsStore};
+use crate::{ConfigScope, ProjectAccess, Settings, SettingsStore};
 
-/// A file that may be a resource.
+/// A resource file, enabled or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedResource {
-    pub kind: Kind,
+    pub kind: ResourceKind,
     pub enabled: bool,
-    /// Where it is and where it came from.
     pub source_info: SourceInfo,
 }
 
-/// What the project's settings say about a resource.
+/// The project settings' override for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectOverride {
     Inherit,
@@ -30,26 +29,26 @@ pub enum ProjectOverride {
     Unload,
 }
 
-/// All resources, as the user's settings and as the project's see them.
+/// All resources with their state in user and project settings.
 #[derive(Debug)]
-pub struct Switchboard {
+pub struct ResourceToggles {
     settings: SettingsStore,
     agent_dir: PathBuf,
     project_dir: PathBuf,
     request: ResourceRequest,
     user: Vec<ListedResource>,
     project: Vec<ListedResource>,
-    /// What counts for the user, by kind and real path.
-    inherited: HashMap<(Kind, PathBuf), bool>,
+    /// The state in user settings, by kind and real path.
+    inherited: HashMap<(ResourceKind, PathBuf), bool>,
 }
 
-impl Switchboard {
-    /// Finds all resources. Those of the project are among them if it is trusted.
+impl ResourceToggles {
+    /// Finds all resources, including the project's if it is trusted.
     pub fn load(request: ResourceRequest) -> Self {
-        let refused = SettingsStore::open(&request.agent_dir, &request.cwd, ProjectAccess::Refused);
+        let refused = SettingsStore::open(&request.agent_dir, &request.cwd, ProjectAccess::Denied);
         let user = list(&ResourceRequest {
             settings: refused,
-            project: ProjectAccess::Refused,
+            project: ProjectAccess::Denied,
             ..request.clone()
         });
         let project = if request.project.is_trusted() {
@@ -72,30 +71,30 @@ impl Switchboard {
         }
     }
 
-    /// Returns whether the project's settings can be changed.
+    /// Returns whether project settings can be changed.
     pub fn has_project(&self) -> bool {
         self.request.project.is_trusted()
     }
 
-    /// Returns the resources as the settings of a scope see them.
-    pub fn resources(&self, scope: Scope) -> &[ListedResource] {
+    /// Returns the resources with their state in the settings of a scope.
+    pub fn resources(&self, scope: ConfigScope) -> &[ListedResource] {
         match scope {
-            Scope::User => &self.user,
-            Scope::Project => &self.project,
+            ConfigScope::User => &self.user,
+            ConfigScope::Project => &self.project,
         }
     }
 
-    /// Returns whether the user has a resource, whatever the project says.
+    /// Returns whether a resource also exists in user scope.
     pub fn is_inherited(&self, item: &ListedResource) -> bool {
-        scope_of(item) == Scope::User || self.inherited.contains_key(&key_of(item))
+        scope_of(item) == ConfigScope::User || self.inherited.contains_key(&key_of(item))
     }
 
-    /// Returns what the project's settings say about a resource.
+    /// Returns the project settings' override for a resource.
     pub fn project_override(&self, item: &ListedResource) -> ProjectOverride {
-        let settings = self.settings.scope(Scope::Project);
+        let settings = self.settings.scope(ConfigScope::Project);
         match item.source_info.origin {
             SourceOrigin::TopLevel => {
-                said(item.kind.entries(&settings), &self.top_level_names(item))
+                override_in(item.kind.entries(&settings), &self.top_level_names(item))
             }
             SourceOrigin::Package => {
                 let packages = settings.packages.as_deref().unwrap_or_default();
@@ -108,42 +107,42 @@ impl Switchboard {
                 match filter.patterns(item.kind) {
                     None => ProjectOverride::Inherit,
                     Some([]) if filter.autoload != Some(false) => ProjectOverride::Unload,
-                    Some(entries) => said(entries, &[package_name(item)]),
+                    Some(entries) => override_in(entries, &[package_name(item)]),
                 }
             }
         }
     }
 
-    /// Switches a resource by its number: on or off in the user's settings, to the next state in the
-    /// project's. What belongs to the project is not switched in the user's settings.
-    pub fn switch(&mut self, scope: Scope, number: usize) -> Result<(), SettingsError> {
-        let Some(item) = self.resources(scope).get(number).cloned() else {
+    /// Toggles the resource at an index: on or off in user settings, to the next override state in
+    /// project settings. A project's resource cannot be toggled in user settings.
+    pub fn toggle(&mut self, scope: ConfigScope, index: usize) -> Result<(), SettingsError> {
+        let Some(item) = self.resources(scope).get(index).cloned() else {
             return Ok(());
         };
         let enabled = match scope {
-            Scope::User => {
-                if scope_of(&item) != Scope::User {
+            ConfigScope::User => {
+                if scope_of(&item) != ConfigScope::User {
                     return Ok(());
                 }
-                self.switch_for_user(&item)?;
+                self.toggle_for_user(&item)?;
                 !item.enabled
             }
-            Scope::Project => {
-                let was_on = self.inherited_state(&item);
-                let next = next_override(self.project_override(&item), was_on);
+            ConfigScope::Project => {
+                let was_enabled = self.inherited_state(&item);
+                let next = next_override(self.project_override(&item), was_enabled);
                 self.override_in_project(&item, next)?;
                 match next {
-                    ProjectOverride::Inherit => was_on,
+                    ProjectOverride::Inherit => was_enabled,
                     ProjectOverride::Load => true,
                     ProjectOverride::Unload => false,
                 }
             }
         };
         let list = match scope {
-            Scope::User => &mut self.user,
-            Scope::Project => &mut self.project,
+            ConfigScope::User => &mut self.user,
+            ConfigScope::Project => &mut self.project,
         };
-        if let Some(item) = list.get_mut(number) {
+        if let Some(item) = list.get_mut(index) {
             item.enabled = enabled;
         }
         Ok(())
@@ -152,19 +151,19 @@ impl Switchboard {
     fn inherited_state(&self, item: &ListedResource) -> bool {
         let known = self.inherited.get(&key_of(item)).copied();
         known.unwrap_or(match scope_of(item) {
-            Scope::User => item.enabled,
-            Scope::Project => true,
+            ConfigScope::User => item.enabled,
+            ConfigScope::Project => true,
         })
     }
 
-    fn switch_for_user(&self, item: &ListedResource) -> Result<(), SettingsError> {
+    fn toggle_for_user(&self, item: &ListedResource) -> Result<(), SettingsError> {
         let sign = if item.enabled { '-' } else { '+' };
         let source = item.source_info.source.clone();
         match item.source_info.origin {
             SourceOrigin::TopLevel => {
                 let base = item.source_info.base_dir.as_deref();
                 let name = relative(base.unwrap_or(&self.agent_dir), &item.source_info.path);
-                self.settings.update(Scope::User, |settings| {
+                self.settings.update(ConfigScope::User, |settings| {
                     let entries = entries_mut(settings, item.kind).get_or_insert_default();
                     entries.retain(|entry| target(entry) != name);
                     entries.push(format!("{sign}{name}"));
@@ -172,7 +171,7 @@ impl Switchboard {
             }
             SourceOrigin::Package => {
                 let name = package_name(item);
-                self.settings.update(Scope::User, |settings| {
+                self.settings.update(ConfigScope::User, |settings| {
                     let packages = settings.packages.iter_mut().flatten();
                     let mut packages = packages.filter(|entry| entry.source() == source);
                     if let Some(entry) = packages.next() {
@@ -211,13 +210,13 @@ impl Switchboard {
             self.project_name(item)
         };
         let names = self.top_level_names(item);
-        self.settings.update(Scope::Project, |settings| {
+        self.settings.update(ConfigScope::Project, |settings| {
             let entries = entries_mut(settings, item.kind).get_or_insert_default();
             entries.retain(|entry| {
                 let is_override = entry.starts_with(['!', '+', '-']);
-                let about = target(entry);
-                let is_ours = is_override && names.iter().any(|name| name == about);
-                let is_plain = next == ProjectOverride::Inherit && is_inherited && about == name;
+                let target = target(entry);
+                let is_ours = is_override && names.iter().any(|name| name == target);
+                let is_plain = next == ProjectOverride::Inherit && is_inherited && target == name;
                 !is_ours && !is_plain
             });
             let sign = match next {
@@ -225,7 +224,7 @@ impl Switchboard {
                 ProjectOverride::Load => '+',
                 ProjectOverride::Unload => '-',
             };
-            // What is not the project's own is named first, so that there is something to switch.
+            // List an inherited resource first, so the override applies to it.
             if is_inherited && !entries.contains(&name) {
                 entries.push(name.clone());
             }
@@ -239,7 +238,7 @@ impl Switchboard {
         next: ProjectOverride,
     ) -> Result<(), SettingsError> {
         let name = package_name(item);
-        self.settings.update(Scope::Project, |settings| {
+        self.settings.update(ConfigScope::Project, |settings| {
             let packages = settings.packages.get_or_insert_default();
             let position = packages
                 .iter()
@@ -271,7 +270,7 @@ impl Switchboard {
             if kept.is_empty() {
                 *list = None;
             }
-            let says_nothing = Kind::ALL
+            let says_nothing = ResourceKind::ALL
                 .into_iter()
                 .all(|kind| filter.patterns(kind).is_none());
             if !says_nothing {
@@ -279,12 +278,12 @@ impl Switchboard {
             } else if filter.autoload == Some(false) {
                 packages.remove(position);
             } else {
-                *entry = PackageSource::Whole(filter.source);
+                *entry = PackageSource::Unfiltered(filter.source);
             }
         })
     }
 
-    /// The ways in which the project's lists may name a resource that stands on its own.
+    /// Returns the names by which project lists may refer to a top-level resource.
     fn top_level_names(&self, item: &ListedResource) -> Vec<String> {
         let path = &item.source_info.path;
         let mut names = vec![
@@ -301,28 +300,28 @@ impl Switchboard {
         names
     }
 
-    /// How the project's lists name a resource: its own from its folder, others by their path.
+    /// Returns the name of a resource in project lists: relative to the project, or absolute outside of it.
     fn project_name(&self, item: &ListedResource) -> String {
         let path = &item.source_info.path;
         match scope_of(item) {
-            Scope::User => path.to_string_lossy().into_owned(),
-            Scope::Project => {
+            ConfigScope::User => path.to_string_lossy().into_owned(),
+            ConfigScope::Project => {
                 let base = item.source_info.base_dir.as_deref();
                 relative(base.unwrap_or(&self.project_dir), path)
             }
         }
     }
 
-    /// Returns whether a source of the project's settings is the package of a resource.
+    /// Returns whether a package source in project settings is the package of a resource.
     fn is_package_of(&self, item: &ListedResource, source: &str) -> bool {
         if source == item.source_info.source {
             return true;
         }
-        let own = self.local_folder(&item.source_info.source, scope_of(item));
-        own.is_some() && own == self.local_folder(source, Scope::Project)
+        let own = self.local_dir(&item.source_info.source, scope_of(item));
+        own.is_some() && own == self.local_dir(source, ConfigScope::Project)
     }
 
-    fn local_folder(&self, source: &str, scope: Scope) -> Option<PathBuf> {
+    fn local_dir(&self, source: &str, scope: ConfigScope) -> Option<PathBuf> {
         match PackageAddress::parse(source) {
             Ok(PackageAddress::Local(path)) => {
                 Some(resolve(&path, self.base(scope), &self.request.env))
@@ -331,12 +330,12 @@ impl Switchboard {
         }
     }
 
-    /// How the project's settings name the package of a resource.
+    /// Returns the source of a resource's package as written in project settings.
     fn source_for_project(&self, item: &ListedResource) -> String {
         let source = &item.source_info.source;
-        match self.local_folder(source, scope_of(item)) {
-            Some(folder) => {
-                let path = relative(&self.project_dir, &folder);
+        match self.local_dir(source, scope_of(item)) {
+            Some(dir) => {
+                let path = relative(&self.project_dir, &dir);
                 if path.is_empty() {
                     ".".to_owned()
                 } else {
@@ -347,45 +346,45 @@ impl Switchboard {
         }
     }
 
-    fn base(&self, scope: Scope) -> &Path {
+    fn base(&self, scope: ConfigScope) -> &Path {
         match scope {
-            Scope::User => &self.agent_dir,
-            Scope::Project => &self.project_dir,
+            ConfigScope::User => &self.agent_dir,
+            ConfigScope::Project => &self.project_dir,
         }
     }
 }
 
 fn list(request: &ResourceRequest) -> Vec<ListedResource> {
-    let request = &request.with_absolute_folders();
+    let request = &request.with_absolute_dirs();
     let settings = ScopedSettings::of(&request.settings);
-    let selected = Selector::new(request, &settings).select_configured();
-    let listed = |kind: Kind, candidates: Vec<Candidate>| {
+    let selected = ResourceSelector::new(request, &settings).select_configured();
+    let listed = |kind: ResourceKind, candidates: Vec<ResourceCandidate>| {
         candidates.into_iter().map(move |candidate| ListedResource {
             kind,
             enabled: candidate.enabled,
             source_info: candidate.provenance.of(&candidate.path),
         })
     };
-    listed(Kind::Extensions, selected.extensions)
-        .chain(listed(Kind::Skills, selected.skills))
-        .chain(listed(Kind::Prompts, selected.prompts))
-        .chain(listed(Kind::Themes, selected.themes))
+    listed(ResourceKind::Extensions, selected.extensions)
+        .chain(listed(ResourceKind::Skills, selected.skills))
+        .chain(listed(ResourceKind::Prompts, selected.prompts))
+        .chain(listed(ResourceKind::Themes, selected.themes))
         .collect()
 }
 
-fn key_of(item: &ListedResource) -> (Kind, PathBuf) {
+fn key_of(item: &ListedResource) -> (ResourceKind, PathBuf) {
     (item.kind, canonical(&item.source_info.path))
 }
 
-fn scope_of(item: &ListedResource) -> Scope {
+fn scope_of(item: &ListedResource) -> ConfigScope {
     match item.source_info.scope {
-        SourceScope::Project => Scope::Project,
-        SourceScope::User | SourceScope::Temporary => Scope::User,
+        SourceScope::Project => ConfigScope::Project,
+        SourceScope::User | SourceScope::Temporary => ConfigScope::User,
     }
 }
 
-fn next_override(current: ProjectOverride, was_on: bool) -> ProjectOverride {
-    match (current, was_on) {
+fn next_override(current: ProjectOverride, was_enabled: bool) -> ProjectOverride {
+    match (current, was_enabled) {
         (ProjectOverride::Inherit, true) | (ProjectOverride::Load, false) => {
             ProjectOverride::Unload
         }
@@ -398,22 +397,22 @@ fn next_override(current: ProjectOverride, was_on: bool) -> ProjectOverride {
     }
 }
 
-/// What the last entry about any of these names says.
-fn said(entries: &[String], names: &[String]) -> ProjectOverride {
-    let about = |entry: &&String| names.iter().any(|name| name == target(entry));
-    match entries.iter().rev().find(about) {
+/// Returns the override of the last entry that matches one of the names.
+fn override_in(entries: &[String], names: &[String]) -> ProjectOverride {
+    let matches = |entry: &&String| names.iter().any(|name| name == target(entry));
+    match entries.iter().rev().find(matches) {
         None => ProjectOverride::Inherit,
         Some(entry) if entry.starts_with(['!', '-']) => ProjectOverride::Unload,
         Some(_) => ProjectOverride::Load,
     }
 }
 
-/// What an entry is about, without its sign.
+/// Returns an entry without its prefix.
 fn target(entry: &str) -> &str {
     entry.strip_prefix(['!', '+', '-']).unwrap_or(entry)
 }
 
-/// How the filter of a package names a resource.
+/// Returns the name of a resource in its package's filter.
 fn package_name(item: &ListedResource) -> String {
     let path = &item.source_info.path;
     let base = item.source_info.base_dir.as_deref();
@@ -422,7 +421,7 @@ fn package_name(item: &ListedResource) -> String {
 
 fn filter_of(entry: &PackageSource) -> PackageFilter {
     match entry {
-        PackageSource::Whole(source) => PackageFilter {
+        PackageSource::Unfiltered(source) => PackageFilter {
             source: source.clone(),
             ..PackageFilter::default()
         },
@@ -430,20 +429,20 @@ fn filter_of(entry: &PackageSource) -> PackageFilter {
     }
 }
 
-fn patterns_mut(filter: &mut PackageFilter, kind: Kind) -> &mut Option<Vec<String>> {
+fn patterns_mut(filter: &mut PackageFilter, kind: ResourceKind) -> &mut Option<Vec<String>> {
     match kind {
-        Kind::Extensions => &mut filter.extensions,
-        Kind::Skills => &mut filter.skills,
-        Kind::Prompts => &mut filter.prompts,
-        Kind::Themes => &mut filter.themes,
+        ResourceKind::Extensions => &mut filter.extensions,
+        ResourceKind::Skills => &mut filter.skills,
+        ResourceKind::Prompts => &mut filter.prompts,
+        ResourceKind::Themes => &mut filter.themes,
     }
 }
 
-fn entries_mut(settings: &mut Settings, kind: Kind) -> &mut Option<Vec<String>> {
+fn entries_mut(settings: &mut Settings, kind: ResourceKind) -> &mut Option<Vec<String>> {
     match kind {
-        Kind::Extensions => &mut settings.extensions,
-        Kind::Skills => &mut settings.skills,
-        Kind::Prompts => &mut settings.prompts,
-        Kind::Themes => &mut settings.themes,
+        ResourceKind::Extensions => &mut settings.extensions,
+        ResourceKind::Skills => &mut settings.skills,
+        ResourceKind::Prompts => &mut settings.prompts,
+        ResourceKind::Themes => &mut settings.themes,
     }
 }

@@ -1,6 +1,7 @@
-//! A registry of npm packages on the loopback interface: documents and archives made in the test.
+//! A fake npm registry on the loopback interface that serves packages published by the test.
 //!
-//! It runs on threads of its own, so that tests which start processes and wait for them can use it.
+//! It runs on plain threads rather than on the test's async runtime, so tests can block while a child process
+//! uses it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,73 +15,73 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha512};
 
-/// A running registry. Its threads end with the process.
+/// A running registry. Its threads run until the process exits.
 #[derive(Debug)]
-pub struct NpmRegistry {
+pub struct FakeNpmRegistry {
     address: SocketAddr,
-    shelf: Arc<Shelf>,
+    contents: Arc<RegistryContents>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
-    state: Mutex<State>,
+struct RegistryContents {
+    state: Mutex<RegistryState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RegistryState {
     packages: BTreeMap<String, BTreeMap<String, Value>>,
     archives: BTreeMap<String, Vec<u8>>,
     requests: Vec<(String, Option<String>)>,
-    held: HashSet<String>,
+    blocked: HashSet<String>,
     token: Option<String>,
 }
 
-impl Shelf {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl RegistryContents {
+    fn state(&self) -> MutexGuard<'_, RegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for NpmRegistry {
+impl Default for FakeNpmRegistry {
     fn default() -> Self {
         Self::start()
     }
 }
 
-impl NpmRegistry {
+impl FakeNpmRegistry {
     /// Starts an empty registry.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let shelf = Arc::new(Shelf::default());
-        let serving = Arc::clone(&shelf);
+        let contents = Arc::new(RegistryContents::default());
+        let served = Arc::clone(&contents);
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let shelf = Arc::clone(&serving);
-                // A client that goes away is no fault of the test.
-                std::thread::spawn(move || serve(&connection, &shelf, address).ok());
+                let contents = Arc::clone(&served);
+                // A disconnecting client is not a test failure.
+                std::thread::spawn(move || serve(&connection, &contents, address).ok());
             }
         });
-        Self { address, shelf }
+        Self { address, contents }
     }
 
-    /// Returns the address for an `.npmrc`.
+    /// Returns the registry URL, for an `.npmrc`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Returns the address without its scheme, as `.npmrc` files name credentials.
-    pub fn place(&self) -> String {
+    /// Returns the URL without its scheme, the prefix of credential keys in an `.npmrc`.
+    pub fn npmrc_prefix(&self) -> String {
         format!("//{}/", self.address)
     }
 
-    /// Refuses whoever does not show this token.
+    /// Rejects requests without this bearer token with status 401.
     pub fn require_token(&self, token: &str) {
-        self.shelf.state().token = Some(token.to_owned());
+        self.contents.state().token = Some(token.to_owned());
     }
 
-    /// Publishes a version: its `package.json` without name and version, and its files.
+    /// Publishes a version. `manifest` is its `package.json` without name and version.
     pub fn publish(&self, name: &str, version: &str, manifest: &Value, files: &[(&str, &str)]) {
         let mut manifest = manifest.as_object().cloned().unwrap_or_default();
         manifest.insert("name".to_owned(), json!(name));
@@ -91,10 +92,10 @@ impl NpmRegistry {
         )];
         let files = files.iter();
         all.extend(files.map(|(path, content)| ((*path).to_owned(), (*content).to_owned())));
-        self.publish_archive(name, version, manifest, archive(&all));
+        self.publish_archive(name, version, manifest, npm_archive(&all));
     }
 
-    /// Publishes an archive as it is.
+    /// Publishes an archive unchanged.
     pub fn publish_archive(
         &self,
         name: &str,
@@ -109,59 +110,59 @@ impl NpmRegistry {
             "dist".to_owned(),
             json!({"tarball": tarball, "integrity": integrity}),
         );
-        let mut state = self.shelf.state();
+        let mut state = self.contents.state();
         state.archives.insert(path, archive);
         let versions = state.packages.entry(name.to_owned()).or_default();
         versions.insert(version.to_owned(), Value::Object(manifest));
     }
 
-    /// Changes an archive behind the back of its checksum.
+    /// Replaces an archive without updating its checksum.
     pub fn tamper(&self, name: &str, version: &str) {
         let path = format!("/{name}/-/{version}.tgz");
-        let mut state = self.shelf.state();
+        let mut state = self.contents.state();
         let archive = state.archives.get_mut(&path).unwrap();
-        *archive = self::archive(&[("package.json".to_owned(), "{}".to_owned())]);
+        *archive = npm_archive(&[("package.json".to_owned(), "{}".to_owned())]);
     }
 
-    /// Answers nothing about an archive until it is let go.
-    pub fn hold(&self, name: &str, version: &str) {
+    /// Withholds responses for an archive until [`unblock_archives`](Self::unblock_archives) is called.
+    pub fn block_archive(&self, name: &str, version: &str) {
         let path = format!("/{name}/-/{version}.tgz");
-        self.shelf.state().held.insert(path);
+        self.contents.state().blocked.insert(path);
     }
 
-    /// Answers what was held.
-    pub fn let_go(&self) {
-        self.shelf.state().held.clear();
-        self.shelf.changed.notify_all();
+    pub fn unblock_archives(&self) {
+        self.contents.state().blocked.clear();
+        self.contents.changed.notify_all();
     }
 
-    /// Waits until something was asked for.
-    pub fn asked(&self, path: &str) {
-        let state = self.shelf.state();
-        let asked = |state: &mut State| !state.requests.iter().any(|(target, _)| target == path);
-        drop(self.shelf.changed.wait_while(state, asked).unwrap());
+    /// Waits until this path has been requested.
+    pub fn wait_for_request(&self, path: &str) {
+        let state = self.contents.state();
+        let is_missing =
+            |state: &mut RegistryState| !state.requests.iter().any(|(target, _)| target == path);
+        drop(self.contents.changed.wait_while(state, is_missing).unwrap());
     }
 
-    /// Returns the paths that were asked for, with the credentials that were shown.
+    /// Returns the requested paths, each with its `authorization` header.
     pub fn requests(&self) -> Vec<(String, Option<String>)> {
-        self.shelf.state().requests.clone()
+        self.contents.state().requests.clone()
     }
 }
 
-/// Packs files as `npm pack` does, whatever their names; those are short.
-pub fn archive(files: &[(String, String)]) -> Vec<u8> {
+/// Packs files as `npm pack` does. Names may be invalid, but must fit a tar header.
+pub fn npm_archive(files: &[(String, String)]) -> Vec<u8> {
     let encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let mut builder = tar::Builder::new(encoder);
     for (path, content) in files {
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
-        // An honest builder would refuse names that tests of dishonest archives need.
+        // Write the name directly: the builder rejects the unsafe names that some tests need.
         let name = format!("package/{path}");
         let field = &mut header.as_old_mut().name;
         field
             .get_mut(..name.len())
-            .expect("the name is short")
+            .expect("name fits a tar header")
             .copy_from_slice(name.as_bytes());
         header.set_cksum();
         builder.append(&header, content.as_bytes()).unwrap();
@@ -169,7 +170,11 @@ pub fn archive(files: &[(String, String)]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-fn serve(connection: &TcpStream, shelf: &Shelf, address: SocketAddr) -> std::io::Result<()> {
+fn serve(
+    connection: &TcpStream,
+    contents: &RegistryContents,
+    address: SocketAddr,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
     loop {
         let mut start = String::new();
@@ -195,9 +200,9 @@ fn serve(connection: &TcpStream, shelf: &Shelf, address: SocketAddr) -> std::io:
                 _ => {}
             }
         }
-        // What a client sends is of no interest; it only has to be out of the way.
+        // Skip the request body.
         std::io::copy(&mut (&mut reader).take(length), &mut std::io::sink())?;
-        let (status, body) = shelf.answer(&target, authorization, address);
+        let (status, body) = contents.respond(&target, authorization, address);
         let mut stream = connection;
         write!(
             stream,
@@ -208,8 +213,8 @@ fn serve(connection: &TcpStream, shelf: &Shelf, address: SocketAddr) -> std::io:
     }
 }
 
-impl Shelf {
-    fn answer(
+impl RegistryContents {
+    fn respond(
         &self,
         target: &str,
         authorization: Option<String>,
@@ -217,14 +222,14 @@ impl Shelf {
     ) -> (u16, Vec<u8>) {
         let mut state = self.state();
         let expected = state.token.as_ref().map(|token| format!("Bearer {token}"));
-        let is_known = expected.is_none() || expected == authorization;
+        let is_authorized = expected.is_none() || expected == authorization;
         state.requests.push((target.to_owned(), authorization));
         self.changed.notify_all();
-        if !is_known {
+        if !is_authorized {
             return (401, b"{}".to_vec());
         }
-        let held = |state: &mut State| state.held.contains(target);
-        let state = self.changed.wait_while(state, held).unwrap();
+        let is_blocked = |state: &mut RegistryState| state.blocked.contains(target);
+        let state = self.changed.wait_while(state, is_blocked).unwrap();
         if let Some(archive) = state.archives.get(target) {
             return (200, archive.clone());
         }

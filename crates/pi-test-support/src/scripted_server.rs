@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server on the loopback interface that follows a script, one reply per request.
+//! An HTTP/1.1 server on the loopback interface that plays scripted replies, one per request.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,50 +12,53 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::certificate::TestAuthority;
+use crate::certificate::TestCertAuthority;
 use crate::gate::Gates;
 use crate::http1::{RecordedRequest, read_request};
-use crate::reply::{Head, Reply, Step};
+use crate::scripted_reply::{ReplyHead, ReplyStep, ScriptedReply};
 
 /// A running server; dropping it closes every connection.
 #[derive(Debug)]
-pub struct GatedServer {
+pub struct ScriptedServer {
     address: SocketAddr,
     scheme: &'static str,
-    script: Arc<Script>,
+    script: Arc<ServerScript>,
     _accepting: JoinSet<()>,
 }
 
 #[derive(Debug, Default)]
-struct Script {
-    replies: Mutex<VecDeque<Reply>>,
+struct ServerScript {
+    replies: Mutex<VecDeque<ScriptedReply>>,
     gates: Gates,
     requests: watch::Sender<Vec<RecordedRequest>>,
-    /// The numbers of connections that the client has closed.
-    left: watch::Sender<Vec<usize>>,
+    /// Indexes of the connections that the client has closed.
+    disconnected: watch::Sender<Vec<usize>>,
 }
 
-impl GatedServer {
-    /// Starts a server that gives these replies, in the order requests arrive.
-    pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+impl ScriptedServer {
+    /// Starts a server that sends these replies, in order of arrival of the requests.
+    pub async fn start(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self::listen(replies, None).await
     }
 
-    /// Starts a server that speaks TLS with a certificate for `localhost` and `127.0.0.1`.
+    /// Like [`start`](Self::start), over TLS with a certificate for `localhost` and `127.0.0.1`.
     pub async fn start_tls(
-        authority: &TestAuthority,
-        replies: impl IntoIterator<Item = Reply>,
+        authority: &TestCertAuthority,
+        replies: impl IntoIterator<Item = ScriptedReply>,
     ) -> Self {
         Self::listen(replies, Some(authority.acceptor())).await
     }
 
-    async fn listen(replies: impl IntoIterator<Item = Reply>, tls: Option<TlsAcceptor>) -> Self {
+    async fn listen(
+        replies: impl IntoIterator<Item = ScriptedReply>,
+        tls: Option<TlsAcceptor>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let script = Arc::new(Script {
+        let script = Arc::new(ServerScript {
             replies: Mutex::new(replies.into_iter().collect()),
-            ..Script::default()
+            ..ServerScript::default()
         });
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, tls, Arc::clone(&script)));
@@ -67,7 +70,6 @@ impl GatedServer {
         }
     }
 
-    /// Returns where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -77,41 +79,42 @@ impl GatedServer {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Opens a gate, for good.
-    pub fn release(&self, gate: &str) {
+    /// Opens a gate permanently.
+    pub fn open_gate(&self, gate: &str) {
         self.script.gates.open(gate);
     }
 
-    /// Waits until the script stops at a gate.
-    pub async fn reached(&self, gate: &str) {
-        self.script.gates.reached(gate).await;
+    /// Waits until a reply reaches a gate.
+    pub async fn wait_for_gate(&self, gate: &str) {
+        self.script.gates.wait_until_reached(gate).await;
     }
 
-    /// Returns the requests so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.script.requests.borrow().clone()
     }
 
-    /// Waits for the request with this number, the first being 0.
-    pub async fn request(&self, number: usize) -> RecordedRequest {
+    /// Waits for the request with this index, starting at 0.
+    pub async fn wait_for_request(&self, index: usize) -> RecordedRequest {
         let mut requests = self.script.requests.subscribe();
         let arrived = requests
-            .wait_for(|requests| requests.len() > number)
+            .wait_for(|requests| requests.len() > index)
             .await
             .unwrap();
-        arrived.get(number).unwrap().clone()
+        arrived.get(index).unwrap().clone()
     }
 
-    /// Waits until the client has closed the connection with this number, the first being 0.
-    pub async fn left(&self, connection: usize) {
-        let mut left = self.script.left.subscribe();
-        left.wait_for(|left| left.contains(&connection))
+    /// Waits until the client has closed the connection with this index, starting at 0.
+    pub async fn wait_for_disconnect(&self, connection: usize) {
+        let mut disconnected = self.script.disconnected.subscribe();
+        disconnected
+            .wait_for(|connections| connections.contains(&connection))
             .await
             .unwrap();
     }
 }
 
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, script: Arc<Script>) {
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, script: Arc<ServerScript>) {
     let mut connections = JoinSet::new();
     for number in 0.. {
         let Ok((socket, _)) = listener.accept().await else {
@@ -126,39 +129,44 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, script: Arc<Scr
                     Err(error) => Err(error),
                 },
             };
-            // A failed read or write means that the client went away.
-            if matches!(outcome, Err(_) | Ok(Ended::ByClient)) {
-                script.left.send_modify(|left| left.push(number));
+            // A failed read or write means that the client has disconnected.
+            if matches!(outcome, Err(_) | Ok(ClosedBy::Client)) {
+                script
+                    .disconnected
+                    .send_modify(|connections| connections.push(number));
             }
         });
     }
 }
 
-/// Who ended a connection.
-enum Ended {
-    ByClient,
-    ByScript,
+enum ClosedBy {
+    Client,
+    Script,
 }
 
-/// A connection that can be reset.
-trait Socket: AsyncRead + AsyncWrite + Unpin {
+/// A plain or TLS connection that gives access to its TCP socket, so it can be reset.
+trait ResettableStream: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
 }
 
-impl Socket for TcpStream {
+impl ResettableStream for TcpStream {
     fn tcp(&self) -> &TcpStream {
         self
     }
 }
 
-impl Socket for Box<TlsStream<TcpStream>> {
+impl ResettableStream for Box<TlsStream<TcpStream>> {
     fn tcp(&self) -> &TcpStream {
         self.get_ref().0
     }
 }
 
-impl Script {
-    async fn serve(&self, mut socket: impl Socket, connection: usize) -> io::Result<Ended> {
+impl ServerScript {
+    async fn serve(
+        &self,
+        mut socket: impl ResettableStream,
+        connection: usize,
+    ) -> io::Result<ClosedBy> {
         socket.tcp().set_nodelay(true)?;
         while let Some(request) = read_request(&mut socket, connection).await? {
             self.requests.send_modify(|requests| requests.push(request));
@@ -167,45 +175,50 @@ impl Script {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop_front();
-            let reply = next.unwrap_or_else(|| Reply::whole(500, &[], "the script is over"));
-            if let Some(ended) = self.answer(&mut socket, reply).await? {
-                return Ok(ended);
+            let reply =
+                next.unwrap_or_else(|| ScriptedReply::full(500, &[], "no scripted reply left"));
+            if let Some(closed_by) = self.play(&mut socket, reply).await? {
+                return Ok(closed_by);
             }
         }
-        Ok(Ended::ByClient)
+        Ok(ClosedBy::Client)
     }
 
-    /// Follows one reply; `None` when the connection can serve another request.
-    async fn answer(&self, socket: &mut impl Socket, reply: Reply) -> io::Result<Option<Ended>> {
-        let mut in_chunks = false;
+    /// Performs the steps of a reply. Returns `None` if the connection can serve another request.
+    async fn play(
+        &self,
+        socket: &mut impl ResettableStream,
+        reply: ScriptedReply,
+    ) -> io::Result<Option<ClosedBy>> {
+        let mut is_chunked = false;
         for step in reply.steps {
             match step {
-                Step::Head(head) => {
-                    in_chunks = head.body.is_none();
+                ReplyStep::Head(head) => {
+                    is_chunked = head.body.is_none();
                     socket.write_all(&head_bytes(&head)).await?;
                 }
-                Step::Chunk(bytes) => {
+                ReplyStep::Chunk(bytes) => {
                     let size = format!("{:x}\r\n", bytes.len());
                     let chunk = [size.as_bytes(), &bytes, b"\r\n"].concat();
                     socket.write_all(&chunk).await?;
                 }
-                Step::Gate(name) => tokio::select! {
+                ReplyStep::Gate(name) => tokio::select! {
                     () = self.gates.pass(&name) => {}
-                    () = client_gone(socket) => return Ok(Some(Ended::ByClient)),
+                    () = client_disconnected(socket) => return Ok(Some(ClosedBy::Client)),
                 },
-                Step::Stall => {
-                    client_gone(socket).await;
-                    return Ok(Some(Ended::ByClient));
+                ReplyStep::Stall => {
+                    client_disconnected(socket).await;
+                    return Ok(Some(ClosedBy::Client));
                 }
-                Step::Reset => {
+                ReplyStep::Reset => {
                     socket.tcp().set_zero_linger()?;
-                    return Ok(Some(Ended::ByScript));
+                    return Ok(Some(ClosedBy::Script));
                 }
-                Step::Cut => return Ok(Some(Ended::ByScript)),
+                ReplyStep::Disconnect => return Ok(Some(ClosedBy::Script)),
             }
             socket.flush().await?;
         }
-        if in_chunks {
+        if is_chunked {
             socket.write_all(b"0\r\n\r\n").await?;
             socket.flush().await?;
         }
@@ -213,13 +226,13 @@ impl Script {
     }
 }
 
-/// Waits until the client closes its end. A client that has sent a request says nothing more.
-async fn client_gone(socket: &mut impl Socket) {
+/// Waits until the client closes its end, discarding anything it still sends.
+async fn client_disconnected(socket: &mut impl ResettableStream) {
     let mut byte = [0];
     while let Ok(1..) = socket.read(&mut byte).await {}
 }
 
-fn head_bytes(head: &Head) -> Vec<u8> {
+fn head_bytes(head: &ReplyHead) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {} Scripted\r\n", head.status);
     let mut line = |name: &str, value: &str| {
         text.push_str(name);

@@ -1,4 +1,4 @@
-//! A home, a project and a registry for one test.
+//! Test environment with a home directory, a project and a registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex};
 use pi_ai::Env;
 use pi_config::{AgentDir, PackageAddress, SourceScope};
 use pi_packages::{
-    InstallerOptions, PackageError, PackageInstaller, Progress, ProgressListener, ScriptPolicy,
-    UsedPackage,
+    ConfiguredPackage, InstallProgress, InstallerOptions, PackageError, PackageInstaller,
+    ProgressListener, ScriptPolicy,
 };
-use pi_test_support::{NpmRegistry, TempHome};
+use pi_test_support::{FakeNpmRegistry, TempHome};
 
-pub(crate) struct World {
+pub(crate) struct PackageTestEnv {
     pub(crate) home: TempHome,
-    pub(crate) registry: NpmRegistry,
+    pub(crate) registry: FakeNpmRegistry,
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-impl World {
+impl PackageTestEnv {
     pub(crate) fn new() -> Self {
         let home = TempHome::new();
-        let registry = NpmRegistry::start();
+        let registry = FakeNpmRegistry::start();
         home.write(".npmrc", format!("registry={}\n", registry.url()));
         fs::create_dir_all(home.path().join("project")).unwrap();
         let variables = BTreeMap::from([(
@@ -42,7 +42,7 @@ impl World {
         let notes = Arc::clone(&self.notes);
         InstallerOptions {
             progress: ProgressListener::new(move |progress| {
-                if let Progress::Note(note) = progress {
+                if let InstallProgress::Note(note) = progress {
                     notes.lock().unwrap().push(note);
                 }
             }),
@@ -73,29 +73,29 @@ impl World {
         self.home.path().join(path)
     }
 
-    /// Reads a file of the user's npm packages.
+    /// Reads a file in the user's npm directory.
     pub(crate) fn read(&self, path: &str) -> String {
         let path = self.path("agent/npm").join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Lists what lies below the user's npm folder.
+    /// Lists the files in the user's npm directory.
     pub(crate) fn tree(&self) -> Vec<String> {
         listing(&self.path("agent/npm"))
     }
 }
 
-pub(crate) fn package(source: &str) -> UsedPackage {
-    UsedPackage {
+pub(crate) fn package(source: &str) -> ConfiguredPackage {
+    ConfiguredPackage {
         address: PackageAddress::parse(source).unwrap(),
         scope: SourceScope::User,
     }
 }
 
-/// Lists the files below a folder, without the folder itself.
-pub(crate) fn listing(folder: &Path) -> Vec<String> {
+/// Lists the files below a directory, as relative paths.
+pub(crate) fn listing(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    let mut pending = vec![folder.to_owned()];
+    let mut pending = vec![dir.to_owned()];
     while let Some(current) = pending.pop() {
         for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -103,7 +103,7 @@ pub(crate) fn listing(folder: &Path) -> Vec<String> {
             if kind.is_dir() {
                 pending.push(path);
             } else {
-                let path = path.strip_prefix(folder).unwrap();
+                let path = path.strip_prefix(dir).unwrap();
                 found.push(path.to_string_lossy().into_owned());
             }
         }

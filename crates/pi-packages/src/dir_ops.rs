@@ -1,24 +1,24 @@
-//! Folders as a whole: copied without their content, put in place of one another, cleared away.
+//! Directory operations: staging, atomic replacement, copying and removal.
 //!
-//! What is built here is built beside its place and exchanged with what lies there in one step, so that
-//! whoever looks sees the old folder or the new one, also after a crash.
+//! A directory is built in a staging directory and then exchanged with the existing one in a single step, so
+//! readers see either the old or the new directory, even after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a folder under construction begins, beside the place it is for.
+/// Name prefix of staging directories.
 const STAGING: &str = ".pi-staging-";
 
-/// How a folder begins that was taken out of its place.
+/// Name prefix of a replaced directory.
 const RETIRED: &str = ".pi-retired-";
 
-/// A folder to build in. Dropping it takes it away with what is in it.
+/// A staging directory, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Staging(PathBuf);
+pub(crate) struct StagingDir(PathBuf);
 
-impl Staging {
-    /// Creates a folder to build `name` in, in the folder that will hold it: both lie on the same disk.
+impl StagingDir {
+    /// Creates a staging directory for `name` in its parent, so both are on the same file system.
     pub(crate) fn create(parent: &Path, name: &str) -> io::Result<Self> {
         fs::create_dir_all(parent)?;
         let path = parent.join(format!("{STAGING}{:016x}-{name}", rand::random::<u64>()));
@@ -31,15 +31,15 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+impl Drop for StagingDir {
     fn drop(&mut self) {
-        clear_away(&self.0);
+        remove_dir_logged(&self.0);
     }
 }
 
-/// Takes away what programs left that were killed while they built `name`. Whoever calls this holds its
-/// lock: nothing that is found is still worked on.
-pub(crate) fn sweep(parent: &Path, name: &str) {
+/// Removes leftovers of processes that were killed while building `name`. The caller must hold the lock of
+/// `name`, so none of them is in use.
+pub(crate) fn remove_leftovers(parent: &Path, name: &str) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -47,49 +47,49 @@ pub(crate) fn sweep(parent: &Path, name: &str) {
         let found = entry.file_name();
         let found = found.to_string_lossy();
         if found.strip_prefix(RETIRED) == Some(name) {
-            // Killed between the two steps of a replacement: the old folder goes back.
-            let place = parent.join(name);
-            if fs::symlink_metadata(&place).is_ok() || fs::rename(entry.path(), place).is_err() {
-                clear_away(&entry.path());
+            // Killed between the two renames of a replacement: restore the old directory.
+            let target = parent.join(name);
+            if fs::symlink_metadata(&target).is_ok() || fs::rename(entry.path(), target).is_err() {
+                remove_dir_logged(&entry.path());
             }
         } else if let Some(staged) = found.strip_prefix(STAGING)
             && staged.split_once('-').is_some_and(|(_, own)| own == name)
         {
-            clear_away(&entry.path());
+            remove_dir_logged(&entry.path());
         }
     }
 }
 
-/// Puts a folder into a place, and away what lay there.
-pub(crate) fn put_in_place(new: &Path, place: &Path) -> io::Result<()> {
-    if let Some(parent) = place.parent() {
+/// Moves a directory to `target` and removes what was there.
+pub(crate) fn replace_dir(new: &Path, target: &Path) -> io::Result<()> {
+    if let Some(parent) = target.parent() {
         fs::create_dir_all(parent)?;
     }
-    if fs::symlink_metadata(place).is_err() {
-        return fs::rename(new, place);
+    if fs::symlink_metadata(target).is_err() {
+        return fs::rename(new, target);
     }
-    match exchange(new, place) {
+    match exchange(new, target) {
         Ok(()) => {
-            clear_away(new);
+            remove_dir_logged(new);
             Ok(())
         }
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => replace(new, place),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => replace(new, target),
         Err(error) => Err(error),
     }
 }
 
-/// The next best: for a moment the place is empty. The old folder comes back if the new one cannot be put
-/// there.
-fn replace(new: &Path, place: &Path) -> io::Result<()> {
-    let parent = place.parent().unwrap_or(place);
-    let own = place.file_name().unwrap_or_default().to_string_lossy();
+/// Fallback that is not atomic: `target` is missing between the two renames. The old directory is restored if
+/// the second rename fails.
+fn replace(new: &Path, target: &Path) -> io::Result<()> {
+    let parent = target.parent().unwrap_or(target);
+    let own = target.file_name().unwrap_or_default().to_string_lossy();
     let retired = parent.join(format!("{RETIRED}{own}"));
-    fs::rename(place, &retired)?;
-    if let Err(error) = fs::rename(new, place) {
-        fs::rename(&retired, place)?;
+    fs::rename(target, &retired)?;
+    if let Err(error) = fs::rename(new, target) {
+        fs::rename(&retired, target)?;
         return Err(error);
     }
-    clear_away(&retired);
+    remove_dir_logged(&retired);
     Ok(())
 }
 
@@ -99,7 +99,7 @@ fn exchange(left: &Path, right: &Path) -> io::Result<()> {
     use rustix::io::Errno;
 
     match rustix::fs::renameat_with(CWD, left, CWD, right, RenameFlags::EXCHANGE) {
-        // A file system that knows no such move.
+        // The file system does not support the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             Err(io::Error::from(io::ErrorKind::Unsupported))
         }
@@ -112,25 +112,25 @@ fn exchange(_left: &Path, _right: &Path) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Removes a folder, or says in the log that it could not.
-pub(crate) fn clear_away(path: &Path) {
+/// Removes a directory; a failure is only logged.
+pub(crate) fn remove_dir_logged(path: &Path) {
     match fs::remove_dir_all(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tracing::warn!(%error, path = %path.display(), "a folder was left behind"),
+        Err(error) => tracing::warn!(%error, path = %path.display(), "cannot remove directory"),
     }
 }
 
-/// Which files of a copy share their content with the original.
+/// How files are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
-    /// All: nobody writes into them.
-    Shared,
-    Copied,
+pub(crate) enum CopyMode {
+    /// For files that are never modified.
+    HardLink,
+    Copy,
 }
 
-/// Copies a folder; entries directly in it that `skip` names stay behind. Links stay links.
-pub(crate) fn copy(from: &Path, to: &Path, content: Content, skip: &[&str]) -> io::Result<()> {
+/// Copies a directory, except top-level entries named in `skip`. Symlinks are preserved.
+pub(crate) fn copy_dir(from: &Path, to: &Path, content: CopyMode, skip: &[&str]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut pending = Vec::new();
     for entry in fs::read_dir(from)? {
@@ -150,8 +150,8 @@ pub(crate) fn copy(from: &Path, to: &Path, content: Content, skip: &[&str]) -> i
                 pending.push((entry.path(), target.join(entry.file_name())));
             }
         } else if kind.is_file() {
-            // Not every file system has links between files.
-            if content == Content::Copied || fs::hard_link(&source, &target).is_err() {
+            // Not every file system supports hard links.
+            if content == CopyMode::Copy || fs::hard_link(&source, &target).is_err() {
                 fs::copy(&source, &target)?;
             }
         }
@@ -165,22 +165,21 @@ pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// Creates a symbolic link to a folder, which is what links in `node_modules` lead to.
+/// Creates a symbolic link to a directory; links in `node_modules` only point to directories.
 #[cfg(windows)]
 pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
     std::os::windows::fs::symlink_dir(target, path)
 }
 
-/// Opens a file that nobody else can find and that goes with its handle.
-pub(crate) fn nameless_file(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!("pi-{:032x}", rand::random::<u128>()));
+/// Opens a private temporary file that is deleted when its handle is closed.
+pub(crate) fn unnamed_temp_file(dir: &Path) -> io::Result<File> {
+    let path = dir.join(format!("pi-{:032x}", rand::random::<u128>()));
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     #[cfg(windows)]
     {
-        // The file goes when its handle is closed.
         const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
         std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, FILE_FLAG_DELETE_ON_CLOSE);
     }
@@ -202,23 +201,23 @@ mod tests {
     }
 
     #[test]
-    fn a_new_folder_takes_the_place_of_the_old_one() {
+    fn new_directory_replaces_the_old_one() {
         let home = tempfile::tempdir().unwrap();
-        let place = home.path().join("deep/place");
+        let target = home.path().join("deep/place");
         for content in ["one", "two"] {
-            let staging = Staging::create(home.path(), "place").unwrap();
+            let staging = StagingDir::create(home.path(), "place").unwrap();
             let new = staging.path().join("new");
             fs::create_dir(&new).unwrap();
             write(&new.join("file"), content);
-            put_in_place(&new, &place).unwrap();
-            assert_eq!(fs::read_to_string(place.join("file")).unwrap(), content);
+            replace_dir(&new, &target).unwrap();
+            assert_eq!(fs::read_to_string(target.join("file")).unwrap(), content);
         }
         let names: Vec<_> = fs::read_dir(home.path()).unwrap().flatten().collect();
         assert_eq!(names.len(), 1, "{names:?}");
     }
 
     #[test]
-    fn leftovers_are_swept_and_nothing_else() {
+    fn only_leftovers_are_removed() {
         let home = tempfile::tempdir().unwrap();
         for name in [
             ".pi-staging-1-x",
@@ -234,23 +233,23 @@ mod tests {
             names.sort();
             names
         };
-        sweep(home.path(), "x");
+        remove_leftovers(home.path(), "x");
         assert_eq!(names(), [".pi-retired-other", ".pi-staging-2-other-x", "x"]);
         fs::create_dir(home.path().join(".pi-retired-x")).unwrap();
-        sweep(home.path(), "x");
+        remove_leftovers(home.path(), "x");
         assert_eq!(names(), [".pi-retired-other", ".pi-staging-2-other-x", "x"]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn copies_keep_links_and_leave_out_what_is_named() {
+    fn copy_preserves_symlinks_and_skips_named_entries() {
         let home = tempfile::tempdir().unwrap();
         let (from, to) = (home.path().join("from"), home.path().join("to"));
         fs::create_dir_all(from.join("sub/node_modules")).unwrap();
         fs::create_dir_all(from.join("node_modules")).unwrap();
         write(&from.join("sub/file"), "x");
         link(Path::new("sub/file"), &from.join("link")).unwrap();
-        copy(&from, &to, Content::Shared, &["node_modules"]).unwrap();
+        copy_dir(&from, &to, CopyMode::HardLink, &["node_modules"]).unwrap();
         assert!(to.join("sub/node_modules").is_dir());
         assert!(!to.join("node_modules").exists());
         assert_eq!(
