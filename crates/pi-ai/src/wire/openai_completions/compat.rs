@@ -101,7 +101,7 @@ impl CompletionsCompat {
     /// Resolves the settings of a model: its own, else those of the service it uses.
     pub(super) fn for_model(model: &Model) -> Self {
         let service = DetectedService::detect(model);
-        let settings = ModelSettings(model);
+        let settings = CompatSettings(model);
         Self {
             supports_store: settings.or("supportsStore", !service.is_basic),
             supports_developer_role: settings
@@ -151,9 +151,9 @@ impl CompletionsCompat {
 
 /// The model's own settings. A value of the wrong type is ignored: one bad flag must not make the
 /// model unusable.
-struct ModelSettings<'model>(&'model Model);
+struct CompatSettings<'model>(&'model Model);
 
-impl ModelSettings<'_> {
+impl CompatSettings<'_> {
     fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         T::deserialize(self.0.compat_value(name)?).ok()
     }
