@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
 use pi_config::{AgentDir, Settings, SettingsStore};
-use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineFrame, LineDecoder, RpcCommand, ServeOptions, serve};
+use pi_rpc::{
+    COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, RpcCommand, ServeOptions, serve,
+};
 use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime};
 use pretty_assertions::assert_eq;
 use serde_json::Value;

@@ -44,7 +44,7 @@ pub(crate) use prompt::PromptDialog;
 pub(crate) use question::{QuestionDialog, QuestionOptions};
 pub(crate) use reader::ReaderDialog;
 pub(crate) use resources::{
-    ResourceEntry, ResourceScope, ResourceToggles, ResourcesDialog, ToggleState,
+    ResourceEntry, ResourceScope, ResourcesDialog, ToggleState, ToggleStore,
 };
 pub(crate) use resume::ResumeDialog;
 pub(crate) use scoped_models::{EnabledModel, ScopedModelsDialog};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogResponse, DialogPrompt, ExtensionDialog};
+use pi_runtime::{DialogPrompt, DialogResponse, ExtensionDialog};
 
 use crate::dialog::Dialog;
 use crate::dialogs::{EditorDialog, PromptDialog, QuestionDialog, QuestionOptions};
@@ -45,9 +45,11 @@ pub(crate) fn to_dialog_answer(question: &DialogPrompt, answer: QuestionAnswer) 
     match (answer, question) {
         (QuestionAnswer::Text(text), _) => DialogResponse::Text(text),
         (QuestionAnswer::Confirmed(yes), _) => DialogResponse::Confirmed(yes),
-        (QuestionAnswer::Chosen(index), DialogPrompt::Select { options, .. }) => options
-            .get(index)
-            .map_or(DialogResponse::Cancelled, |it| DialogResponse::Text(it.clone())),
+        (QuestionAnswer::Chosen(index), DialogPrompt::Select { options, .. }) => {
+            options.get(index).map_or(DialogResponse::Cancelled, |it| {
+                DialogResponse::Text(it.clone())
+            })
+        }
         (QuestionAnswer::Chosen(_) | QuestionAnswer::Dismissed, _) => DialogResponse::Cancelled,
     }
 }

@@ -17,8 +17,8 @@ use futures_util::future::BoxFuture;
 use pi_ai::Env;
 use pi_config::{AgentDir, SettingsOverrides};
 use pi_runtime::{
-    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode, ExtensionNotice,
-    ExtensionScreen, ExtensionUi,
+    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
+    ExtensionNotice, ExtensionScreen, ExtensionUi,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -91,7 +91,10 @@ impl ExtensionUiBridge {
     }
 
     /// Shows a dialog standalone, if the application is not running yet.
-    fn ask_standalone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogResponse>> {
+    fn ask_standalone(
+        &self,
+        dialog: &ExtensionDialog,
+    ) -> Option<BoxFuture<'static, DialogResponse>> {
         if self.0.has_application.load(Ordering::Relaxed) {
             return None;
         }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ConfigScope, SourceOrigin,
-    SourceScope, ResourceToggles,
+    ConfigScope, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
+    SourceOrigin, SourceScope,
 };
 
 use crate::InteractiveError;
-use crate::dialogs::{ResourceEntry, ResourceScope, ResourceToggles, ResourcesDialog, ToggleState};
+use crate::dialogs::{ResourceEntry, ResourceScope, ResourcesDialog, ToggleState, ToggleStore};
 use crate::paths::with_tilde;
 use crate::standalone_dialog::{self, StandaloneOptions};
 
@@ -91,7 +91,7 @@ impl SettingsToggles {
     }
 }
 
-impl ResourceToggles for SettingsToggles {
+impl ToggleStore for SettingsToggles {
     fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
         let items = self.sorted(scope).into_iter();
         items

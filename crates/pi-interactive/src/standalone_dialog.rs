@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::Path;
 
 use pi_ai::Env;
-use pi_config::{AgentDir, ProjectAccess, SettingsOverrides, Settings, SettingsStore};
+use pi_config::{AgentDir, ProjectAccess, Settings, SettingsOverrides, SettingsStore};
 use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;

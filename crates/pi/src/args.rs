@@ -10,7 +10,7 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_ai::ThinkingLevel;
-use pi_config::{ExtensionEngine, ResourceFlags, SettingsOverrides, Settings, TuiMode};
+use pi_config::{ExtensionEngine, ResourceFlags, Settings, SettingsOverrides, TuiMode};
 use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};

@@ -16,11 +16,13 @@ use std::path::Path;
 
 use pi_ai::Env;
 use pi_config::{
-    AgentDir, PackageAddress, PackageLocations, PackageSource, ProjectAccess, ResourceFlags,
-    ResourceRequest, ConfigScope, SettingsStore, SourceScope, TrustDecision, TrustInputs, decide_trust,
-    load_resources,
+    AgentDir, ConfigScope, PackageAddress, PackageLocations, PackageSource, ProjectAccess,
+    ResourceFlags, ResourceRequest, SettingsStore, SourceScope, TrustDecision, TrustInputs,
+    decide_trust, load_resources,
 };
-use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy, ConfiguredPackage};
+use pi_packages::{
+    ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller, ScriptPolicy,
+};
 
 use pi_runtime::MissingPackageInstaller as _;
 
@@ -116,8 +118,9 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
 
 /// Decides trust without asking the user.
 fn project_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
-    decision(cli, agent_dir, cwd, env)
-        .map_or(ProjectAccess::Denied, |decision| decision.access_without_prompt())
+    decision(cli, agent_dir, cwd, env).map_or(ProjectAccess::Denied, |decision| {
+        decision.access_without_prompt()
+    })
 }
 
 /// Includes the project only if the user has trusted it, now or before.
@@ -273,14 +276,16 @@ impl Packages<'_> {
     fn unknown(&self, source: &str) -> Failure {
         let failure = Failure::new(format!("package {source} is not installed"));
         let wanted = source.trim();
-        let similar = [ConfigScope::User, ConfigScope::Project].into_iter().find_map(|scope| {
-            let settings = self.settings.scope(scope);
-            let packages = settings.packages.as_deref().unwrap_or_default().iter();
-            packages
-                .map(PackageSource::source)
-                .find(|known| names(known, wanted))
-                .map(str::to_owned)
-        });
+        let similar = [ConfigScope::User, ConfigScope::Project]
+            .into_iter()
+            .find_map(|scope| {
+                let settings = self.settings.scope(scope);
+                let packages = settings.packages.as_deref().unwrap_or_default().iter();
+                packages
+                    .map(PackageSource::source)
+                    .find(|known| names(known, wanted))
+                    .map(str::to_owned)
+            });
         match similar {
             Some(similar) => failure.hint(format!("did you mean {similar}?")),
             None => failure.hint("run pi list to list installed packages"),
@@ -291,7 +296,11 @@ impl Packages<'_> {
         let mut sections = Vec::new();
         for (title, scope, source_scope) in [
             ("User packages:\n", ConfigScope::User, SourceScope::User),
-            ("Project packages:\n", ConfigScope::Project, SourceScope::Project),
+            (
+                "Project packages:\n",
+                ConfigScope::Project,
+                SourceScope::Project,
+            ),
         ] {
             let settings = self.settings.scope(scope);
             let packages = settings.packages.as_deref().unwrap_or_default();

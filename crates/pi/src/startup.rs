@@ -8,8 +8,8 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_runtime::{
-    ExtensionOptions, ExtensionUi, ExtensionFlag, ModelFlags, RuntimeOptions, SessionChoice,
-    SessionChoiceError, SessionRuntime, StartNotification, StartError, no_model_hints,
+    ExtensionFlag, ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice,
+    SessionChoiceError, SessionRuntime, StartError, StartNotification, no_model_hints,
     read_attachments,
 };
 

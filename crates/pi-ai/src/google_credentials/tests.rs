@@ -9,7 +9,7 @@ use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TempHome};
+use pi_test_support::{RecordingProxy, ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use pi_ai::{
     ModelRequest, ProxyServer, StopReason, StreamOptions, StreamPhase, ThinkingLevel,
     stream_through_proxy,
 };
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -200,7 +200,8 @@ async fn canceling_keeps_the_partial_message() {
         json!({"type": "text_start", "contentIndex": 0}),
         json!({"type": "text_delta", "contentIndex": 0, "delta": "partial"}),
     ]);
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(partial).gate("never")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::event_stream().chunk(partial).gate("never")]).await;
     let options = StreamOptions::default();
     let cancel = options.cancel.clone();
     let mut stream = stream_through(&server, options);

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use pi_runtime::{
-    ComponentId, ExtensionFailure, ExtensionNotice, ExtensionUi as _, ScreenChange, ComponentPlacement,
+    ComponentId, ComponentPlacement, ExtensionFailure, ExtensionNotice, ExtensionUi as _,
+    ScreenChange,
 };
 use pi_tui::{ColorScheme, KeyId, ListenerId, ListenerOutcome, ScreenMode};
 use serde_json::Value;
@@ -212,7 +213,11 @@ impl App {
             ScreenChange::OverlayVisible { id, visible } => {
                 self.screen.hide_overlay(id, None, Some(visible));
             }
-            ScreenChange::OverlayReleased { id, restore_default: usual, next_focus: heir } => {
+            ScreenChange::OverlayReleased {
+                id,
+                restore_default: usual,
+                next_focus: heir,
+            } => {
                 self.screen.release_overlay(id, usual, heir);
             }
             ScreenChange::RawInput { listening } => self.set_raw_listener(listening),

@@ -17,7 +17,9 @@ impl App {
             other => self
                 .session
                 .settings()
-                .update(pi_config::ConfigScope::User, |settings| store(settings, other)),
+                .update(pi_config::ConfigScope::User, |settings| {
+                    store(settings, other)
+                }),
         };
         if let Err(error) = saved {
             self.error(pi_runtime::describe_error(&error));

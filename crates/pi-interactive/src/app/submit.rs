@@ -104,7 +104,9 @@ impl App {
         let text = prompt.text.clone();
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
-            Ok(PromptOutcome::Started | PromptOutcome::Queued | PromptOutcome::Handled) => app.refresh_queue(),
+            Ok(PromptOutcome::Started | PromptOutcome::Queued | PromptOutcome::Handled) => {
+                app.refresh_queue()
+            }
             // A compaction has started since.
             Err(PromptError::Compacting) => app.queue_during_compaction(text, delivery),
             Err(refused) => app.handle_refusal(&refused, text),

@@ -1,6 +1,6 @@
 //! Enables and disables resources, for the user or the project.
 //!
-//! A [`ResourceToggles`] applies the changes to the settings.
+//! A [`ToggleStore`] applies the changes to the settings.
 
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, Key, KeyId, MouseEvent,
@@ -54,7 +54,7 @@ pub(crate) struct ResourceEntry {
 }
 
 /// Lists the resources and toggles them.
-pub(crate) trait ResourceToggles: Send {
+pub(crate) trait ToggleStore: Send {
     /// Returns the entries in list order.
     fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry>;
 
@@ -66,7 +66,7 @@ pub(crate) trait ResourceToggles: Send {
 }
 
 pub(crate) struct ResourcesDialog {
-    toggles: Box<dyn ResourceToggles>,
+    toggles: Box<dyn ToggleStore>,
     scope: ResourceScope,
     entries: Vec<ResourceEntry>,
     /// Indices in `entries` that match the search.
@@ -86,7 +86,7 @@ enum ResourceRow<'a> {
 impl ResourcesDialog {
     pub(crate) fn open(
         ui: UiTheme,
-        toggles: Box<dyn ResourceToggles>,
+        toggles: Box<dyn ToggleStore>,
         scope: ResourceScope,
     ) -> DialogFrame<Self> {
         let mut body = Self {

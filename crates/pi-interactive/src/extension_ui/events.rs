@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use pi_runtime::{
-    ComponentId, DialogResponse, ExtensionRenderError, RenderedComponent, RenderedToolCall, ExtensionDialog, ExtensionFailure,
-    ExtensionNotice, ScreenChange,
+    ComponentId, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionNotice,
+    ExtensionRenderError, RenderedComponent, RenderedToolCall, ScreenChange,
 };
 use pi_tui::InputEvent;
 use tokio::sync::oneshot;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{
-    ChosenCompletion, ExtensionCompletions, CompletionItem, ExtensionCompletionRequest, ComponentId,
-    EditorInfo, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo,
-    ThemeData, ThemeInfo,
+    ChosenCompletion, CompletionItem, ComponentId, EditorInfo, ExtensionCompletionRequest,
+    ExtensionCompletions, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange,
+    ScreenInfo, ThemeData, ThemeInfo,
 };
 use pi_tui::{
     ColorMode, ColorToken, CompletionProvider, CompletionRequest, CompletionTrigger, SelectItem,

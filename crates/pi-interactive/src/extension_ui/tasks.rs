@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use pi_runtime::{ComponentId, ExtensionRenderError, ExtensionHandle};
+use pi_runtime::{ComponentId, ExtensionHandle, ExtensionRenderError};
 use pi_tui::InputEvent;
 use serde_json::Value;
 
@@ -160,7 +160,9 @@ impl ExtensionUiBridge {
         let epoch = self.state().epoch;
         let outcome = match subject {
             DrawSubject::Component => DrawOutcome::Component(link.render(id, width).await),
-            DrawSubject::Call(data) => DrawOutcome::Call(link.render_tool_call(id, width, data).await),
+            DrawSubject::Call(data) => {
+                DrawOutcome::Call(link.render_tool_call(id, width, data).await)
+            }
             DrawSubject::Custom(data) => {
                 DrawOutcome::Custom(link.render_custom(id, width, data).await)
             }

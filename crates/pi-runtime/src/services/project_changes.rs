@@ -6,14 +6,14 @@
 use std::io;
 use std::path::Path;
 
-use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges, find_project_changes};
+use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges};
 
 /// Number of changed files that are listed by name.
 const MAX_NAMED: usize = 5;
 
 /// Returns files of a trusted project that are new or changed since its last use.
 pub(crate) fn find_project_changes(agent_dir: &AgentDir, cwd: &Path) -> Option<ProjectChanges> {
-    find_project_changes(agent_dir, cwd)
+    pi_config::find_project_changes(agent_dir, cwd)
         .inspect_err(log_error)
         .ok()?
 }

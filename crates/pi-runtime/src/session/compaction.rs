@@ -8,9 +8,9 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{ConfigScope, SettingsError};
 use pi_session::{
-    CompactionCheck, CompactionPhase, CompactionDecision, CompactionPlan, CompactionReason, CompactionResult,
-    EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError, Summarizer, SummaryAuthor,
-    SummaryError, needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
+    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,
+    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -194,12 +194,12 @@ impl AgentSession {
     /// context was too large. Returns whether the loop runs again.
     pub(super) async fn check_context(
         &self,
-        point: CompactionPhase,
+        phase: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
     ) -> bool {
-        match self.context_need(point, response, response_id, result_ids) {
+        match self.context_need(phase, response, response_id, result_ids) {
             CompactionDecision::Skip => false,
             CompactionDecision::Failed(failure) => {
                 let job = CompactionJob {
@@ -230,7 +230,7 @@ impl AgentSession {
 
     fn context_need(
         &self,
-        point: CompactionPhase,
+        phase: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
@@ -249,16 +249,16 @@ impl AgentSession {
             }
         };
         CompactionCheck {
-            point,
+            phase,
             projection,
-            answer: response,
-            answer_id: response_id,
+            response,
+            response_id,
             result_ids,
             model: &model,
             settings: &settings,
             recovery,
         }
-        .need()
+        .decide()
     }
 
     /// Compacts automatically. Returns whether the loop runs again.

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
 use pi_session::{NewSession, Session, SessionCheck, SessionRepair};
-use pi_test_support::{DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault};
+use pi_test_support::{
+    DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,
+};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{HEADER, TempFiles, branch, open, user, user_line};

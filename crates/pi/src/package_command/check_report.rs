@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pi_config::{PackageAddress, SourceScope};
-use pi_packages::{PackageInspection, ModuleSupport, ConfiguredPackage};
+use pi_packages::{ConfiguredPackage, ModuleSupport, PackageInspection};
 
 use super::{Packages, package_failure, progress_bar};
 use crate::output::{Failure, notice, sanitize};

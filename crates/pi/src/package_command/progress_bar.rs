@@ -31,7 +31,8 @@ pub(super) fn listener() -> ProgressListener {
         let mut last = drawn
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_end = matches!(&progress, InstallProgress::Fetching { done, total, .. } if done == total);
+        let is_end =
+            matches!(&progress, InstallProgress::Fetching { done, total, .. } if done == total);
         if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW_INTERVAL) {
             return;
         }

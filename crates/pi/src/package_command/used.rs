@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
 use pi_config::{
-    AgentDir, ConfigDiagnostic, DiagnosticLevel, MissingPackage, PackageAddress, PackageLocations,
-    ConfigScope, SettingsStore, SourceScope,
+    AgentDir, ConfigDiagnostic, ConfigScope, DiagnosticLevel, MissingPackage, PackageAddress,
+    PackageLocations, SettingsStore, SourceScope,
 };
-use pi_packages::{InstallerOptions, PackageInstaller, ScriptPolicy, ConfiguredPackage};
+use pi_packages::{ConfiguredPackage, InstallerOptions, PackageInstaller, ScriptPolicy};
 use pi_runtime::MissingPackageInstaller;
 
 use crate::output::notice;

@@ -7,7 +7,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use pi_test_support::{DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault};
+use pi_test_support::{
+    DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,
+};
 use pretty_assertions::assert_eq;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use pi_test_support::{ScriptedServer, ScriptedReply, TempHome};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -160,7 +160,10 @@ pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> ScriptedReply {
         })
         .collect();
     let message = json!({"role": "assistant", "tool_calls": calls});
-    finish(ScriptedReply::event_stream().chunk(delta(&message, None)), "tool_calls")
+    finish(
+        ScriptedReply::event_stream().chunk(delta(&message, None)),
+        "tool_calls",
+    )
 }
 
 /// More text of an answer.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -70,7 +70,8 @@ fn record(id: &str, name: &str) -> Value {
 #[tokio::test]
 async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
     let body = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
-    let server = ScriptedServer::start([catalog(&body, NEWER), ScriptedReply::full(304, &[], "")]).await;
+    let server =
+        ScriptedServer::start([catalog(&body, NEWER), ScriptedReply::full(304, &[], "")]).await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let before = test.models.models("groq").len();
 
@@ -297,7 +298,12 @@ async fn oauth_credential_limits_available_models() {
 
 #[tokio::test(start_paused = true)]
 async fn unresponsive_server_times_out() {
-    let server = ScriptedServer::start([ScriptedReply::new(), ScriptedReply::new(), ScriptedReply::new()]).await;
+    let server = ScriptedServer::start([
+        ScriptedReply::new(),
+        ScriptedReply::new(),
+        ScriptedReply::new(),
+    ])
+    .await;
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let report = tokio::time::timeout(Duration::from_mins(1), test.refresh("groq"))
         .await

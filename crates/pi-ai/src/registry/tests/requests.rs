@@ -1,6 +1,6 @@
 //! Requests as providers receive them, and errors of requests that cannot be sent.
 
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 
 use super::*;

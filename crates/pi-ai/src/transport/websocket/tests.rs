@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use pi_test_support::{ScriptedServer, RecordingProxy, ScriptedReply, TestCertAuthority};
+use pi_test_support::{RecordingProxy, ScriptedReply, ScriptedServer, TestCertAuthority};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 

@@ -1,6 +1,6 @@
 //! URLs and credentials of Vertex requests.
 
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! GitHub Copilot: device code, token, models, policy consent.
 
 use pi_ai::{Credential, GithubCopilotOAuth, OAuthFlow};
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

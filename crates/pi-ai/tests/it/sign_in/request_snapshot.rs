@@ -1,6 +1,6 @@
 //! Formats the requests of a sign-in for snapshots, with placeholders for random values.
 
-use pi_test_support::{ScriptedServer, RecordedRequest};
+use pi_test_support::{RecordedRequest, ScriptedServer};
 
 /// Headers that every request has and that are irrelevant here.
 const COMMON_HEADERS: [&str; 4] = ["host", "accept-encoding", "content-length", "user-agent"];

@@ -13,7 +13,7 @@ struct FakeToggles {
     fails: bool,
 }
 
-impl ResourceToggles for FakeToggles {
+impl ToggleStore for FakeToggles {
     fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
         let toggled = self.toggled.lock().unwrap();
         let mut entries = self.entries.clone();

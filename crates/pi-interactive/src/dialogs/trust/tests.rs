@@ -7,9 +7,7 @@ fn choices(dir: &str) -> Vec<TrustChoice> {
     let dir = PathBuf::from(dir);
     let parent = dir.parent().unwrap().to_owned();
     vec![
-        TrustChoice::Trust {
-            dir: dir.clone(),
-        },
+        TrustChoice::Trust { dir: dir.clone() },
         TrustChoice::TrustParent {
             parent,
             dir: dir.clone(),

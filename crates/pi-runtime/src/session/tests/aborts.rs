@@ -1,6 +1,6 @@
 //! Cancellation in every phase: the session always settles, and its transcript can be continued.
 
-use pi_ai::{FauxResponse, FauxGate};
+use pi_ai::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -128,7 +128,9 @@ async fn during_auto_compaction() {
 async fn queued_messages_survive_and_can_be_cleared() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    harness.faux.push(FauxResponse::text("half").wait_for(&gate));
+    harness
+        .faux
+        .push(FauxResponse::text("half").wait_for(&gate));
     harness.session.prompt(Prompt::text("go")).await.unwrap();
     gate.reached().await;
     let session = &harness.session;

@@ -91,7 +91,9 @@ async fn a_nearly_full_context_is_compacted_between_turns() {
     harness.prompt(&long(600)).await;
     harness.prompt(&long(300)).await;
     harness.lines();
-    harness.faux.push(FauxResponse::tool_call("flood", json!({})));
+    harness
+        .faux
+        .push(FauxResponse::tool_call("flood", json!({})));
     harness
         .faux
         .extend(["the history".into(), "the beginning".into()]);

@@ -230,7 +230,9 @@ async fn a_message_replaced_by_a_hook_is_stored_and_published() {
         rewrite: true,
         ..LoggingHooks::default()
     });
-    harness.faux.push(FauxResponse::tool_call("echo", json!({})));
+    harness
+        .faux
+        .push(FauxResponse::tool_call("echo", json!({})));
     harness.prompt("go").await;
     assert_eq!(harness.context().last().unwrap(), "assistant rewritten");
     assert!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::QueueMode;
-use pi_ai::{FauxResponse, FauxGate, FauxModel, ThinkingLevel};
+use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -94,7 +94,9 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
         tools: vec![waiting],
         ..HarnessOptions::default()
     });
-    harness.faux.push(FauxResponse::tool_call("wait", json!({})));
+    harness
+        .faux
+        .push(FauxResponse::tool_call("wait", json!({})));
     harness.faux.extend(["steered".into(), "followed".into()]);
     harness.session.prompt(Prompt::text("go")).await.unwrap();
     harness.events.wait_for("tool_execution_start").await;
@@ -226,7 +228,9 @@ async fn prompts_sent_while_settling_run_afterwards_and_delay_idle() {
 async fn acceptance_is_announced_before_the_first_event() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    harness.faux.push(FauxResponse::after(&gate).then_text("hi"));
+    harness
+        .faux
+        .push(FauxResponse::after(&gate).then_text("hi"));
     let events = Arc::clone(&harness.events);
     let announced = harness
         .session

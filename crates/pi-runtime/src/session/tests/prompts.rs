@@ -36,7 +36,9 @@ async fn a_prompt_without_a_model_or_after_dispose_is_rejected() {
 async fn a_prompt_during_a_run_needs_a_delivery() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
-    harness.faux.push(FauxResponse::after(&gate).then_text("hi"));
+    harness
+        .faux
+        .push(FauxResponse::after(&gate).then_text("hi"));
     harness.session.prompt(Prompt::text("go")).await.unwrap();
     let refused = harness.session.prompt(Prompt::text("now")).await;
     assert!(matches!(refused, Err(PromptError::Busy)));

@@ -7,7 +7,10 @@ use crate::process::{World, answer, tool_call};
 use crate::terminal::Terminal;
 
 /// Starts the program with one of our extensions.
-async fn start(extension: &str, replies: impl IntoIterator<Item = ScriptedReply>) -> (World, Terminal) {
+async fn start(
+    extension: &str,
+    replies: impl IntoIterator<Item = ScriptedReply>,
+) -> (World, Terminal) {
     start_with(extension, replies, &[]).await
 }
 

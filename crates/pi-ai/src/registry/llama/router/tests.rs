@@ -290,7 +290,11 @@ async fn non_router_servers_are_reported() {
     let server = pi_test_support::ScriptedServer::start([
         pi_test_support::ScriptedReply::full(200, &[], list),
         pi_test_support::ScriptedReply::full(200, &[], "hello"),
-        pi_test_support::ScriptedReply::full(401, &[], r#"{"error":{"message":"Invalid API Key"}}"#),
+        pi_test_support::ScriptedReply::full(
+            401,
+            &[],
+            r#"{"error":{"message":"Invalid API Key"}}"#,
+        ),
     ])
     .await;
     let models = Models::new(ModelsOptions {

@@ -138,7 +138,12 @@ async fn while_connecting() {
 async fn before_the_first_byte() {
     let server = ScriptedServer::start([ScriptedReply::new().gate("never")]).await;
     let (cancel, options) = cancellable();
-    let finished = cancel_at(server.wait_for_gate("never"), cancel, run_echo(&server, options)).await;
+    let finished = cancel_at(
+        server.wait_for_gate("never"),
+        cancel,
+        run_echo(&server, options),
+    )
+    .await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
     assert!(finished.message.content.is_empty());
     server.wait_for_disconnect(0).await;
@@ -150,7 +155,8 @@ async fn between_and_inside_frames() {
         ("data: one\n\ndata: two\n\n", "onetwo"),
         ("data: one\n\ndata: tw", "one"),
     ] {
-        let server = ScriptedServer::start([ScriptedReply::event_stream().chunk(body).gate("never")]).await;
+        let server =
+            ScriptedServer::start([ScriptedReply::event_stream().chunk(body).gate("never")]).await;
         let (cancel, options) = cancellable();
         let stream = run_echo(&server, options);
         let live = stream.live();
@@ -168,7 +174,8 @@ async fn between_and_inside_frames() {
 
 #[tokio::test]
 async fn during_the_wait_for_a_retry() {
-    let server = ScriptedServer::start([ScriptedReply::full(429, &[("retry-after", "15")], "slow")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::full(429, &[("retry-after", "15")], "slow")]).await;
     let (cancel, mut options) = cancellable();
     options.max_retries = 2;
     let stream = run_echo(&server, options);
@@ -210,7 +217,10 @@ async fn with_events_that_the_consumer_has_not_taken() {
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: a\n\n").gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream()
+        .chunk("data: a\n\n")
+        .gate("never")])
+    .await;
     let mut stream = run_echo(&server, StreamOptions::default());
     stream.next().await.unwrap();
     drop(stream);

@@ -59,7 +59,8 @@ async fn a_pooled_connection_serves_the_next_request() {
 
 #[tokio::test]
 async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let model = model(
         "echo",
         json!({"baseUrl": server.url(), "headers": {"X-Layer": "model", "x-model": "1"}}),
@@ -91,7 +92,8 @@ async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
 
 #[tokio::test]
 async fn even_the_user_agent_can_be_deleted() {
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let options = StreamOptions {
         headers: overrides(&[("User-Agent", None)]),
         ..StreamOptions::default()
@@ -161,7 +163,8 @@ async fn hooks_see_and_change_the_exchange() {
 
 #[tokio::test]
 async fn a_body_can_be_compressed() {
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: [DONE]\n\n")]).await;
     let protocol = EchoProtocol {
         encoding: BodyEncoding::Zstd,
         ..EchoProtocol::default()
@@ -215,8 +218,14 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
 #[tokio::test]
 async fn a_broken_connection_keeps_the_partial_message() {
     for reset in [false, true] {
-        let reply = ScriptedReply::event_stream().chunk("data: par\n\ndata: ti").gate("break");
-        let reply = if reset { reply.reset() } else { reply.disconnect() };
+        let reply = ScriptedReply::event_stream()
+            .chunk("data: par\n\ndata: ti")
+            .gate("break");
+        let reply = if reset {
+            reply.reset()
+        } else {
+            reply.disconnect()
+        };
         let server = ScriptedServer::start([reply]).await;
         let stream = run_echo(&server, StreamOptions::default());
         let live = stream.live();
@@ -239,7 +248,8 @@ async fn a_broken_connection_keeps_the_partial_message() {
 
 #[tokio::test]
 async fn the_decoder_decides_about_an_early_end() {
-    let server = ScriptedServer::start([ScriptedReply::event_stream().chunk("data: par\n\n")]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: par\n\n")]).await;
     let finished = finish(run_echo(&server, StreamOptions::default())).await;
     finished.assert_failed(ErrorClass::Network, &["ended without"]);
     assert_eq!(finished.text, "par");

@@ -92,8 +92,12 @@ async fn the_requested_retry_delay_is_honored_and_reported() {
 
 #[tokio::test]
 async fn a_service_can_forbid_the_retry() {
-    let server =
-        ScriptedServer::start([ScriptedReply::full(529, &[("x-should-retry", "false")], "busy")]).await;
+    let server = ScriptedServer::start([ScriptedReply::full(
+        529,
+        &[("x-should-retry", "false")],
+        "busy",
+    )])
+    .await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(3)).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
     assert_eq!(server.requests().len(), 1);
@@ -165,8 +169,11 @@ async fn a_connection_that_breaks_before_the_response_is_retried() {
 
 #[tokio::test]
 async fn a_response_that_breaks_is_not_retried() {
-    let server =
-        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: par\n\n").gate("cut").disconnect()]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream()
+        .chunk("data: par\n\n")
+        .gate("cut")
+        .disconnect()])
+    .await;
     let mut stream = run_echo(&server, retrying(2));
     while stream.live().read(AssistantMessage::text) != "par" {
         stream.next().await.unwrap();
@@ -180,7 +187,11 @@ async fn a_response_that_breaks_is_not_retried() {
 
 #[tokio::test]
 async fn an_attempt_without_a_response_does_not_reuse_an_earlier_diagnostic() {
-    let server = ScriptedServer::start([slow(&[("retry-after", "1")]), ScriptedReply::new().disconnect()]).await;
+    let server = ScriptedServer::start([
+        slow(&[("retry-after", "1")]),
+        ScriptedReply::new().disconnect(),
+    ])
+    .await;
     let (finished, _) = run_with(EchoProtocol::default(), &server, retrying(1)).await;
     finished.assert_failed(ErrorClass::Network, &["Connection error"]);
     assert_eq!(finished.message.diagnostics, None);

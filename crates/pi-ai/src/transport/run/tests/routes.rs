@@ -54,7 +54,8 @@ async fn request_scoped_variables_override_the_environment() {
 #[tokio::test]
 async fn tls_uses_a_proxy_tunnel() {
     let authority = TestCertAuthority::new();
-    let server = ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
+    let server =
+        ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
     let proxy = RecordingProxy::start(server.address()).await;
     let settings = HttpSettings::default()
         .with_root(authority.certificate())
@@ -147,7 +148,11 @@ async fn a_refused_connection_is_reported() {
 
 #[tokio::test]
 async fn a_certificate_of_an_unknown_authority_is_rejected() {
-    let server = ScriptedServer::start_tls(&TestCertAuthority::new(), [ScriptedReply::event_stream().chunk(OK)]).await;
+    let server = ScriptedServer::start_tls(
+        &TestCertAuthority::new(),
+        [ScriptedReply::event_stream().chunk(OK)],
+    )
+    .await;
     // Trusting another authority must not help, and avoids loading the platform's roots.
     let settings = HttpSettings::default().with_root(TestCertAuthority::new().certificate());
     let finished = run(
@@ -167,7 +172,8 @@ async fn a_certificate_of_an_unknown_authority_is_rejected() {
 #[tokio::test]
 async fn a_trusted_certificate_is_accepted() {
     let authority = TestCertAuthority::new();
-    let server = ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
+    let server =
+        ScriptedServer::start_tls(&authority, [ScriptedReply::event_stream().chunk(OK)]).await;
     let settings = HttpSettings::default().with_root(authority.certificate());
     let http = HttpClient::with_settings(settings);
     assert_eq!(run(with_env(&server.url(), &[]), http).await.text, "ok");

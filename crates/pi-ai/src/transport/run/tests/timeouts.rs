@@ -55,8 +55,10 @@ async fn a_stall_before_the_headers_times_out() {
 
 #[tokio::test]
 async fn a_stall_during_the_response_times_out_and_keeps_the_partial_message() {
-    let server =
-        ScriptedServer::start([ScriptedReply::event_stream().chunk("data: hel\n\ndata: l").gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::event_stream()
+        .chunk("data: hel\n\ndata: l")
+        .gate("never")])
+    .await;
     let options = StreamOptions {
         timeouts: crate::options::Timeouts {
             idle: Some(Duration::from_millis(1500)),
@@ -112,8 +114,11 @@ async fn a_consumer_idle_for_longer_than_the_timeout_loses_nothing() {
 
 #[tokio::test]
 async fn an_endless_error_body_is_read_as_far_as_it_arrives() {
-    let server =
-        ScriptedServer::start([ScriptedReply::new().head(529, &[]).chunk("busy").gate("never")]).await;
+    let server = ScriptedServer::start([ScriptedReply::new()
+        .head(529, &[])
+        .chunk("busy")
+        .gate("never")])
+    .await;
     let stream = run_echo(&server, StreamOptions::default());
     let stalled = async {
         server.wait_for_gate("never").await;

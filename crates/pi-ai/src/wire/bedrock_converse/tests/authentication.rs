@@ -2,7 +2,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use pi_test_support::{ScriptedServer, ScriptedReply, TempHome};
+use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::json;

@@ -1,4 +1,4 @@
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -87,7 +87,8 @@ async fn a_failure_in_the_stream_keeps_the_text_and_the_request_id() {
         ("content-type", "application/vnd.amazon.eventstream"),
         ("x-amzn-requestid", "req-2"),
     ];
-    let server = ScriptedServer::start([ScriptedReply::full(200, &framed, body("exception"))]).await;
+    let server =
+        ScriptedServer::start([ScriptedReply::full(200, &framed, body("exception"))]).await;
     let message = run_request(&server).await;
     assert_eq!(message.text(), "par");
     assert_eq!(message.stop_reason, StopReason::Error);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use pi_test_support::{ScriptedServer, ScriptedReply};
+use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -42,13 +42,13 @@ enum ServerEvent {
 }
 
 /// A server that follows one script per connection.
-struct ScriptedServer {
+struct WebSocketServer {
     base_url: String,
     seen: mpsc::UnboundedReceiver<(usize, ServerEvent)>,
     _serving: JoinSet<()>,
 }
 
-impl ScriptedServer {
+impl WebSocketServer {
     async fn start(connections: Vec<Vec<ServerAction>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
@@ -233,7 +233,7 @@ async fn plain_websocket_sends_everything_on_one_connection() {
         ServerAction::Respond(response_events("r1", "1")),
         ServerAction::Respond(response_events("r2", "2")),
     ];
-    let mut server = ScriptedServer::start(vec![actions]).await;
+    let mut server = WebSocketServer::start(vec![actions]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Websocket);
     assert_eq!(conversation.prompt("one").await.text(), "1");
     assert_eq!(conversation.prompt("two").await.text(), "2");
@@ -265,7 +265,7 @@ async fn plain_websocket_sends_everything_on_one_connection() {
 async fn a_continued_conversation_sends_only_new_items() {
     let actions =
         (1..=4).map(|number| ServerAction::Respond(response_events(&format!("r{number}"), "ok")));
-    let mut server = ScriptedServer::start(vec![actions.collect()]).await;
+    let mut server = WebSocketServer::start(vec![actions.collect()]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     conversation.prompt("one").await;
     conversation.prompt("two").await;
@@ -301,7 +301,7 @@ async fn a_lost_continuation_is_resent_in_full_on_a_new_connection() {
         ServerAction::Respond(response_events("r2", "2")),
         ServerAction::Respond(failure("usage_limit_reached")),
     ];
-    let mut server = ScriptedServer::start(vec![first, second]).await;
+    let mut server = WebSocketServer::start(vec![first, second]).await;
     let mut conversation =
         TestConversation::with(&server.base_url, TransportPreference::WebsocketCached);
     conversation.prompt("one").await;
@@ -354,7 +354,7 @@ async fn a_dead_pooled_connection_is_replaced() {
         ServerAction::Respond(response_events("r1", "1")),
         ServerAction::Drop,
     ];
-    let mut server = ScriptedServer::start(vec![
+    let mut server = WebSocketServer::start(vec![
         first,
         vec![ServerAction::Respond(response_events("r2", "2"))],
     ])
@@ -382,7 +382,7 @@ async fn a_connection_broken_during_the_response_is_an_error() {
         partial_response_events("r1", "half"),
         1011,
     )];
-    let server = ScriptedServer::start(vec![actions]).await;
+    let server = WebSocketServer::start(vec![actions]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     let failed = conversation.prompt("one").await;
     assert_eq!(
@@ -410,7 +410,7 @@ async fn a_connection_broken_during_the_response_is_an_error() {
 #[tokio::test]
 async fn an_abort_ends_the_response_and_the_connection() {
     let first = vec![ServerAction::Respond(partial_response_events("r1", "half"))];
-    let mut server = ScriptedServer::start(vec![
+    let mut server = WebSocketServer::start(vec![
         first,
         vec![ServerAction::Respond(response_events("r2", "2"))],
     ])
@@ -444,7 +444,7 @@ async fn an_abort_ends_the_response_and_the_connection() {
 async fn concurrent_requests_of_a_session_use_separate_connections() {
     let first = vec![ServerAction::Respond(partial_response_events("r1", "slow"))];
     let second = vec![ServerAction::Respond(response_events("r2", "fast"))];
-    let mut server = ScriptedServer::start(vec![first, second]).await;
+    let mut server = WebSocketServer::start(vec![first, second]).await;
     let mut conversation = TestConversation::with(&server.base_url, TransportPreference::Auto);
     let mut slow = conversation.send_prompt("one");
     while !matches!(
