@@ -349,7 +349,7 @@ fn in_memory_store_needs_no_files() {
         .unwrap();
     store
         .update(ConfigScope::Project, |it| {
-            it.theme = Some("light".to_owned())
+            it.theme = Some("light".to_owned());
         })
         .unwrap();
     assert!(!store.settings().compaction_enabled());
