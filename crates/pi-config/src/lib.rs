@@ -1,8 +1,8 @@
-//! The files pi keeps under its agent directory.
+//! Reads and writes the files in pi's agent directory: settings, credentials, trust decisions and resources.
 //!
-//! Several programs may use the directory at the same time, the TypeScript pi among them. What is
-//! shared is therefore changed under the lock both know ([`LockDir`]), written beside and renamed
-//! ([`atomic_file`]), and never overwritten when it cannot be understood.
+//! Several programs may use the directory at the same time, including the TypeScript pi. Shared files are
+//! therefore changed under a common lock ([`LockDir`]), replaced atomically ([`atomic_file`]), and never
+//! overwritten if they are malformed.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), pi_ai::AuthError> {

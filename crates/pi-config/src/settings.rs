@@ -254,12 +254,12 @@ pub struct RetrySettings {
     pub base_delay_ms: Option<u64>,
     #[serde(deserialize_with = "number::truncated")]
     pub max_agent_delay_ms: Option<u64>,
-    /// Retries of single requests, before the turn counts as failed.
+    /// Retries of single requests, before the turn fails.
     #[serde(deserialize_with = "decode::group")]
     pub provider: ProviderRetrySettings,
 }
 
-/// `retry.provider`: retries of single requests, before the turn counts as failed.
+/// `retry.provider`: retries of single requests, before the turn fails.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderRetrySettings {

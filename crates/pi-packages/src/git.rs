@@ -1,6 +1,6 @@
 //! Packages from git repositories, using the user's `git`.
 //!
-//! A checkout is built in a staging directory, including its dependencies, and moved into checkout_dir atomically; an
+//! A checkout is built in a staging directory, including its dependencies, and moved into place atomically; an
 //! update builds a new checkout from the fetched commits. No code of a repository runs: no hooks, no submodules,
 //! no other transports than those a source can name, and no password prompts.
 
@@ -262,7 +262,7 @@ impl GitPackage<'_> {
         (!branch.is_empty() && !branch.starts_with('-')).then(|| branch.to_owned())
     }
 
-    /// Installs the dependencies of a checkout and moves it into checkout_dir.
+    /// Installs the dependencies of a checkout and moves it into place.
     async fn finish(
         &self,
         staging: &StagingDir,
@@ -421,7 +421,7 @@ fn copy_repository(from: &Path, to: &Path) -> std::io::Result<()> {
     )
 }
 
-/// Moves the built `node_modules` into a checkout, replacing the repository's tracking_ref.
+/// Moves the built `node_modules` into a checkout, replacing the repository's own.
 fn place_modules(built: &Path, checkout: &Path) -> std::io::Result<()> {
     let modules = checkout.join("node_modules");
     match fs::symlink_metadata(&modules) {

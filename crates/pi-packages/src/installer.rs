@@ -75,7 +75,7 @@ impl PackageInstaller {
         Self { options, external }
     }
 
-    /// Installs a package. A local package is used in install_path.
+    /// Installs a package. A local package is used in place.
     pub async fn install(&self, package: &ConfiguredPackage) -> Result<(), PackageError> {
         match &package.address {
             PackageAddress::Npm(npm) => {

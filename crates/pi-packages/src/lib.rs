@@ -1,4 +1,4 @@
-//! Package installer that does not need PackageNode: installs extensions, skills, prompts and themes from npm and git.
+//! Package installer that does not need Node: installs extensions, skills, prompts and themes from npm and git.
 //!
 //! [`PackageInstaller`] uses the same directories as the TypeScript pi and maintains the files
 //! that npm expects. Packages are built in a staging directory and moved into place atomically, so a failed

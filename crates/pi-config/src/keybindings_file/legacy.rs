@@ -65,15 +65,15 @@ const RENAMED: [(&str, &str); 59] = [
     ("deleteSessionNoninvasive", "app.session.deleteNoninvasive"),
 ];
 
-/// Gives actions their names of today; returns whether one had an earlier one. Where a file has
-/// both, what it says under the new name counts. The order stays.
+/// Renames legacy actions; returns whether anything changed. If a file has both names, the current one wins. The
+/// order is preserved.
 pub(crate) fn rename_legacy(object: &mut Map<String, Value>) -> bool {
-    if !object.keys().any(|action| todays_name(action).is_some()) {
+    if !object.keys().any(|action| current_name(action).is_some()) {
         return false;
     }
     let mut renamed = Map::new();
     for (action, value) in object.iter() {
-        match todays_name(action) {
+        match current_name(action) {
             Some(name) if object.contains_key(name) => {}
             Some(name) => {
                 renamed.insert(name.to_owned(), value.clone());
@@ -87,7 +87,7 @@ pub(crate) fn rename_legacy(object: &mut Map<String, Value>) -> bool {
     true
 }
 
-fn todays_name(action: &str) -> Option<&'static str> {
-    let (_, name) = RENAMED.iter().find(|(earlier, _)| *earlier == action)?;
+fn current_name(action: &str) -> Option<&'static str> {
+    let (_, name) = RENAMED.iter().find(|(legacy, _)| *legacy == action)?;
     Some(name)
 }

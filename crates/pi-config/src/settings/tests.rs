@@ -403,7 +403,7 @@ proptest! {
         apply(&mut same, &edits);
         prop_assert_eq!(same, to_object(&after));
 
-        file.insert("foreign".to_owned(), json!({"kept": [1]}));
+        file.insert("unknown".to_owned(), json!({"kept": [1]}));
         let untouched: Vec<_> = file
             .iter()
             .filter(|(key, _)| !["theme", "skills", "retry", "compaction", "terminal", "modelThinkingLevels"].contains(&key.as_str()))

@@ -24,7 +24,7 @@ const STORES: [&str; 3] = ["settings.json", "auth.json", "trust.json"];
 /// The contents of a store before the change.
 fn before(store: &str) -> Value {
     match store {
-        "settings.json" => json!({"theme": "dark", "foreign": {"kept": [1, 2]}}),
+        "settings.json" => json!({"theme": "dark", "unknown": {"kept": [1, 2]}}),
         "auth.json" => json!({"openai": {"type": "api_key", "key": "sk-before"}}),
         _ => json!({"/a/project": true}),
     }
@@ -66,7 +66,7 @@ fn change(store: &str, agent_dir: &Path) {
 }
 
 #[test]
-#[ignore = "run by another test, in a process of its own"]
+#[ignore = "run by another test as a child process"]
 fn change_with_injected_fault() {
     let (Ok(store), Ok(agent_dir)) = (std::env::var(STORE), std::env::var(AGENT_DIR)) else {
         return;
@@ -107,18 +107,18 @@ fn change_is_atomic_under_disk_faults() {
                     .env(AGENT_DIR, &dir)
                     .output()
                     .unwrap();
-                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
                 let content = || -> Value {
                     serde_json::from_str(&home.read(&format!("agent/{store}"))).unwrap()
                 };
                 // The last operation only releases the lock, after the change.
                 let is_made = step == DiskOperation::RemoveDir;
                 let expected = if is_made { after(store) } else { before(store) };
-                assert_eq!(content(), expected, "{case}: {told}");
+                assert_eq!(content(), expected, "{case}: {stderr}");
                 if fault == DiskFault::Kill {
                     assert!(was_killed_by_fault(output.status), "{case}: {output:?}");
                 } else {
-                    assert_eq!(output.status.success(), is_made, "{case}: {told}");
+                    assert_eq!(output.status.success(), is_made, "{case}: {stderr}");
                     let is_locked = is_made && names(&dir).contains(&lock);
                     let expected = 1 + usize::from(is_locked);
                     assert_eq!(names(&dir).len(), expected, "{case}: no debris");

@@ -56,19 +56,19 @@ async fn result_of(mut child: Child) -> String {
         .to_owned()
 }
 
-async fn wait_for_line(child: &mut Child, wanted: &str) {
+async fn wait_for_line(child: &mut Child, expected: &str) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
-        if line.contains(wanted) {
+        if line.contains(expected) {
             child.stdout = Some(lines.into_inner().into_inner());
             return;
         }
     }
-    panic!("the process never said {wanted}");
+    panic!("the process never printed {expected}");
 }
 
 #[tokio::test]
-#[ignore = "run by the other tests, in a process of its own"]
+#[ignore = "run by other tests as a child process"]
 async fn renew() {
     let (Ok(file), Ok(service)) = (std::env::var(FILE), std::env::var(SERVICE)) else {
         return;
@@ -99,7 +99,7 @@ async fn renew() {
 }
 
 #[tokio::test]
-#[ignore = "run by another test, in a process of its own"]
+#[ignore = "run by another test as a child process"]
 async fn create_without_umask() {
     let Ok(file) = std::env::var(FILE) else {
         return;
@@ -112,7 +112,7 @@ async fn create_without_umask() {
 }
 
 #[tokio::test]
-#[ignore = "run by another test, in a process of its own"]
+#[ignore = "run by another test as a child process"]
 async fn sign_in() {
     let (Ok(file), Ok(service)) = (std::env::var(FILE), std::env::var(SERVICE)) else {
         return;

@@ -349,7 +349,7 @@ fn in_memory_store_needs_no_files() {
         .unwrap();
     store
         .update(ConfigScope::Project, |it| {
-            it.theme = Some("light".to_owned())
+            it.theme = Some("light".to_owned());
         })
         .unwrap();
     assert!(!store.settings().compaction_enabled());
@@ -386,8 +386,8 @@ fn held_lock_is_an_error_and_stale_lock_is_not() {
     let lock = env.home.path().join("agent/settings.json.lock");
     fs::create_dir(&lock).unwrap();
     let store = env.open(ProjectAccess::Trusted);
-    let held = store.update(ConfigScope::User, |it| it.theme = Some("x".to_owned()));
-    assert!(matches!(held, Err(SettingsError::Locked { .. })));
+    let result = store.update(ConfigScope::User, |it| it.theme = Some("x".to_owned()));
+    assert!(matches!(result, Err(SettingsError::Locked { .. })));
     assert_eq!(env.user_text(), "{}");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     fs::File::open(&lock)
@@ -403,7 +403,7 @@ fn held_lock_is_an_error_and_stale_lock_is_not() {
 
 #[test]
 fn concurrent_threads_lose_no_changes() {
-    let env = SettingsTestEnv::new().user("{\"foreign\": 1}");
+    let env = SettingsTestEnv::new().user("{\"unknown\": 1}");
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let store = env.open(ProjectAccess::Trusted);
@@ -412,7 +412,7 @@ fn concurrent_threads_lose_no_changes() {
     });
     let levels = env.user_json()["modelThinkingLevels"].clone();
     assert_eq!(levels.as_object().unwrap().len(), 80);
-    assert_eq!(env.user_json()["foreign"], 1);
+    assert_eq!(env.user_json()["unknown"], 1);
     assert_eq!(env.names("agent"), ["settings.json"]);
 }
 
@@ -438,7 +438,7 @@ const AGENT_DIR: &str = "TEST_SETTINGS_AGENT_DIR";
 const WRITER: &str = "TEST_SETTINGS_WRITER";
 
 #[test]
-#[ignore = "run by another test, in a process of its own"]
+#[ignore = "run by another test as a child process"]
 fn write_from_a_process() {
     let (Ok(agent_dir), Ok(writer)) = (std::env::var(AGENT_DIR), std::env::var(WRITER)) else {
         return;
@@ -450,7 +450,7 @@ fn write_from_a_process() {
 
 #[test]
 fn concurrent_processes_lose_no_changes() {
-    let env = SettingsTestEnv::new().user("{\"foreign\": 1}");
+    let env = SettingsTestEnv::new().user("{\"unknown\": 1}");
     let children: Vec<_> = (0..3)
         .map(|process| {
             std::process::Command::new(std::env::current_exe().unwrap())
@@ -467,7 +467,7 @@ fn concurrent_processes_lose_no_changes() {
     }
     let levels = env.user_json()["modelThinkingLevels"].clone();
     assert_eq!(levels.as_object().unwrap().len(), 60);
-    assert_eq!(env.user_json()["foreign"], 1);
+    assert_eq!(env.user_json()["unknown"], 1);
     assert_eq!(env.names("agent"), ["settings.json"]);
 }
 

@@ -324,8 +324,8 @@ fn non_utf8_path_matches_nothing() {
 #[test]
 fn project_changes_are_reported_once() {
     let env = TrustTestEnv::new();
-    let look = || find_project_changes(&env.agent_dir, &env.project()).unwrap();
-    let changed = || told(look());
+    let find_changes = || find_project_changes(&env.agent_dir, &env.project()).unwrap();
+    let changed = || mark_seen(find_changes());
     let write = |file: &str, content: &str| {
         env.home.write(&format!("code/project/{file}"), content);
     };
@@ -344,11 +344,11 @@ fn project_changes_are_reported_once() {
     write(".pi/SYSTEM.md", "new");
     write(".pi/themes/t.json", "[]");
     write(".pi/extensions/folder/node_modules/x/index.js", "other");
-    assert!(look().is_some(), "nobody heard of it");
+    assert!(find_changes().is_some(), "not marked as seen yet");
     assert_eq!(changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
-    assert_eq!(changed(), none, "it was told");
+    assert_eq!(changed(), none, "already seen");
     fs::remove_file(env.project().join(".pi/SYSTEM.md")).unwrap();
-    assert_eq!(changed(), none, "what is gone does nothing");
+    assert_eq!(changed(), none, "removed files are not reported");
     write(".pi/SYSTEM.md", "new");
     assert_eq!(changed(), [".pi/SYSTEM.md"]);
     let deep = env.project().join("deep");
@@ -360,7 +360,7 @@ fn project_changes_are_reported_once() {
 }
 
 /// Returns the names of changed files and marks them as seen.
-fn told(changes: Option<ProjectChanges>) -> Vec<String> {
+fn mark_seen(changes: Option<ProjectChanges>) -> Vec<String> {
     changes.map_or_else(Vec::new, |changes| {
         changes.mark_seen().unwrap();
         changes.files().to_vec()
@@ -386,7 +386,7 @@ fn project_scan_is_bounded() {
         env.home
             .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
     }
-    let changed = || told(find_project_changes(&env.agent_dir, &project).unwrap()).len();
+    let changed = || mark_seen(find_project_changes(&env.agent_dir, &project).unwrap()).len();
     assert_eq!(changed(), 0);
     large.set_len(1 << 39).unwrap();
     std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();

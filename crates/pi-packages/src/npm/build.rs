@@ -33,7 +33,7 @@ pub(crate) struct BuildRequirements<'a> {
     pub(crate) manifest: NpmManifest,
     /// A directory whose `node_modules` is reused where possible.
     pub(crate) existing: Option<&'a Path>,
-    /// Releases to install exact_releases, by directory name.
+    /// Releases to install exactly, by directory name.
     pub(crate) exact_releases: Vec<(String, Release)>,
     /// The packages of the lock file, whose versions are preferred.
     pub(crate) lock: Map<String, Value>,

@@ -15,7 +15,7 @@ pub(crate) struct NpmManifest {
     pub(crate) optional_dependencies: BTreeMap<String, String>,
     /// Without optional peers.
     pub(crate) peer_dependencies: BTreeMap<String, String>,
-    /// DependencyInstaller contained in the archive.
+    /// Dependencies contained in the archive.
     pub(crate) bundled: BTreeSet<String>,
     pub(crate) bin: BTreeMap<String, String>,
     pub(crate) os: Vec<String>,

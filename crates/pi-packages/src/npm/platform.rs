@@ -1,4 +1,4 @@
-//! NpmPlatform checks, using PackageNode's platform names.
+//! Platform checks, using Node's platform names.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl NpmPlatform {
             "loongarch64" => "loong64",
             other => other,
         };
-        // Our current C library is no indication: a static build runs anywhere.
+        // Our own C library is no indication: a static build runs anywhere.
         let libc = (os == "linux").then(|| {
             if Path::new("/etc/alpine-release").exists() {
                 "musl"

@@ -1,4 +1,4 @@
-//! RegistryClient client: fetches package documents, and archives, which are verified while they are received.
+//! Registry client: fetches package documents, and archives, which are verified while they are received.
 //!
 //! Transient errors are retried. Redirects are followed, but credentials are only sent to their origin.
 

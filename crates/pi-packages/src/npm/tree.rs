@@ -180,7 +180,7 @@ impl PackageTree {
         self.removed.contains(&id)
     }
 
-    /// Resolves a dependency as PackageNode does, starting in the package's own directory.
+    /// Resolves a dependency as Node does, starting in the package's own directory.
     pub(crate) fn find(&self, from: NodeId, name: &str) -> Option<NodeId> {
         let mut node_id = Some(from);
         while let Some(id) = node_id {

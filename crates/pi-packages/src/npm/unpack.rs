@@ -1,7 +1,7 @@
 //! Unpacks untrusted package archives.
 //!
 //! An archive with entries or links that escape the directory, or with devices, is rejected; a link
-//! that stays inside is skipped, as in npm. UnpackLimits apply to the data actually
+//! that stays inside is skipped, as in npm. Limits apply to the data actually
 //! read, not to the sizes that the archive claims.
 
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use tar::{Archive, Entry, EntryType};
 
 use crate::error::PackageError;
 
-/// UnpackLimits for the contents of an archive.
+/// Limits for the contents of an archive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnpackLimits {
     /// Total size of all files.

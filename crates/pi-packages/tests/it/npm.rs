@@ -240,9 +240,9 @@ async fn project_has_its_own_packages_and_registry() {
     env.home
         .write("project/.npmrc", format!("registry={}\n", own.url()));
     assert!(env.install("npm:local-only").await.is_err());
-    let mut wanted = package("npm:local-only");
-    wanted.scope = SourceScope::Project;
-    env.installer().install(&wanted).await.unwrap();
+    let mut local = package("npm:local-only");
+    local.scope = SourceScope::Project;
+    env.installer().install(&local).await.unwrap();
     assert!(env.path("project/.pi/npm/node_modules/local-only").is_dir());
     let ignored = fs::read_to_string(env.path("project/.pi/npm/.gitignore")).unwrap();
     assert_eq!(ignored, "*\n!.gitignore\n");
@@ -307,9 +307,9 @@ async fn external_package_manager_is_used() {
         npm_command: Some(vec!["sh".to_owned(), script.to_string_lossy().into_owned()]),
         ..env.options()
     });
-    let wanted = package("npm:@s/a@^1");
-    installer.install(&wanted).await.unwrap();
-    installer.remove(&wanted).await.unwrap();
+    let package = package("npm:@s/a@^1");
+    installer.install(&package).await.unwrap();
+    installer.remove(&package).await.unwrap();
     let root = env.path("agent/npm");
     let root = root.display();
     assert_eq!(

@@ -132,7 +132,7 @@ fn archive_bombs_are_limited() {
 #[test]
 fn invalid_archives_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
-    for (index, bytes) in [&b""[..], b"no archive at all", &[0x1f, 0x8b, 1, 2, 3]]
+    for (index, bytes) in [&b""[..], b"not an archive", &[0x1f, 0x8b, 1, 2, 3]]
         .into_iter()
         .enumerate()
     {
