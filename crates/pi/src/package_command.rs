@@ -33,7 +33,7 @@ use relative_path::relative;
 use request::{CommandName, PackageRequest, PackageTask, ParsedCommand, parse};
 
 pub(crate) use self_update::newer_release;
-pub(crate) use used::{MissingPackageInstaller, installer, used_packages};
+pub(crate) use used::{StartupInstaller, installer, used_packages};
 
 /// Returns whether `word` is a package command.
 pub(crate) fn is_command(word: &str) -> bool {
@@ -238,7 +238,7 @@ impl Packages<'_> {
             flags: ResourceFlags::default(),
         };
         if env.var(pi_ai::env_vars::OFFLINE).is_none() {
-            let supplier = MissingPackageInstaller::new(agent_dir.clone(), env.clone());
+            let supplier = StartupInstaller::new(agent_dir.clone(), env.clone());
             let missing = load_resources(&request).missing_packages;
             for problem in supplier.install_missing(&missing, cwd, self.settings).await {
                 warn(&problem.message);

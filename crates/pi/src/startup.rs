@@ -16,7 +16,7 @@ use pi_runtime::{
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
-use crate::package_command::MissingPackageInstaller;
+use crate::package_command::StartupInstaller;
 use crate::prompt_input::{Prompts, read_pipe};
 
 /// A session and its initial prompts.
@@ -69,13 +69,10 @@ pub(crate) async fn prepare_interactive(
     // The user chooses on the screen; until then use an in-memory session.
     args.session.resume = false;
     let flags = extension_flags(&args);
-    let supplier = Arc::new(MissingPackageInstaller::new(
-        AgentDir::from_env(&env),
-        env.clone(),
-    ));
+    let installer = Arc::new(StartupInstaller::new(AgentDir::from_env(&env), env.clone()));
     let mut options = RuntimeOptions {
         trust_prompt: Some(Arc::new(trust)),
-        packages: Some(supplier.clone()),
+        packages: Some(installer.clone()),
         // Extensions may open dialogs at session start, which needs a screen.
         session_start: StartNotification::Deferred,
         ..runtime_options(args, &cwd, &env)?
@@ -83,7 +80,7 @@ pub(crate) async fn prepare_interactive(
     options.extensions.ui = Arc::new(extensions);
     options.extensions.flags = flags;
     let runtime = start(options).await?;
-    supplier.silence();
+    installer.silence();
     if let Err(failure) = report(&extension_failures(&runtime)) {
         runtime.shutdown().await;
         return Err(failure);
@@ -215,7 +212,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
         models: model_flags(args.model),
         tools: args.tools,
         resources: args.resources,
-        packages: Some(Arc::new(MissingPackageInstaller::new(
+        packages: Some(Arc::new(StartupInstaller::new(
             agent_dir.clone(),
             env.clone(),
         ))),

@@ -15,14 +15,14 @@ use pi_runtime::MissingPackageInstaller;
 use crate::output::notice;
 
 /// Installs missing packages when a session starts.
-pub(crate) struct MissingPackageInstaller {
+pub(crate) struct StartupInstaller {
     agent_dir: AgentDir,
     env: Env,
     /// Whether to write to stderr.
     is_verbose: AtomicBool,
 }
 
-impl MissingPackageInstaller {
+impl StartupInstaller {
     pub(crate) fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self {
             agent_dir,
@@ -37,7 +37,7 @@ impl MissingPackageInstaller {
     }
 }
 
-impl MissingPackageInstaller for MissingPackageInstaller {
+impl MissingPackageInstaller for StartupInstaller {
     fn install_missing<'a>(
         &'a self,
         missing: &'a [MissingPackage],

@@ -1,32 +1,34 @@
-//! What the binary says without asking a model.
+//! Commands and options that do not call a model.
 
 use pretty_assertions::assert_eq;
 
-use crate::process::World;
+use crate::harness::TestContext;
 
 #[tokio::test]
-async fn version_and_help_touch_nothing() {
-    let world = World::new([]).await;
+async fn version_and_help_create_no_files() {
+    let context = TestContext::new([]).await;
     for (arguments, expected) in [(["--version"], "0.87.1+rs.1\n"), (["-v"], "0.87.1+rs.1\n")] {
-        let run = world.run(&arguments).await;
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str(), run.stderr.as_str()),
             (Some(0), expected, "")
         );
     }
-    let help = world.run(&["--help", "--fork", "x", "--no-session"]).await;
+    let help = context
+        .run(&["--help", "--fork", "x", "--no-session"])
+        .await;
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
     assert!(help.stdout.contains("--append-system-prompt"));
-    assert!(!world.home.path().join("home").exists());
-    let agent: Vec<_> = std::fs::read_dir(world.home.path().join("agent"))
+    assert!(!context.home.path().join("home").exists());
+    let agent: Vec<_> = std::fs::read_dir(context.home.path().join("agent"))
         .unwrap()
         .collect();
-    assert_eq!(agent.len(), 1, "only models.json is there");
+    assert_eq!(agent.len(), 1, "only models.json exists");
 }
 
 #[tokio::test]
-async fn what_cannot_be_obeyed_is_told_in_a_line_with_a_hint() {
-    let world = World::new([]).await;
+async fn invalid_arguments_are_reported_on_one_line_with_hints() {
+    let context = TestContext::new([]).await;
     for (arguments, part) in [
         (vec!["-z", "-p", "x"], "-z"),
         (vec!["--mode", "nope", "x"], "nope"),
@@ -39,16 +41,13 @@ async fn what_cannot_be_obeyed_is_told_in_a_line_with_a_hint() {
         (vec!["-p", "x", "--session-id", "-bad-"], "-bad-"),
         (vec!["-p", "x", "--name", " "], "--name"),
         (vec!["-p", "@missing.txt", "x"], "missing.txt"),
+        (vec!["-p", "x", "--model", "no-such-model"], "no-such-model"),
         (
-            vec!["-p", "x", "--model", "nobody-has-this"],
-            "nobody-has-this",
-        ),
-        (
-            vec!["-p", "x", "--session", "nothing-like-it"],
-            "nothing-like-it",
+            vec!["-p", "x", "--session", "no-such-session"],
+            "no-such-session",
         ),
     ] {
-        let run = world.run(&arguments).await;
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str()),
             (Some(1), ""),
@@ -66,13 +65,13 @@ async fn what_cannot_be_obeyed_is_told_in_a_line_with_a_hint() {
             assert!(line.starts_with("hint: "), "{arguments:?}: {}", run.stderr);
         }
     }
-    assert!(world.server.requests().is_empty());
+    assert!(context.server.requests().is_empty());
 }
 
 #[tokio::test]
-async fn models_are_listed_as_a_table() {
-    let world = World::new([]).await;
-    let run = world.run(&["--list-models"]).await;
+async fn list_models_prints_a_table() {
+    let context = TestContext::new([]).await;
+    let run = context.run(&["--list-models"]).await;
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stdout,
@@ -80,13 +79,13 @@ async fn models_are_listed_as_a_table() {
          mock      alpha  200K     8.2K     yes       yes   \n\
          mock      beta   200K     8.2K     no        yes   \n"
     );
-    let run = world.run(&["--list-models", "zzz"]).await;
+    let run = context.run(&["--list-models", "zzz"]).await;
     assert_eq!(run.stdout, "No models matching \"zzz\"\n");
 }
 
 #[tokio::test]
-async fn auth_check_answers_scripts() {
-    let world = World::new([]).await;
+async fn auth_commands_print_script_friendly_output() {
+    let context = TestContext::new([]).await;
     for (arguments, code, stdout) in [
         (vec!["check", "--provider", "mock"], 0, "ready\n"),
         (
@@ -102,25 +101,25 @@ async fn auth_check_answers_scripts() {
         ),
         (vec!["check", "--provider", "openai"], 1, "not_ready\n"),
         (
-            vec!["check", "--provider", "nobody", "--json"],
+            vec!["check", "--provider", "unknown", "--json"],
             1,
-            "{\"status\":\"not_ready\",\"provider\":\"nobody\",\"reason\":\"provider_not_found\"}\n",
+            "{\"status\":\"not_ready\",\"provider\":\"unknown\",\"reason\":\"provider_not_found\"}\n",
         ),
         (vec!["print-api-key", "--provider", "mock"], 0, "k\n"),
         (vec!["print-bearer-token", "--provider", "mock"], 1, ""),
         (vec!["check"], 2, ""),
         (vec!["frobnicate"], 1, ""),
     ] {
-        let words: Vec<&str> = ["auth"].into_iter().chain(arguments).collect();
-        let run = world.run(&words).await;
+        let arguments: Vec<&str> = ["auth"].into_iter().chain(arguments).collect();
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str()),
             (Some(code), stdout),
-            "{words:?}: {run:?}"
+            "{arguments:?}: {run:?}"
         );
     }
-    world.home.write("agent/models.json", "{ broken");
-    let run = world
+    context.home.write("agent/models.json", "{ broken");
+    let run = context
         .run(&["auth", "check", "--provider", "mock", "--json"])
         .await;
     assert_eq!(run.code, Some(2));
@@ -128,25 +127,25 @@ async fn auth_check_answers_scripts() {
 }
 
 #[tokio::test]
-async fn local_packages_are_named_in_the_settings() {
-    let world = World::new([]).await;
-    world
+async fn local_packages_are_recorded_in_the_settings() {
+    let context = TestContext::new([]).await;
+    context
         .home
         .write("project/pkg/prompts/greet.md", "Say hello\n");
-    let run = world.run(&["list"]).await;
+    let run = context.run(&["list"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "No packages installed.\n")
     );
-    let run = world.run(&["install", "./pkg"]).await;
+    let run = context.run(&["install", "./pkg"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "Installed ./pkg\n"),
         "{run:?}"
     );
-    let settings = world.home.read("agent/settings.json");
+    let settings = context.home.read("agent/settings.json");
     assert!(settings.contains("\"../project/pkg\""), "{settings}");
-    let run = world.run(&["list"]).await;
+    let run = context.run(&["list"]).await;
     assert!(
         run.stdout
             .starts_with("User packages:\n  ../project/pkg\n    "),
@@ -158,7 +157,7 @@ async fn local_packages_are_named_in_the_settings() {
         (vec!["remove", "./other"], "./other"),
         (vec!["update"], "update"),
     ] {
-        let run = world.run(&arguments).await;
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str()),
             (Some(1), ""),
@@ -166,14 +165,14 @@ async fn local_packages_are_named_in_the_settings() {
         );
         assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
     }
-    let run = world.run(&["remove", "pkg"]).await;
+    let run = context.run(&["remove", "pkg"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "Removed pkg\n"),
         "{run:?}"
     );
     assert_eq!(
-        world.run(&["list"]).await.stdout,
+        context.run(&["list"]).await.stdout,
         "No packages installed.\n"
     );
 }

@@ -1,15 +1,14 @@
-//! The components that extensions build on, held against what the TypeScript pi's library draws.
+//! Compares the terminal components available to extensions with those of the TypeScript pi.
 //!
-//! `component_table/cases.js` runs here as an extension. `expected.json` is what the same file gives
-//! under Node with `@earendil-works/pi-tui` 0.87.1: copy it beside that package and write out what
-//! its `results()` returns.
+//! `component_table/cases.js` runs here as an extension. `expected.json` is the return value of its `results()` under
+//! Node with `@earendil-works/pi-tui` 0.87.1; to regenerate it, copy `cases.js` next to that package.
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::process::{World, answer};
+use crate::harness::{TestContext, text_reply};
 
-/// Resets between styles that are off anyway; where they stand is each library's own affair.
+/// Removes full resets; the libraries emit redundant ones at different positions.
 fn without_resets(value: &Value) -> Value {
     match value {
         Value::String(text) => text.replace("\u{1b}[0m", "").into(),
@@ -25,15 +24,15 @@ fn without_resets(value: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn components_draw_and_act_as_the_references_do() {
-    let world = World::new([answer("done")]).await;
+async fn components_match_the_reference() {
+    let context = TestContext::new([text_reply("done")]).await;
     let cases = include_str!("component_table/cases.js");
-    let file = world.home.write("cases.js", cases);
+    let file = context.home.write("cases.js", cases);
     let file = file.to_string_lossy();
     let arguments = ["--model", "mock/alpha", "-e", &file, "-p", "hi"];
-    let run = world.run(&arguments).await;
+    let run = context.run(&arguments).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let results = std::fs::read(world.project().join("results.json")).unwrap();
+    let results = std::fs::read(context.project_dir().join("results.json")).unwrap();
     let results: Value = serde_json::from_slice(&results).unwrap();
     let expected = include_str!("component_table/expected.json");
     let expected: Value = serde_json::from_str(expected).unwrap();

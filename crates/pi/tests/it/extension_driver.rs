@@ -1,5 +1,5 @@
-//! One run of the binary in RPC mode with extensions: takes the steps of a row, answers dialogs, and keeps all that
-//! was seen.
+//! Runs the binary in RPC mode with an extension: executes the steps of a test row, responds to dialogs, and records
+//! all output.
 #![cfg(unix)]
 
 pub(crate) mod pattern;
@@ -14,12 +14,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::process::{LIMIT, World, answer, begin, finish, tool_calls};
+use crate::harness::{
+    TEST_TIMEOUT, TestContext, finish_reply, partial_reply, text_reply, tool_calls_reply,
+};
 
-/// Requests of the user interface that wait for an answer.
+/// Extension UI requests that wait for a response.
 const DIALOGS: [&str; 4] = ["select", "confirm", "input", "editor"];
 
-/// Returns the program that is driven.
+/// Returns the program under test.
 pub(crate) fn program() -> PathBuf {
     match std::env::var_os("PI_EXAMPLES_PROGRAM") {
         Some(program) => program.into(),
@@ -27,7 +29,7 @@ pub(crate) fn program() -> PathBuf {
     }
 }
 
-/// Returns the answers of the model in a row.
+/// Builds the model replies of a row.
 pub(crate) fn replies(script: &Value) -> Vec<ScriptedReply> {
     let script = script.as_array().cloned().unwrap_or_default();
     script.iter().map(reply).collect()
@@ -41,65 +43,65 @@ fn reply(step: &Value) -> ScriptedReply {
     if let Some(calls) = step["calls"].as_array() {
         let calls: Vec<(&str, &Value)> = calls
             .iter()
-            .map(|call| (call["call"].as_str().unwrap(), &call["with"]))
+            .map(|call| (call["call"].as_str().unwrap(), &call["input"]))
             .collect();
-        return tool_calls(&calls);
+        return tool_calls_reply(&calls);
     }
     if let Some(name) = text("call") {
-        return tool_calls(&[(name, &step["with"])]);
+        return tool_calls_reply(&[(name, &step["input"])]);
     }
-    let said = text("say").unwrap();
+    let content = text("text").unwrap();
     match text("gate") {
-        Some(gate) => finish(begin(said).gate(gate), "stop"),
-        None => answer(said),
+        Some(gate) => finish_reply(partial_reply(content).gate(gate), "stop"),
+        None => text_reply(content),
     }
 }
 
-/// Puts the folders of the run into the texts of a row.
-pub(crate) fn fill(row: &Value, world: &World, examples: &Path) -> Value {
-    let folders = [
-        ("${PROJECT}", world.project()),
-        ("${AGENT}", world.home.path().join("agent")),
-        ("${HOME}", world.home.path().join("home")),
+/// Expands placeholders such as `${PROJECT}` in a row.
+pub(crate) fn expand_placeholders(row: &Value, context: &TestContext, examples: &Path) -> Value {
+    let values = [
+        ("${PROJECT}", context.project_dir()),
+        ("${AGENT}", context.home.path().join("agent")),
+        ("${HOME}", context.home.path().join("home")),
         ("${EXAMPLES}", examples.to_owned()),
-        ("${MODEL}", world.server.url().into()),
+        ("${MODEL}", context.server.url().into()),
         ("${PATH}", std::env::var("PATH").unwrap_or_default().into()),
     ];
     let mut text = row.to_string();
-    for (name, path) in folders {
-        text = text.replace(name, &path.to_string_lossy());
+    for (name, value) in values {
+        text = text.replace(name, &value.to_string_lossy());
     }
     serde_json::from_str(&text).unwrap()
 }
 
-/// Writes the files of a row and runs its preparation in the project.
-pub(crate) fn prepare(row: &Value, world: &World) {
+/// Writes the files of a row and runs its `prepare` script in the project directory.
+pub(crate) fn prepare(row: &Value, context: &TestContext) {
     for (path, text) in row["files"].as_object().into_iter().flatten() {
         let text = match text {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        world.home.write(path, text);
+        context.home.write(path, text);
     }
     if let Some(script) = row["prepare"].as_str() {
-        let output = shell(world, script);
+        let output = run_script(context, script);
         assert!(output.status.success(), "{script}: {output:?}");
     }
 }
 
-fn shell(world: &World, script: &str) -> Output {
+fn run_script(context: &TestContext, script: &str) -> Output {
     std::process::Command::new("sh")
         .args(["-ec", script])
-        .current_dir(world.project())
+        .current_dir(context.project_dir())
         .env_clear()
-        .envs(environment(world, &Value::Null))
+        .envs(environment(context, &Value::Null))
         .output()
         .unwrap()
 }
 
-/// The environment of a run; whoever commits has a name.
-fn environment(world: &World, row: &Value) -> Vec<(String, String)> {
-    let mut environment = world.environment();
+/// Returns the environment of a run, with an identity for Git commits.
+fn environment(context: &TestContext, row: &Value) -> Vec<(String, String)> {
+    let mut environment = context.environment();
     for role in ["AUTHOR", "COMMITTER"] {
         environment.push((format!("GIT_{role}_NAME"), "Tester".to_owned()));
         environment.push((format!("GIT_{role}_EMAIL"), "tester@example.com".to_owned()));
@@ -110,22 +112,22 @@ fn environment(world: &World, row: &Value) -> Vec<(String, String)> {
     environment
 }
 
-/// A running program.
-pub(crate) struct Driver<'world> {
-    world: &'world World,
+/// A running program under test.
+pub(crate) struct ExtensionDriver<'context> {
+    context: &'context TestContext,
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
-    errors: ChildStderr,
-    answers: VecDeque<Value>,
-    seen: Vec<Value>,
-    commands: usize,
+    stderr: ChildStderr,
+    dialog_responses: VecDeque<Value>,
+    records: Vec<Value>,
+    sent_commands: usize,
 }
 
-impl<'world> Driver<'world> {
+impl<'context> ExtensionDriver<'context> {
     /// Starts the program with the extension.
     pub(crate) fn start(
-        world: &'world World,
+        context: &'context TestContext,
         program: &Path,
         extension: &Path,
         row: &Value,
@@ -135,9 +137,9 @@ impl<'world> Driver<'world> {
             .args(["--mode", "rpc", "--model", "mock/alpha", "-e"])
             .arg(extension)
             .args(arguments.iter().map(|it| it.as_str().unwrap()))
-            .current_dir(world.project())
+            .current_dir(context.project_dir())
             .env_clear()
-            .envs(environment(world, row))
+            .envs(environment(context, row))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -146,115 +148,116 @@ impl<'world> Driver<'world> {
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self {
-            world,
+            context,
             input: child.stdin.take(),
             output: output.lines(),
-            errors: child.stderr.take().unwrap(),
+            stderr: child.stderr.take().unwrap(),
             child,
-            answers: row["answers"]
+            dialog_responses: row["responses"]
                 .as_array()
                 .cloned()
                 .unwrap_or_default()
                 .into(),
-            seen: Vec::new(),
-            commands: 0,
+            records: Vec::new(),
+            sent_commands: 0,
         }
     }
 
-    /// Returns the number of the program's process.
-    pub(crate) fn process(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id().unwrap()
     }
 
-    /// Takes the steps of a row.
+    /// Runs the steps of a row.
     ///
     /// # Errors
     ///
-    /// Says which step waited in vain.
-    pub(crate) async fn follow(&mut self, row: &Value) -> Result<(), String> {
+    /// Returns a description of the step that failed or timed out.
+    pub(crate) async fn run_steps(&mut self, row: &Value) -> Result<(), String> {
         for step in row["steps"].as_array().cloned().unwrap_or_default() {
-            timeout(LIMIT, self.step(&step))
+            timeout(TEST_TIMEOUT, self.run_step(&step))
                 .await
-                .map_err(|_elapsed| format!("hangs: {step}"))?
+                .map_err(|_elapsed| format!("timed out: {step}"))?
                 .map_err(|error| format!("{error}: {step}"))?;
         }
         Ok(())
     }
 
-    async fn step(&mut self, step: &Value) -> Result<(), String> {
-        let since = self.seen.len();
+    async fn run_step(&mut self, step: &Value) -> Result<(), String> {
+        let since = self.records.len();
         if let Some(text) = step["prompt"].as_str() {
             self.send(json!({"type": "prompt", "message": text}))
                 .await?;
-            return self.until(since, &json!({"type": "agent_settled"})).await;
+            return self
+                .wait_for(since, &json!({"type": "agent_settled"}))
+                .await;
         }
         if let Some(text) = step["run"].as_str() {
             return self.send(json!({"type": "prompt", "message": text})).await;
         }
         if let Some(gate) = step["release"].as_str() {
-            self.world.server.wait_for_gate(gate).await;
-            self.world.server.open_gate(gate);
+            self.context.server.wait_for_gate(gate).await;
+            self.context.server.open_gate(gate);
             return Ok(());
         }
         if let Some(gate) = step["reached"].as_str() {
-            self.world.server.wait_for_gate(gate).await;
+            self.context.server.wait_for_gate(gate).await;
             return Ok(());
         }
         if step["send"].is_object() {
             return self.send(step["send"].clone()).await;
         }
-        self.until(0, &step["until"]).await
+        self.wait_for(0, &step["until"]).await
     }
 
     /// Sends a command and waits for its response.
     async fn send(&mut self, mut command: Value) -> Result<(), String> {
-        self.commands += 1;
-        let id = format!("step-{}", self.commands);
+        self.sent_commands += 1;
+        let id = format!("step-{}", self.sent_commands);
         command["id"] = json!(id);
         if command["entryId"] == json!("first user message") {
             command["entryId"] = self.first_user_message();
         }
-        let since = self.seen.len();
+        let since = self.records.len();
         self.write(&command).await?;
-        self.until(since, &json!({"type": "response", "id": id}))
+        self.wait_for(since, &json!({"type": "response", "id": id}))
             .await
     }
 
-    /// Returns the entry that the last `get_fork_messages` listed first.
+    /// Returns the first entry ID of the last `get_fork_messages` response.
     fn first_user_message(&self) -> Value {
-        let listed = self
-            .seen
+        let response = self
+            .records
             .iter()
             .rev()
             .find(|it| it["command"] == "get_fork_messages");
-        listed.unwrap()["data"]["messages"][0]["entryId"].clone()
+        response.unwrap()["data"]["messages"][0]["entryId"].clone()
     }
 
     async fn write(&mut self, record: &Value) -> Result<(), String> {
-        let input = self.input.as_mut().ok_or("the input is closed")?;
+        let input = self.input.as_mut().ok_or("stdin is closed")?;
         let line = format!("{record}\n");
         let written = input.write_all(line.as_bytes()).await;
         written.map_err(|error| error.to_string())
     }
 
-    /// Reads on until a record looks like this.
-    async fn until(&mut self, since: usize, wanted: &Value) -> Result<(), String> {
+    /// Reads until a record after the first `since` ones matches the pattern.
+    async fn wait_for(&mut self, since: usize, expected: &Value) -> Result<(), String> {
         let mut next = since;
         loop {
-            while let Some(record) = self.seen.get(next) {
-                if pattern::matches(wanted, record) {
+            while let Some(record) = self.records.get(next) {
+                if pattern::matches(expected, record) {
                     return Ok(());
                 }
                 next += 1;
             }
-            if !self.read().await? {
-                return Err("the program ended".to_owned());
+            if !self.read_record().await? {
+                return Err("the program exited".to_owned());
             }
         }
     }
 
-    /// Reads one record, answers it if it is a dialog, and keeps it; false at the end.
-    async fn read(&mut self) -> Result<bool, String> {
+    /// Reads and stores one record and responds to it if it is a dialog. Returns `false` at the end of the output.
+    async fn read_record(&mut self) -> Result<bool, String> {
         let line = self.output.next_line().await;
         let Some(line) = line.map_err(|error| error.to_string())? else {
             return Ok(false);
@@ -263,40 +266,41 @@ impl<'world> Driver<'world> {
             serde_json::from_str(&line).map_err(|_invalid| format!("not a record: {line}"))?;
         let method = record["method"].as_str().unwrap_or_default();
         if record["type"] == "extension_ui_request" && DIALOGS.contains(&method) {
-            let mut answer = self.answers.pop_front().ok_or(format!("asks: {line}"))?;
-            answer["type"] = json!("extension_ui_response");
-            answer["id"] = record["id"].clone();
-            self.write(&answer).await?;
+            let response = self.dialog_responses.pop_front();
+            let mut response = response.ok_or(format!("unexpected dialog: {line}"))?;
+            response["type"] = json!("extension_ui_response");
+            response["id"] = record["id"].clone();
+            self.write(&response).await?;
         }
-        self.seen.push(record);
+        self.records.push(record);
         Ok(true)
     }
 
-    /// Closes the input, waits for the end, and returns all that was seen: the program's records, the requests that
-    /// reached the model, what the row's last command prints, and how the program ended.
+    /// Closes stdin, waits for the program to exit, and returns the program's records, the model requests, the output
+    /// of the row's `after` script, and the exit record.
     pub(crate) async fn finish(mut self, row: &Value) -> Vec<Value> {
         drop(self.input.take());
-        let ended = timeout(LIMIT, async {
-            while self.read().await.unwrap_or(false) {}
-            let mut errors = String::new();
-            self.errors.read_to_string(&mut errors).await.unwrap();
+        let exit = timeout(TEST_TIMEOUT, async {
+            while self.read_record().await.unwrap_or(false) {}
+            let mut stderr = String::new();
+            self.stderr.read_to_string(&mut stderr).await.unwrap();
             let status = self.child.wait().await.unwrap();
-            json!({"type": "end", "code": status.code(), "errors": errors})
+            json!({"type": "exit", "code": status.code(), "stderr": stderr})
         });
-        let ended = ended.await.unwrap_or_else(|_| json!({"type": "hangs"}));
-        let requests = self.world.server.requests();
+        let exit = exit.await.unwrap_or_else(|_| json!({"type": "timeout"}));
+        let requests = self.context.server.requests();
         let requests = requests
             .iter()
             .map(|request| json!({"type": "model_request", "body": request.json()}));
-        self.seen.extend(requests);
-        if let Some(script) = row["afterwards"].as_str() {
-            let output = shell(self.world, script);
+        self.records.extend(requests);
+        if let Some(script) = row["after"].as_str() {
+            let output = run_script(self.context, script);
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            let (text, errors) = (text(&output.stdout), text(&output.stderr));
-            self.seen
-                .push(json!({"type": "afterwards", "text": text, "errors": errors}));
+            let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+            self.records
+                .push(json!({"type": "after", "stdout": stdout, "stderr": stderr}));
         }
-        self.seen.push(ended);
-        self.seen
+        self.records.push(exit);
+        self.records
     }
 }

@@ -1,49 +1,51 @@
-//! `pi fsck`: what it tells, what it repairs, how it ends.
+//! `pi fsck`: reports, repairs and exit codes.
 
 use std::path::PathBuf;
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::process::{World, answer};
+use crate::harness::{TestContext, text_reply};
 
-const HEADER: &str = r#"{"type":"session","version":3,"id":"hurt","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/elsewhere"}"#;
+const HEADER: &str = r#"{"type":"session","version":3,"id":"damaged","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/elsewhere"}"#;
 
-fn line(id: &str, parent: &str) -> String {
+fn entry_line(id: &str, parent: &str) -> String {
     format!(
         r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:01.000Z","message":{{"role":"user","content":"hi","timestamp":1}}}}"#
     )
 }
 
-const FILE: &str = "agent/sessions/--elsewhere--/2026-01-01T00-00-00-000Z_hurt.jsonl";
+const SESSION_FILE: &str = "agent/sessions/--elsewhere--/2026-01-01T00-00-00-000Z_damaged.jsonl";
 
-/// A damaged session of another project.
-fn hurt(world: &World) -> PathBuf {
-    let (one, three) = (line("a", "null"), line("c", "\"b\""));
-    let content = format!("{HEADER}\n{one}\n{{\"type\":\"mess\u{1b}[31m\n{three}\n");
-    world.home.write(FILE, content)
+/// Writes a session of another project with an unreadable line.
+fn write_damaged_session(context: &TestContext) -> PathBuf {
+    let (first, third) = (entry_line("a", "null"), entry_line("c", "\"b\""));
+    let content = format!("{HEADER}\n{first}\n{{\"type\":\"mess\u{1b}[31m\n{third}\n");
+    context.home.write(SESSION_FILE, content)
 }
 
 #[tokio::test]
-async fn damage_is_told_repaired_on_request_and_then_gone() {
-    let world = World::new([answer("hello")]).await;
-    let run = world.run(&["-p", "hi"]).await;
+async fn damage_is_reported_and_repaired_on_request() {
+    let context = TestContext::new([text_reply("hello")]).await;
+    let run = context.run(&["-p", "hi"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let path = hurt(&world);
+    let path = write_damaged_session(&context);
 
-    let here = world.run(&["fsck"]).await;
+    let project = context.run(&["fsck"]).await;
     assert_eq!(
-        (here.code, here.stdout.as_str()),
+        (project.code, project.stdout.as_str()),
         (Some(0), "1 session: 1 ok\n")
     );
 
     let before = std::fs::read(&path).unwrap();
-    let check = world.run(&["fsck", "--all"]).await;
+    let check = context.run(&["fsck", "--all"]).await;
     assert_eq!((check.code, check.stderr.as_str()), (Some(1), ""));
     let expected = format!(
         "{}
   line 3: unreadable data
-    TODO
+    the original data is lost; a repair moves the line to the .lost file and keeps every complete record
+  line 4: the parent b of entry c is not in the file
+    the preceding conversation is disconnected; a repair adds a placeholder that reconnects it
   damaged, 2 entries readable
 2 sessions: 1 ok, 1 damaged
 run pi fsck --repair --all to repair them; the original files are kept
@@ -53,7 +55,7 @@ run pi fsck --repair --all to repair them; the original files are kept
     assert_eq!(check.stdout, expected);
     assert_eq!(std::fs::read(&path).unwrap(), before);
 
-    let repair = world.run(&["fsck", "--repair", "hur"]).await;
+    let repair = context.run(&["fsck", "--repair", "dama"]).await;
     assert_eq!(repair.code, Some(0), "{repair:?}");
     assert!(
         repair.stdout.contains("repaired, 2 entries kept"),
@@ -63,21 +65,21 @@ run pi fsck --repair --all to repair them; the original files are kept
         repair.stdout.ends_with("1 session: 1 repaired\n"),
         "{repair:?}"
     );
-    let again = world.run(&["fsck", "hurt"]).await;
+    let again = context.run(&["fsck", "damaged"]).await;
     assert_eq!(again.code, Some(0));
     assert!(again.stdout.contains("ok, 3 entries"), "{again:?}");
-    let all = world.run(&["fsck", "--all"]).await;
+    let all = context.run(&["fsck", "--all"]).await;
     assert_eq!(
         all.stdout, "2 sessions: 2 ok\n",
-        "neither backup nor rest is a session"
+        "backup and .lost files are not listed as sessions"
     );
 }
 
 #[tokio::test]
-async fn scripts_get_a_line_for_every_file() {
-    let world = World::new([]).await;
-    let path = hurt(&world);
-    let run = world.run(&["fsck", "--all", "--json"]).await;
+async fn json_output_has_one_line_per_file() {
+    let context = TestContext::new([]).await;
+    let path = write_damaged_session(&context);
+    let run = context.run(&["fsck", "--all", "--json"]).await;
     assert_eq!(run.code, Some(1));
     let line: Value = serde_json::from_str(run.stdout.trim_end()).unwrap();
     assert_eq!(line["path"], path.to_str().unwrap());
@@ -92,7 +94,7 @@ async fn scripts_get_a_line_for_every_file() {
         .map(|it| &it["kind"])
         .collect();
     assert_eq!(kinds, ["garbage", "missing-parent"]);
-    let run = world.run(&["fsck", "--all", "--json", "--repair"]).await;
+    let run = context.run(&["fsck", "--all", "--json", "--repair"]).await;
     assert_eq!(run.code, Some(0));
     let line: Value = serde_json::from_str(run.stdout.trim_end()).unwrap();
     assert_eq!(line["status"], "repaired");
@@ -100,34 +102,36 @@ async fn scripts_get_a_line_for_every_file() {
 }
 
 #[tokio::test]
-async fn a_session_without_header_is_found_by_its_name_and_works_again() {
-    let world = World::new([answer("on we go")]).await;
-    let path = world.home.write(FILE, format!("{}\n", line("a", "null")));
-    let run = world
+async fn a_session_without_a_header_can_be_repaired_by_id() {
+    let context = TestContext::new([text_reply("resumed")]).await;
+    let path = context
+        .home
+        .write(SESSION_FILE, format!("{}\n", entry_line("a", "null")));
+    let run = context
         .run(&["-p", "hi", "--session", path.to_str().unwrap()])
         .await;
-    assert_eq!(run.code, Some(1), "it does not open: {run:?}");
-    let run = world.run(&["fsck", "--repair", "hurt"]).await;
+    assert_eq!(run.code, Some(1), "cannot be opened: {run:?}");
+    let run = context.run(&["fsck", "--repair", "damaged"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let run = world
+    let run = context
         .run(&["-p", "hi", "--session", path.to_str().unwrap()])
         .await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
-        (Some(0), "on we go\n"),
+        (Some(0), "resumed\n"),
         "{run:?}"
     );
 }
 
 #[tokio::test]
-async fn wrong_command_lines_and_unknown_sessions_are_told_apart() {
-    let world = World::new([]).await;
+async fn usage_errors_and_unknown_sessions_have_different_exit_codes() {
+    let context = TestContext::new([]).await;
     for (arguments, code, part) in [
         (vec!["fsck", "--frobnicate"], 2, "no option"),
         (vec!["fsck", "--all", "x"], 2, "--all"),
-        (vec!["fsck", "nobody"], 1, "no session matches"),
+        (vec!["fsck", "unknown"], 1, "no session matches"),
     ] {
-        let run = world.run(&arguments).await;
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str()),
             (Some(code), ""),
@@ -138,10 +142,10 @@ async fn wrong_command_lines_and_unknown_sessions_are_told_apart() {
             "{run:?}"
         );
     }
-    let run = world.run(&["fsck", "missing.jsonl"]).await;
+    let run = context.run(&["fsck", "missing.jsonl"]).await;
     assert_eq!(run.code, Some(1));
     assert!(run.stdout.contains("session file not found"), "{run:?}");
-    let run = world.run(&["fsck"]).await;
+    let run = context.run(&["fsck"]).await;
     assert_eq!(run.code, Some(0));
     assert!(
         run.stdout.starts_with("this project has no sessions"),

@@ -1,4 +1,4 @@
-//! A model, or whoever stands between, that sends what no honest one would.
+//! Malicious or malformed responses from a model or a proxy.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::process::{World, answer, begin_with, finish, tool_calls};
+use crate::harness::{TestContext, finish_reply, partial_reply_with, text_reply, tool_calls_reply};
 
-/// An answer with calls whose arguments are exactly these texts.
-fn written(calls: &[(&str, &str, &str)]) -> ScriptedReply {
+/// A reply with tool calls, given as ID, name and raw argument text.
+fn raw_calls_reply(calls: &[(&str, &str, &str)]) -> ScriptedReply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -19,18 +19,19 @@ fn written(calls: &[(&str, &str, &str)]) -> ScriptedReply {
         })
         .collect();
     let message = json!({"role": "assistant", "tool_calls": calls});
-    finish(begin_with(&message), "tool_calls")
+    finish_reply(partial_reply_with(&message), "tool_calls")
 }
 
-async fn say(world: &World) -> Value {
-    let run = world.run(&["--model", "mock/alpha", "-p", "hello"]).await;
+/// Sends a prompt and returns the last request.
+async fn send_prompt(context: &TestContext) -> Value {
+    let run = context.run(&["--model", "mock/alpha", "-p", "hello"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(run.stdout, "done\n");
-    let requests = world.server.requests();
+    let requests = context.server.requests();
     requests.last().unwrap().json()
 }
 
-fn results(request: &Value) -> Vec<&Value> {
+fn tool_results(request: &Value) -> Vec<&Value> {
     let messages = request["messages"].as_array().unwrap().iter();
     messages
         .filter(|message| message["role"] == "tool")
@@ -38,7 +39,7 @@ fn results(request: &Value) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn half_a_call_is_not_made() {
+async fn calls_with_invalid_arguments_are_not_run() {
     let calls = [
         ("1", "bash", r#"{"command": "touch owned; "#),
         ("2", "bash", r#"{"command": "touch owned "quoted""}"#),
@@ -46,88 +47,91 @@ async fn half_a_call_is_not_made() {
         ("4", "write", r#"{"path": "owned", "content": "half of "#),
         ("5", "bash", r#"{"command": "touch owned"] }"#),
     ];
-    let world = World::new([written(&calls), answer("done")]).await;
-    let request = say(&world).await;
-    let results = results(&request);
+    let context = TestContext::new([raw_calls_reply(&calls), text_reply("done")]).await;
+    let request = send_prompt(&context).await;
+    let results = tool_results(&request);
     assert_eq!(results.len(), calls.len());
     for result in results {
-        let told = result["content"].to_string();
-        assert!(told.contains("not run"), "{told}");
+        let content = result["content"].to_string();
+        assert!(content.contains("not run"), "{content}");
     }
-    assert!(!world.project().join("owned").exists());
+    assert!(!context.project_dir().join("owned").exists());
 }
 
 #[tokio::test]
-async fn calls_that_share_an_id_are_all_made() {
+async fn calls_with_the_same_id_all_run() {
     let calls = [
         ("same", "bash", r#"{"command": "echo one >> first"}"#),
         ("same", "bash", r#"{"command": "echo two >> second"}"#),
     ];
-    let world = World::new([written(&calls), answer("done")]).await;
-    let request = say(&world).await;
-    let results = results(&request);
+    let context = TestContext::new([raw_calls_reply(&calls), text_reply("done")]).await;
+    let request = send_prompt(&context).await;
+    let results = tool_results(&request);
     assert_eq!(results.len(), 2);
     assert_eq!(results[0]["tool_call_id"], "same");
     assert_ne!(results[1]["tool_call_id"], "same");
-    assert_eq!(world.home.read("project/first"), "one\n");
-    assert_eq!(world.home.read("project/second"), "two\n");
+    assert_eq!(context.home.read("project/first"), "one\n");
+    assert_eq!(context.home.read("project/second"), "two\n");
 }
 
 #[tokio::test]
-async fn escapes_in_arguments_are_seen_by_every_check() {
-    // What an extension that looks at commands gets to see is what runs.
-    let spelled = "touch owned".bytes().fold(String::new(), |mut text, byte| {
+async fn hooks_see_unescaped_arguments() {
+    let escaped = "touch owned".bytes().fold(String::new(), |mut text, byte| {
         write!(text, "\\u{byte:04x}").unwrap();
         text
     });
-    let arguments = format!("{{\"command\": \"{spelled}\"}}");
-    let world = World::new([written(&[("1", "bash", &arguments)]), answer("done")]).await;
-    world.home.write(
+    let arguments = format!("{{\"command\": \"{escaped}\"}}");
+    let context = TestContext::new([
+        raw_calls_reply(&[("1", "bash", &arguments)]),
+        text_reply("done"),
+    ])
+    .await;
+    context.home.write(
         "agent/extensions/guard.js",
         "export default (pi) => pi.on('tool_call', (event) =>
-            event.input.command.includes('touch') ? { block: true, reason: 'no touching' } : undefined)",
+            event.input.command.includes('touch') ? { block: true, reason: 'touch is blocked' } : undefined)",
     );
-    let request = say(&world).await;
-    let told = results(&request)[0]["content"].to_string();
-    assert!(told.contains("no touching"), "{told}");
-    assert!(!world.project().join("owned").exists());
+    let request = send_prompt(&context).await;
+    let content = tool_results(&request)[0]["content"].to_string();
+    assert!(content.contains("touch is blocked"), "{content}");
+    assert!(!context.project_dir().join("owned").exists());
 }
 
 #[tokio::test]
-async fn megabytes_of_arguments_are_written_as_they_came() {
-    const PIECES: usize = 2;
-    let piece = "x".repeat(1 << 20);
-    let begin = json!({"role": "assistant", "tool_calls": [{"index": 0, "id": "1", "type": "function",
+async fn megabytes_of_arguments_arrive_unchanged() {
+    const CHUNKS: usize = 2;
+    let chunk = "x".repeat(1 << 20);
+    let first = json!({"role": "assistant", "tool_calls": [{"index": 0, "id": "1", "type": "function",
         "function": {"name": "write", "arguments": r#"{"path": "large.txt", "content": ""#}}]});
     let more = |text: &str| json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]});
-    let mut reply = begin_with(&begin);
-    for _ in 0..PIECES {
-        reply = reply.chunk(crate::process::delta(&more(&piece), None));
+    let mut reply = partial_reply_with(&first);
+    for _ in 0..CHUNKS {
+        reply = reply.chunk(crate::harness::delta_event(&more(&chunk), None));
     }
-    let reply = finish(
-        reply.chunk(crate::process::delta(&more(r#""}"#), None)),
+    let reply = finish_reply(
+        reply.chunk(crate::harness::delta_event(&more(r#""}"#), None)),
         "tool_calls",
     );
-    let world = World::new([reply, answer("done")]).await;
-    // The conversation is longer than the model's window now, and shall not be shortened.
+    let context = TestContext::new([reply, text_reply("done")]).await;
+    // The conversation exceeds the context window; compaction would replace it.
     let settings = json!({"compaction": {"enabled": false}});
-    world
+    context
         .home
         .write("agent/settings.json", settings.to_string());
-    say(&world).await;
-    let written = std::fs::metadata(world.project().join("large.txt")).unwrap();
-    assert_eq!(written.len(), (PIECES << 20) as u64);
+    send_prompt(&context).await;
+    let written = std::fs::metadata(context.project_dir().join("large.txt")).unwrap();
+    assert_eq!(written.len(), (CHUNKS << 20) as u64);
 }
 
 #[tokio::test]
-async fn a_thousand_calls_in_one_answer_are_all_answered() {
+async fn a_thousand_calls_in_one_response_all_get_results() {
     let arguments = json!({"path": "."});
     let calls = vec![("ls", &arguments); 1000];
-    let world = World::new([tool_calls(&calls), answer("done")]).await;
-    let run = world
+    let context = TestContext::new([tool_calls_reply(&calls), text_reply("done")]).await;
+    let run = context
         .run(&["--model", "mock/alpha", "--tools", "ls", "-p", "hello"])
         .await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let request = world.server.requests()[1].json();
-    assert_eq!(results(&request).len(), 1000);
+    let request = context.server.requests()[1].json();
+    assert_eq!(tool_results(&request).len(), 1000);
 }

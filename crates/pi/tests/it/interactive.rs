@@ -1,14 +1,14 @@
-//! The terminal application from end to end: keys in, a screen out, a model on the loopback.
+//! End-to-end tests of interactive mode in a pseudo-terminal, with a scripted model server.
 
 mod commands;
 mod conversation;
-mod endings;
 mod examples;
 mod extensions;
 mod hostile;
 mod keys;
-mod passing_on;
-mod phases;
+mod login;
 mod prompt;
+mod request_phases;
 mod sessions;
-mod sign_in;
+mod sharing;
+mod suspend_and_crash;

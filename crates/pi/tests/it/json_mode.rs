@@ -1,28 +1,28 @@
-//! JSON mode: the header, then every event, one record a line.
+//! JSON mode: the session header, then one event per line.
 
 use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::process::{Finished, LIMIT, World, answer, begin};
+use crate::harness::{PiOutput, TEST_TIMEOUT, TestContext, partial_reply, text_reply};
 
-fn kinds(run: &Finished) -> Vec<String> {
+fn event_types(run: &PiOutput) -> Vec<String> {
     let records = run.records();
-    let kind = |record: &Value| record["type"].as_str().unwrap().to_owned();
-    records.iter().map(kind).collect()
+    let event_type = |record: &Value| record["type"].as_str().unwrap().to_owned();
+    records.iter().map(event_type).collect()
 }
 
 #[tokio::test]
-async fn header_then_events() {
-    let world = World::new([answer("Hi \u{2028} there")]).await;
-    let run = world
+async fn the_header_precedes_the_events() {
+    let context = TestContext::new([text_reply("Hi \u{2028} there")]).await;
+    let run = context
         .run(&["--model", "mock/alpha", "--mode", "json", "hello"])
         .await;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
-    let kinds = kinds(&run);
-    assert_eq!(kinds.first().unwrap(), "session");
-    assert_eq!(kinds.last().unwrap(), "agent_settled");
+    let types = event_types(&run);
+    assert_eq!(types.first().unwrap(), "session");
+    assert_eq!(types.last().unwrap(), "agent_settled");
     let records = run.records();
     let update = records
         .iter()
@@ -32,13 +32,13 @@ async fn header_then_events() {
     assert_eq!(names, ["type", "usage", "assistantMessageEvent"]);
     assert!(
         run.stdout.contains("Hi \u{2028} there"),
-        "text is not escaped"
+        "U+2028 is not escaped"
     );
 }
 
 #[tokio::test]
-async fn older_clients_get_the_whole_message_with_each_update() {
-    let world = World::new([answer("Hello")]).await;
+async fn full_updates_contain_the_complete_message() {
+    let context = TestContext::new([text_reply("Hello")]).await;
     let arguments = [
         "--model",
         "mock/alpha",
@@ -47,7 +47,7 @@ async fn older_clients_get_the_whole_message_with_each_update() {
         "--full-updates",
         "hello",
     ];
-    let run = world.run(&arguments).await;
+    let run = context.run(&arguments).await;
     let records = run.records();
     let delta = records
         .iter()
@@ -61,9 +61,9 @@ async fn older_clients_get_the_whole_message_with_each_update() {
 }
 
 #[tokio::test]
-async fn a_failed_request_is_an_event_and_no_failure_of_the_program() {
-    let world = World::new([ScriptedReply::full(400, &[], "{}")]).await;
-    let run = world
+async fn a_failed_request_is_an_event_and_the_exit_code_is_0() {
+    let context = TestContext::new([ScriptedReply::full(400, &[], "{}")]).await;
+    let run = context
         .run(&["--model", "mock/alpha", "--mode", "json", "hello"])
         .await;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -76,20 +76,20 @@ async fn a_failed_request_is_an_event_and_no_failure_of_the_program() {
 }
 
 #[tokio::test]
-async fn without_a_prompt_there_is_only_the_header() {
-    let world = World::new([]).await;
-    let run = world
+async fn without_a_prompt_only_the_header_is_printed() {
+    let context = TestContext::new([]).await;
+    let run = context
         .run(&["--model", "mock/alpha", "--mode", "json"])
         .await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(kinds(&run), ["session"]);
+    assert_eq!(event_types(&run), ["session"]);
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_ends_the_run_without_complaint() {
-    let world = World::new([begin("start").gate("g").stall()]).await;
+async fn a_closed_stdout_ends_the_run_without_an_error() {
+    let context = TestContext::new([partial_reply("start").gate("g").stall()]).await;
     let arguments = ["--model", "mock/alpha", "--mode", "json", "hello"];
-    let mut child = world.command(&arguments).spawn().unwrap();
+    let mut child = context.command(&arguments).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     while !line.contains("text_delta") {
@@ -97,9 +97,9 @@ async fn a_reader_that_goes_away_ends_the_run_without_complaint() {
         assert!(stdout.read_line(&mut line).await.unwrap() > 0);
     }
     drop(stdout);
-    // The connection breaks, and the event of that finds the pipe closed.
-    drop(world);
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
-    let run = Finished::new(output.unwrap().unwrap());
+    // Dropping the server breaks the connection; writing that event finds the pipe closed.
+    drop(context);
+    let output = tokio::time::timeout(TEST_TIMEOUT, child.wait_with_output()).await;
+    let run = PiOutput::new(output.unwrap().unwrap());
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 }

@@ -1,9 +1,9 @@
-//! The binary, run as users, scripts and editors run it: real processes, pipes and signals, temporary
-//! homes, and a scripted model on the loopback interface.
+//! End-to-end tests of the `pi` binary with real processes, pipes and signals, temporary homes, and a scripted model
+//! server on the loopback interface.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a set-up that fails must fail the test at once"
+    reason = "failed setup should fail the test immediately"
 )]
 
 mod bad_input;
@@ -17,22 +17,22 @@ mod docs;
 mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
-mod extension_parts;
+mod extension_library;
 mod fsck;
+mod harness;
+mod hostile_input_page;
 mod hostile_model;
-mod hostile_page;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
 mod json_mode;
-mod killed;
+mod kill_recovery;
 mod packages;
 mod print_mode;
-mod process;
 mod reference_client;
 mod rpc_mode;
+mod session_interop;
 mod signals;
-mod surroundings;
 #[cfg(unix)]
 mod terminal;
-mod travel;
+mod unusual_environment;

@@ -1,10 +1,10 @@
-//! Print mode: the answer on standard output, everything else on standard error.
+//! Print mode: the answer on stdout, everything else on stderr.
 
 use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::process::{World, answer, shell_call};
+use crate::harness::{TestContext, bash_reply, text_reply};
 
 fn last_user_text(body: &Value) -> String {
     let messages = body["messages"].as_array().unwrap();
@@ -20,117 +20,126 @@ fn last_user_text(body: &Value) -> String {
 }
 
 #[tokio::test]
-async fn the_answer_is_all_there_is_on_standard_output() {
-    let world = World::new([answer("Hello there")]).await;
-    let run = world.run(&["--model", "mock/alpha", "-p", "hi"]).await;
+async fn stdout_contains_only_the_answer() {
+    let context = TestContext::new([text_reply("Hello there")]).await;
+    let run = context.run(&["--model", "mock/alpha", "-p", "hi"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
         (Some(0), "Hello there\n", "")
     );
-    let body = world.server.requests()[0].json();
+    let body = context.server.requests()[0].json();
     assert_eq!(body["model"], "alpha");
     assert_eq!(last_user_text(&body), "hi");
 }
 
 #[tokio::test]
 async fn every_message_is_a_prompt_and_the_last_answer_is_printed() {
-    let world = World::new([answer("one"), answer("two")]).await;
-    let run = world.run(&["--model", "mock/alpha", "-p", "a", "b"]).await;
+    let context = TestContext::new([text_reply("one"), text_reply("two")]).await;
+    let run = context
+        .run(&["--model", "mock/alpha", "-p", "a", "b"])
+        .await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "two\n"),
         "{run:?}"
     );
-    let second = world.server.requests()[1].json();
-    let said: Vec<_> = second["messages"]
+    let second = context.server.requests()[1].json();
+    let messages: Vec<_> = second["messages"]
         .as_array()
         .unwrap()
         .iter()
         .skip(1)
         .collect();
-    assert_eq!(said.len(), 3, "question, answer, question");
+    assert_eq!(messages.len(), 3, "prompt, answer, prompt");
 }
 
 #[tokio::test]
-async fn pipe_files_and_message_are_one_prompt() {
-    let world = World::new([answer("ok")]).await;
-    world.home.write("project/a.txt", "alpha\n");
-    let arguments = ["--model", "mock/alpha", "-p", "@a.txt", "say"];
-    let run = world.run_with_input(&arguments, "  piped\n").await;
+async fn stdin_files_and_message_form_one_prompt() {
+    let context = TestContext::new([text_reply("ok")]).await;
+    context.home.write("project/a.txt", "alpha\n");
+    let arguments = ["--model", "mock/alpha", "-p", "@a.txt", "summarize"];
+    let run = context.run_with_input(&arguments, "  piped\n").await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let text = last_user_text(&world.server.requests()[0].json());
+    let text = last_user_text(&context.server.requests()[0].json());
     assert!(text.starts_with("piped<file"), "{text}");
     assert!(text.contains("alpha"), "{text}");
-    assert!(text.ends_with("say"), "{text}");
+    assert!(text.ends_with("summarize"), "{text}");
 }
 
 #[tokio::test]
-async fn nothing_to_say_is_no_error() {
-    let world = World::new([]).await;
-    let run = world.run(&["--model", "mock/alpha", "-p"]).await;
+async fn an_empty_prompt_is_not_an_error() {
+    let context = TestContext::new([]).await;
+    let run = context.run(&["--model", "mock/alpha", "-p"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
         (Some(0), "", "")
     );
-    assert!(world.server.requests().is_empty());
+    assert!(context.server.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_failed_request_is_told_on_standard_error() {
+async fn a_failed_request_is_reported_on_stderr() {
     let body = json!({"error": {"message": "bad field", "type": "invalid_request_error"}});
-    let refusal = ScriptedReply::full(
+    let rejection = ScriptedReply::full(
         400,
         &[("content-type", "application/json")],
         body.to_string(),
     );
-    let world = World::new([refusal]).await;
-    let run = world.run(&["--model", "mock/alpha", "-p", "hi"]).await;
+    let context = TestContext::new([rejection]).await;
+    let run = context.run(&["--model", "mock/alpha", "-p", "hi"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("bad field"), "{}", run.stderr);
 }
 
 #[tokio::test]
-async fn tools_run_in_the_project() {
-    let world = World::new([shell_call("pwd > where.txt"), answer("done")]).await;
-    let run = world.run(&["--model", "mock/alpha", "-p", "where?"]).await;
+async fn tools_run_in_the_project_directory() {
+    let context = TestContext::new([bash_reply("pwd > cwd.txt"), text_reply("done")]).await;
+    let run = context
+        .run(&["--model", "mock/alpha", "-p", "where?"])
+        .await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "done\n"),
         "{run:?}"
     );
-    let place = world.home.read("project/where.txt");
+    let cwd = context.home.read("project/cwd.txt");
     assert_eq!(
-        std::fs::canonicalize(place.trim()).unwrap(),
-        std::fs::canonicalize(world.project()).unwrap()
+        std::fs::canonicalize(cwd.trim()).unwrap(),
+        std::fs::canonicalize(context.project_dir()).unwrap()
     );
 }
 
 #[tokio::test]
-async fn without_any_model_the_user_learns_how_to_get_one() {
-    let world = World::new([]).await;
-    world.home.write("agent/models.json", "{\"providers\": {}}");
-    let run = world.run(&["-p", "hi"]).await;
+async fn without_a_model_the_error_suggests_next_steps() {
+    let context = TestContext::new([]).await;
+    context
+        .home
+        .write("agent/models.json", "{\"providers\": {}}");
+    let run = context.run(&["-p", "hi"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("--demo"), "{}", run.stderr);
 }
 
 #[tokio::test]
-async fn where_one_extension_cannot_be_loaded_the_others_do_not_begin() {
-    let world = World::new([answer("never")]).await;
-    let witness = r#"
+async fn no_extension_starts_if_one_fails_to_load() {
+    let context = TestContext::new([text_reply("never")]).await;
+    let recorder = r#"
         import { writeFileSync } from "node:fs";
         export default (pi) => {
             for (const event of ["session_start", "session_shutdown"]) pi.on(event, () => writeFileSync(event, ""));
         };
     "#;
-    world.home.write("agent/extensions/a.js", witness);
-    world
+    context.home.write("agent/extensions/a.js", recorder);
+    context
         .home
-        .write("agent/extensions/b.js", "throw new Error('out of order');");
-    let run = world.run(&["-p", "--model", "mock/alpha", "hello"]).await;
+        .write("agent/extensions/b.js", "throw new Error('load failed');");
+    let run = context.run(&["-p", "--model", "mock/alpha", "hello"]).await;
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("out of order"), "{}", run.stderr);
+    assert!(run.stderr.contains("load failed"), "{}", run.stderr);
     for event in ["session_start", "session_shutdown"] {
-        assert!(!world.project().join(event).exists(), "{event} was told");
+        assert!(
+            !context.project_dir().join(event).exists(),
+            "{event} was emitted"
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! The TypeScript pi's own `RpcClient`, taken from its package, drives our binary.
+//! Drives the binary with the `RpcClient` of the TypeScript pi.
 //!
-//! The client starts `node CLI …`; a script of that name, first in the path, starts our binary instead. Skips
-//! where the package is not installed.
+//! The client starts `node CLI …`; a script named `node`, first in `PATH`, starts the binary instead. Skipped if the
+//! package is not installed.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
@@ -12,17 +12,17 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::process::{Finished, LIMIT, World, answer, begin};
+use crate::harness::{PiOutput, TEST_TIMEOUT, TestContext, partial_reply, text_reply};
 
 const CLIENT: &str = "@earendil-works/pi-coding-agent/dist/modes/rpc/rpc-client.js";
 
-struct Reference {
+struct ReferenceInstall {
     node: PathBuf,
     client: PathBuf,
 }
 
-/// Returns where the packages of the TypeScript pi would be: where `PI_PEER_DIR` says, or in the user's
-/// cache.
+/// Returns the `node_modules` directory in which the TypeScript pi is installed for tests: below `PI_PEER_DIR`, or
+/// in the user's cache. It may not exist.
 pub(crate) fn modules() -> Option<PathBuf> {
     let directory = match std::env::var_os("PI_PEER_DIR") {
         Some(directory) => PathBuf::from(directory),
@@ -31,57 +31,57 @@ pub(crate) fn modules() -> Option<PathBuf> {
     Some(directory.join("node_modules"))
 }
 
-fn reference() -> Option<Reference> {
+fn find_reference() -> Option<ReferenceInstall> {
     let modules = modules()?;
-    let found = Reference {
+    let install = ReferenceInstall {
         node: modules.join(".bin/node"),
         client: modules.join(CLIENT),
     };
-    (found.node.exists() && found.client.exists()).then_some(found)
+    (install.node.exists() && install.client.exists()).then_some(install)
 }
 
-/// Puts our binary in the place of `node`.
-fn stand_in(world: &World) -> PathBuf {
+/// Writes a `node` script that starts the binary and returns its directory.
+fn write_node_wrapper(context: &TestContext) -> PathBuf {
     let script = format!(
         "#!/bin/sh\nshift\nexec '{}' \"$@\"\n",
         env!("CARGO_BIN_EXE_pi")
     );
-    let path = world.home.write("bin/node", script);
+    let path = context.home.write("bin/node", script);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     path.parent().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn the_reference_client_drives_our_binary() {
-    let Some(reference) = reference() else {
+async fn the_reference_client_drives_the_binary() {
+    let Some(reference) = find_reference() else {
         println!("skipped: the TypeScript pi is not installed");
         return;
     };
-    let world = World::new([
-        answer("first answer"),
-        begin("never ends").stall(),
-        answer("third answer"),
-        answer("## Goal\nA summary."),
-        answer("after the fork"),
+    let context = TestContext::new([
+        text_reply("first answer"),
+        partial_reply("never ends").stall(),
+        text_reply("third answer"),
+        text_reply("## Goal\nA summary."),
+        text_reply("after the fork"),
     ])
     .await;
     let settings = json!({"compaction": {"keepRecentTokens": 60}});
-    world
+    context
         .home
         .write("agent/settings.json", settings.to_string());
     let path = format!(
         "{}:{}",
-        stand_in(&world).display(),
+        write_node_wrapper(&context).display(),
         std::env::var("PATH").unwrap()
     );
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/reference_client.mjs");
     let child = Command::new(&reference.node)
         .arg(script)
         .arg(&reference.client)
-        .arg(world.home.path().join("out.html"))
-        .current_dir(world.project())
+        .arg(context.home.path().join("out.html"))
+        .current_dir(context.project_dir())
         .env_clear()
-        .envs(world.environment())
+        .envs(context.environment())
         .env("PATH", path)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -89,12 +89,12 @@ async fn the_reference_client_drives_our_binary() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let output = tokio::time::timeout(2 * LIMIT, child.wait_with_output()).await;
-    let run = Finished::new(output.expect("the client hangs").unwrap());
+    let output = tokio::time::timeout(2 * TEST_TIMEOUT, child.wait_with_output()).await;
+    let run = PiOutput::new(output.expect("the client timed out").unwrap());
     assert_eq!(run.code, Some(0), "{run:?}");
-    let seen: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
+    let results: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(
-        seen,
+        results,
         json!({
             "model": "alpha",
             "firstEvents": ["agent_start", "turn_start"],
@@ -123,5 +123,5 @@ async fn the_reference_client_drives_our_binary() {
             "messages": 0,
         })
     );
-    assert!(world.home.path().join("out.html").exists());
+    assert!(context.home.path().join("out.html").exists());
 }

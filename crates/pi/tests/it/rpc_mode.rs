@@ -1,4 +1,4 @@
-//! RPC mode over real pipes, by hand and through the Rust client.
+//! RPC mode over pipes, with raw lines and with the Rust client.
 
 use std::process::Stdio;
 
@@ -6,13 +6,13 @@ use pi_rpc::{RpcClient, RpcClientError, RpcClientOptions};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::process::{LIMIT, World, answer, begin, shell_call};
+use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, partial_reply, text_reply};
 
-fn client(world: &World) -> RpcClient {
+fn start_client(context: &TestContext) -> RpcClient {
     let mut options = RpcClientOptions::new(env!("CARGO_BIN_EXE_pi"));
     options.model = Some("mock/alpha".to_owned());
-    options.cwd = Some(world.project());
-    let environment = world.environment().into_iter();
+    options.cwd = Some(context.project_dir());
+    let environment = context.environment().into_iter();
     options.environment = environment
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
@@ -20,15 +20,15 @@ fn client(world: &World) -> RpcClient {
 }
 
 #[tokio::test]
-async fn every_line_gets_an_answer_and_the_process_lives_on() {
-    let world = World::new([]).await;
+async fn every_line_gets_a_response_and_the_process_keeps_running() {
+    let context = TestContext::new([]).await;
     let input = "null\n42\n\"x\"\n[]\n{}\n\nnot json\r\n{\"type\":\"frobnicate\",\"id\":7}\n\
                  {\"type\":\"prompt\",\"id\":\"p\"}\n{\"type\":\"get_last_assistant_text\",\"id\":\"last\"}";
-    let run = world
+    let run = context
         .run_with_input(&["--model", "mock/alpha", "--mode", "rpc"], input)
         .await;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
-    let answers: Vec<(Value, Value, Value)> = run
+    let responses: Vec<(Value, Value, Value)> = run
         .records()
         .into_iter()
         .map(|mut record| {
@@ -42,7 +42,7 @@ async fn every_line_gets_an_answer_and_the_process_lives_on() {
         .collect();
     let failed = |id: Value, command: Value| (id, command, json!(false));
     assert_eq!(
-        answers,
+        responses,
         [
             failed(Value::Null, Value::Null),
             failed(Value::Null, Value::Null),
@@ -60,21 +60,21 @@ async fn every_line_gets_an_answer_and_the_process_lives_on() {
 
 #[tokio::test]
 async fn the_rust_client_drives_a_conversation() {
-    let world = World::new([answer("first"), answer("second")]).await;
-    let client = client(&world);
+    let context = TestContext::new([text_reply("first"), text_reply("second")]).await;
+    let client = start_client(&context);
     let state = client.state().await.unwrap();
     assert_eq!(state.model.unwrap().id, "alpha");
     assert!(!state.is_streaming);
-    let idle = client.wait_for_idle(LIMIT);
+    let idle = client.wait_for_idle(TEST_TIMEOUT);
     let events = client
-        .prompt_and_wait("one", Vec::new(), LIMIT)
+        .prompt_and_wait("one", Vec::new(), TEST_TIMEOUT)
         .await
         .unwrap();
-    // What was heard before somebody waited counts.
+    // Events received before the future is polled are taken into account.
     idle.await.unwrap();
-    let kinds: Vec<_> = events.iter().map(|event| event.kind().to_owned()).collect();
-    assert_eq!(kinds.first().map(String::as_str), Some("agent_start"));
-    assert_eq!(kinds.last().map(String::as_str), Some("agent_settled"));
+    let types: Vec<_> = events.iter().map(|event| event.kind().to_owned()).collect();
+    assert_eq!(types.first().map(String::as_str), Some("agent_start"));
+    assert_eq!(types.last().map(String::as_str), Some("agent_settled"));
     assert_eq!(
         client.last_assistant_text().await.unwrap().as_deref(),
         Some("first")
@@ -83,8 +83,8 @@ async fn the_rust_client_drives_a_conversation() {
     client.set_session_name("a name").await.unwrap();
     let bash = client.bash("echo out; exit 3").await.unwrap();
     assert_eq!((bash.output.as_str(), bash.exit_code), ("out\n", Some(3)));
-    let counts = client.session_stats().await.unwrap();
-    assert_eq!((counts.user_messages, counts.assistant_messages), (1, 1));
+    let stats = client.session_stats().await.unwrap();
+    assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
     let entries = client.entries(None).await.unwrap();
     let messages = client.fork_messages().await.unwrap();
     assert_eq!(messages[0].text, "one");
@@ -102,7 +102,7 @@ async fn the_rust_client_drives_a_conversation() {
         (Some("one"), false)
     );
     client
-        .prompt_and_wait("again", Vec::new(), LIMIT)
+        .prompt_and_wait("again", Vec::new(), TEST_TIMEOUT)
         .await
         .unwrap();
     assert_eq!(
@@ -119,7 +119,7 @@ async fn the_rust_client_drives_a_conversation() {
         Some("a name")
     );
 
-    let refused = client.set_model("nobody", "x").await.unwrap_err();
+    let refused = client.set_model("unknown", "x").await.unwrap_err();
     assert!(
         matches!(refused, RpcClientError::Rejected { .. }),
         "{refused}"
@@ -132,13 +132,13 @@ async fn the_rust_client_drives_a_conversation() {
 }
 
 #[tokio::test]
-async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file() {
-    let call = shell_call("echo \"out\u{2028}put\"");
-    let world = World::new([call, answer("say \"ä\"\n")]).await;
-    let first = client(&world);
+async fn messages_are_equal_in_the_live_session_and_after_loading() {
+    let call = bash_reply("echo \"out\u{2028}put\"");
+    let context = TestContext::new([call, text_reply("quoted \"ä\"\n")]).await;
+    let first = start_client(&context);
     assert_eq!(first.messages().await.unwrap(), []);
     first
-        .prompt_and_wait("one", Vec::new(), LIMIT)
+        .prompt_and_wait("one", Vec::new(), TEST_TIMEOUT)
         .await
         .unwrap();
     let live = pi_ai::json::to_string(&first.messages().await.unwrap()).unwrap();
@@ -150,15 +150,15 @@ async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file()
     );
     first.stop().await.unwrap();
 
-    // Nothing has read the file when the first command asks for it.
+    // The session file has not been read yet when the first command arrives.
     let input = "{\"type\":\"get_messages\",\"id\":\"m\"}\n";
     let arguments = ["--model", "mock/alpha", "--mode", "rpc", "--continue"];
-    let run = world.run_with_input(&arguments, input).await;
+    let run = context.run_with_input(&arguments, input).await;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
-    let mut answers = run.records();
-    let data = answers[0]["data"].take();
+    let mut responses = run.records();
+    let data = responses[0]["data"].take();
     assert_eq!(
-        answers,
+        responses,
         [
             json!({"id": "m", "type": "response", "command": "get_messages",
             "success": true, "data": null})
@@ -168,11 +168,11 @@ async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file()
 }
 
 #[tokio::test]
-async fn other_commands_are_answered_while_the_model_speaks() {
-    let world = World::new([begin("start").gate("g")]).await;
-    let client = client(&world);
+async fn commands_are_handled_while_a_response_streams() {
+    let context = TestContext::new([partial_reply("start").gate("g")]).await;
+    let client = start_client(&context);
     client.prompt("one", Vec::new()).await.unwrap();
-    world.server.wait_for_gate("g").await;
+    context.server.wait_for_gate("g").await;
     assert!(client.state().await.unwrap().is_streaming);
     let refused = client.prompt("two", Vec::new()).await.unwrap_err();
     assert!(
@@ -186,12 +186,12 @@ async fn other_commands_are_answered_while_the_model_speaks() {
 }
 
 #[tokio::test]
-async fn a_process_that_cannot_start_says_why() {
-    let world = World::new([]).await;
+async fn a_failed_start_reports_stderr() {
+    let context = TestContext::new([]).await;
     let mut options = RpcClientOptions::new(env!("CARGO_BIN_EXE_pi"));
     options.arguments = vec!["--frobnicate".into()];
-    options.cwd = Some(world.project());
-    let environment = world.environment().into_iter();
+    options.cwd = Some(context.project_dir());
+    let environment = context.environment().into_iter();
     options.environment = environment
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
@@ -202,10 +202,10 @@ async fn a_process_that_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_input_ends_the_process() {
-    let world = World::new([begin("start").gate("g")]).await;
+async fn end_of_input_ends_the_process() {
+    let context = TestContext::new([partial_reply("start").gate("g")]).await;
     let arguments = ["--model", "mock/alpha", "--mode", "rpc"];
-    let mut child = world
+    let mut child = context
         .command(&arguments)
         .stdin(Stdio::piped())
         .spawn()
@@ -214,9 +214,9 @@ async fn the_end_of_the_input_ends_the_process() {
     tokio::io::AsyncWriteExt::write_all(&mut stdin, b"{\"type\":\"prompt\",\"message\":\"x\"}\n")
         .await
         .unwrap();
-    world.server.wait_for_gate("g").await;
+    context.server.wait_for_gate("g").await;
     drop(stdin);
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output())
+    let output = tokio::time::timeout(TEST_TIMEOUT, child.wait_with_output())
         .await
         .unwrap()
         .unwrap();
@@ -224,11 +224,13 @@ async fn the_end_of_the_input_ends_the_process() {
 }
 
 #[tokio::test]
-async fn without_a_model_a_client_can_still_look_around() {
-    let world = World::new([]).await;
-    world.home.write("agent/models.json", "{\"providers\": {}}");
+async fn queries_work_without_a_model() {
+    let context = TestContext::new([]).await;
+    context
+        .home
+        .write("agent/models.json", "{\"providers\": {}}");
     let input = "{\"type\":\"get_available_models\"}\n{\"type\":\"prompt\",\"message\":\"x\"}\n";
-    let run = world.run_with_input(&["--mode", "rpc"], input).await;
+    let run = context.run_with_input(&["--mode", "rpc"], input).await;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     let records = run.records();
     assert_eq!(records[0]["data"]["models"], json!([]));

@@ -1,4 +1,4 @@
-//! Signals: the exit code tells which it was, children die, the session stays readable.
+//! Signals: the exit code identifies the signal, and child processes are killed.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -6,36 +6,36 @@ use std::process::Stdio;
 use pretty_assertions::assert_eq;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::process::{LIMIT, World, answer, begin, shell_call};
+use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, partial_reply, text_reply};
 
-async fn signal(process: Option<u32>, name: &str) {
-    let process = process.unwrap().to_string();
+async fn send_signal(pid: Option<u32>, name: &str) {
+    let pid = pid.unwrap().to_string();
     let status = tokio::process::Command::new("kill")
-        .args(["-s", name, &process])
+        .args(["-s", name, &pid])
         .status();
     assert!(status.await.unwrap().success());
 }
 
-async fn is_alive(process: &str) -> bool {
+async fn is_alive(pid: &str) -> bool {
     let status = tokio::process::Command::new("kill")
-        .args(["-0", process])
+        .args(["-0", pid])
         .stderr(Stdio::null())
         .status();
     status.await.unwrap().success()
 }
 
 #[tokio::test]
-async fn a_signal_ends_a_stream_with_its_own_code() {
+async fn signals_during_a_response_set_the_exit_code() {
     for (name, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
         for mode in ["text", "json"] {
-            let world = World::new([begin("par").gate("g")]).await;
-            let child = world
+            let context = TestContext::new([partial_reply("par").gate("g")]).await;
+            let child = context
                 .command(&["--model", "mock/alpha", "--mode", mode, "-p", "x"])
                 .spawn()
                 .unwrap();
-            world.server.wait_for_gate("g").await;
-            signal(child.id(), name).await;
-            let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
+            context.server.wait_for_gate("g").await;
+            send_signal(child.id(), name).await;
+            let output = tokio::time::timeout(TEST_TIMEOUT, child.wait_with_output()).await;
             assert_eq!(
                 output.unwrap().unwrap().status.code(),
                 Some(code),
@@ -46,39 +46,39 @@ async fn a_signal_ends_a_stream_with_its_own_code() {
 }
 
 #[tokio::test]
-async fn children_die_with_the_program() {
-    let world = World::new([shell_call("echo pid=$$.; sleep 600; true")]).await;
+async fn child_processes_are_killed_on_exit() {
+    let context = TestContext::new([bash_reply("echo pid=$$.; sleep 600; true")]).await;
     let arguments = ["--model", "mock/alpha", "--mode", "json", "x"];
-    let mut child = world.command(&arguments).spawn().unwrap();
+    let mut child = context.command(&arguments).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     let pid = loop {
         line.clear();
         assert!(stdout.read_line(&mut line).await.unwrap() > 0);
-        let shown = line
+        let update = line
             .contains("tool_execution_update")
             .then_some(line.as_str());
-        let after = shown.and_then(|line| line.split("text\":\"pid=").nth(1));
-        if let Some((pid, _)) = after.and_then(|rest| rest.split_once('.')) {
+        let output = update.and_then(|line| line.split("text\":\"pid=").nth(1));
+        if let Some((pid, _)) = output.and_then(|rest| rest.split_once('.')) {
             break pid.to_owned();
         }
     };
     assert!(is_alive(&pid).await);
-    signal(child.id(), "TERM").await;
-    let status = tokio::time::timeout(LIMIT, child.wait())
+    send_signal(child.id(), "TERM").await;
+    let status = tokio::time::timeout(TEST_TIMEOUT, child.wait())
         .await
         .unwrap()
         .unwrap();
     assert_eq!(status.code(), Some(143));
-    assert!(!is_alive(&pid).await, "the shell outlived the program");
+    assert!(!is_alive(&pid).await, "the shell is still running");
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_cannot_keep_the_program() {
+async fn a_client_that_does_not_read_cannot_block_exit() {
     let long = "x".repeat(1_000_000);
-    let world = World::new([answer(&long)]).await;
+    let context = TestContext::new([text_reply(&long)]).await;
     let arguments = ["--model", "mock/alpha", "--mode", "rpc"];
-    let mut child = world
+    let mut child = context
         .command(&arguments)
         .stdin(Stdio::piped())
         .spawn()
@@ -94,8 +94,8 @@ async fn a_client_that_does_not_read_cannot_keep_the_program() {
         line.clear();
         assert!(stdout.read_line(&mut line).await.unwrap() > 0);
     }
-    signal(child.id(), "TERM").await;
-    let status = tokio::time::timeout(LIMIT, child.wait())
+    send_signal(child.id(), "TERM").await;
+    let status = tokio::time::timeout(TEST_TIMEOUT, child.wait())
         .await
         .unwrap()
         .unwrap();
@@ -103,11 +103,11 @@ async fn a_client_that_does_not_read_cannot_keep_the_program() {
 }
 
 #[tokio::test]
-async fn rpc_ends_with_the_signal_s_code_too() {
+async fn signals_in_rpc_mode_set_the_exit_code() {
     for (name, code) in [("TERM", 143), ("HUP", 129)] {
-        let world = World::new([]).await;
+        let context = TestContext::new([]).await;
         let arguments = ["--model", "mock/alpha", "--mode", "rpc"];
-        let mut child = world
+        let mut child = context
             .command(&arguments)
             .stdin(Stdio::piped())
             .spawn()
@@ -120,8 +120,8 @@ async fn rpc_ends_with_the_signal_s_code_too() {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).await.unwrap();
-        signal(child.id(), name).await;
-        let status = tokio::time::timeout(LIMIT, child.wait())
+        send_signal(child.id(), name).await;
+        let status = tokio::time::timeout(TEST_TIMEOUT, child.wait())
             .await
             .unwrap()
             .unwrap();

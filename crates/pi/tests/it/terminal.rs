@@ -1,48 +1,48 @@
-//! The pi binary in a pseudo-terminal.
+//! Runs the `pi` binary in a pseudo-terminal.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
 use pi_test_support::{PtyCommand, PtyTerminal};
 
-use crate::process::World;
+use crate::harness::TestContext;
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 30;
 
-/// A terminal that runs pi with the home and project of a test.
+/// A pseudo-terminal that runs pi in a [`TestContext`].
 pub(crate) struct Terminal(PtyTerminal);
 
 impl Terminal {
-    /// Starts pi in the project of `world`.
-    pub(crate) fn start(world: &World, arguments: &[&str]) -> Self {
-        Self::start_with(world, arguments, &[])
+    /// Starts pi in the project directory of `context`.
+    pub(crate) fn start(context: &TestContext, arguments: &[&str]) -> Self {
+        Self::start_with(context, arguments, &[])
     }
 
     /// Starts pi with additional environment variables.
     pub(crate) fn start_with(
-        world: &World,
+        context: &TestContext,
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
         let mut command = PtyCommand::new(env!("CARGO_BIN_EXE_pi"));
         command.args(arguments);
-        Self::spawn(in_world(command, world, variables))
+        Self::spawn(configure(command, context, variables))
     }
 
     /// Runs `script` in a shell with job control; `$PI` is the binary.
-    pub(crate) fn start_shell(world: &World, script: &str) -> Self {
+    pub(crate) fn start_shell(context: &TestContext, script: &str) -> Self {
         let mut command = PtyCommand::new("sh");
         command.args(["-m", "-c", script]);
         let program = ("PI", env!("CARGO_BIN_EXE_pi"));
-        Self::spawn(in_world(command, world, &[program]))
+        Self::spawn(configure(command, context, &[program]))
     }
 
     /// Starts pi in another directory, in a terminal that supports hyperlinks.
-    pub(crate) fn start_in(world: &World, directory: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start_in(context: &TestContext, directory: &Path, arguments: &[&str]) -> Self {
         let mut command = PtyCommand::new(env!("CARGO_BIN_EXE_pi"));
         command.args(arguments);
-        let mut command = in_world(command, world, &[("TERM_PROGRAM", "WezTerm")]);
+        let mut command = configure(command, context, &[("TERM_PROGRAM", "WezTerm")]);
         command.cwd(directory);
         Self::spawn(command)
     }
@@ -71,10 +71,14 @@ impl DerefMut for Terminal {
     }
 }
 
-fn in_world(mut command: PtyCommand, world: &World, variables: &[(&str, &str)]) -> PtyCommand {
-    command.cwd(world.project());
+fn configure(
+    mut command: PtyCommand,
+    context: &TestContext,
+    variables: &[(&str, &str)],
+) -> PtyCommand {
+    command.cwd(context.project_dir());
     command.env_clear();
-    for (name, value) in world.environment() {
+    for (name, value) in context.environment() {
         command.env(name, value);
     }
     command.env("TERM", "xterm-256color");

@@ -1,5 +1,5 @@
-// What the components of the terminal library draw and do, case by case. As an extension it writes its results into
-// the working folder; `expected.json` holds what the TypeScript pi's own library gives for the same file.
+// Exercises the components and text functions of the terminal library. As an extension, writes the results to the
+// working directory; `expected.json` contains the results of the same file with the library of the TypeScript pi.
 import { writeFileSync } from "node:fs";
 import * as tui from "@earendil-works/pi-tui";
 
@@ -14,15 +14,15 @@ const settingsTheme = {
   hint: dim,
   cursor: "> ",
 };
-const screen = { requestRender() {}, terminal: { rows: 24, columns: 80 } };
+const fakeTui = { requestRender() {}, terminal: { rows: 24, columns: 80 } };
 const KEYS = {
   up: "\u001b[A", down: "\u001b[B", right: "\u001b[C", left: "\u001b[D", enter: "\r", escape: "\u001b", tab: "\t", backspace: "\u007f",
   home: "\u001b[H", end: "\u001b[F", pageUp: "\u001b[5~",
 };
 const visible = (lines) => lines.map((line) => tui.stripTerminalSequences(line).trimEnd());
 
-// Components in which nothing is typed.
-function drawing() {
+// Components without input.
+function renderingCases() {
   const { Box, Container, HStack, Image, Loader, Spacer, Text, TruncatedText, VStack } = tui;
   const container = new Container();
   const first = new Text("first", 0, 0);
@@ -34,42 +34,42 @@ function drawing() {
   const changed = new Text("a", 0, 0);
   const before = changed.render(5);
   changed.setText("b\tc");
-  const loader = new Loader(screen, red, dim, "Working", { frames: ["*"] });
-  const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAADklEQVR42mNk+M9QDwAEQgGAEbrqfQAAAABJRU5ErkJggg==";
+  const loader = new Loader(fakeTui, red, dim, "Working", { frames: ["*"] });
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAADklEQVR42mNk+M9QDwAEQgGAEbrqfQAAAABJRU5ErkJggg==";
   tui.setCapabilities({ images: null, trueColor: true, hyperlinks: false });
   const results = {
     text: new Text("The quick brown fox jumps over the lazy dog", 1, 1).render(20),
-    "text of wide characters": new Text("漢字漢字漢字 and 👍🏽", 0, 0).render(9),
-    "text in color": new Text(`${red("red text that wraps")} plain`, 1, 0, inverse).render(14),
-    "text of nothing": [new Text("", 1, 1).render(9), new Text("  \n ", 1, 1).render(9)],
-    "text that is narrow": [new Text("abc", 2, 0).render(1), new Text("abc", 2, 0).render(4)],
-    "text that changes": [before, changed.render(5)],
+    "wide characters": new Text("漢字漢字漢字 and 👍🏽", 0, 0).render(9),
+    "colored text": new Text(`${red("red text that wraps")} plain`, 1, 0, inverse).render(14),
+    "empty text": [new Text("", 1, 1).render(9), new Text("  \n ", 1, 1).render(9)],
+    "narrow text": [new Text("abc", 2, 0).render(1), new Text("abc", 2, 0).render(4)],
+    "changed text": [before, changed.render(5)],
     container: container.render(16),
-    "container without its first": (container.removeChild(first), container.render(16)),
+    "container without its first child": (container.removeChild(first), container.render(16)),
     box: box.render(16),
-    "box of nothing": [new Box().render(9), new Container().render(9)],
+    "empty box": [new Box().render(9), new Container().render(9)],
     truncated: [new TruncatedText("short").render(8), new TruncatedText(red("much too long"), 1, 0).render(8)],
     spacer: [new Spacer().render(3), new Spacer(3).render(3)],
     loader: loader.render(20),
-    image: new Image(picture, "image/png", { fallbackColor: dim }, { filename: "a.png" }).render(40),
+    image: new Image(png, "image/png", { fallbackColor: dim }, { filename: "a.png" }).render(40),
     vstack: new VStack([new Text("a", 0, 0), { component: new Text("b\nc\nd", 0, 0), maxSize: 2 }], { gap: 1 }).render(4),
-    "hstack, as seen": visible(new HStack([new Text("left", 0, 0), { component: new Text("right side", 0, 0), grow: 1 }], { gap: 2 }).render(24)),
+    "hstack without styles": visible(new HStack([new Text("left", 0, 0), { component: new Text("right side", 0, 0), grow: 1 }], { gap: 2 }).render(24)),
   };
   loader.stop();
   return results;
 }
 
-function selecting() {
+function selectListCases() {
   const items = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"].map((value, index) => ({
     value,
     label: index % 2 ? value.toUpperCase() : "",
     description: index % 3 ? `the ${value}\none` : undefined,
   }));
   const list = new tui.SelectList(items, 4, listTheme);
-  const told = [];
-  list.onSelect = (item) => told.push(["select", item.value]);
-  list.onCancel = () => told.push(["cancel"]);
-  list.onSelectionChange = (item) => told.push(["change", item.value]);
+  const events = [];
+  list.onSelect = (item) => events.push(["select", item.value]);
+  list.onCancel = () => events.push(["cancel"]);
+  list.onSelectionChange = (item) => events.push(["change", item.value]);
   const frames = [list.render(60), list.render(30)];
   for (const key of ["up", "up", "down", "down", "down", "enter", "escape"]) list.handleInput(KEYS[key]);
   frames.push(list.render(60));
@@ -79,13 +79,13 @@ function selecting() {
   frames.push(list.render(60));
   list.setFilter("");
   list.setSelectedIndex(99);
-  return { frames, told, last: list.getSelectedItem().value };
+  return { frames, events, last: list.getSelectedItem().value };
 }
 
-function settling() {
-  const told = [];
+function settingsListCases() {
+  const events = [];
   const items = [
-    { id: "one", label: "One", currentValue: "a", values: ["a", "b", "c"], description: "The first of all settings there are" },
+    { id: "one", label: "One", currentValue: "a", values: ["a", "b", "c"], description: "A longer description of the setting" },
     { id: "two", label: "The second", currentValue: "x" },
     {
       id: "three",
@@ -94,7 +94,7 @@ function settling() {
       submenu: (value, done) => ({ render: () => [`inside ${value}`], invalidate() {}, handleInput: (data) => done(data === "y" ? "yes" : undefined) }),
     },
   ];
-  const list = new tui.SettingsList(items, 2, settingsTheme, (id, value) => told.push([id, value]), () => told.push(["cancel"]), { enableSearch: true });
+  const list = new tui.SettingsList(items, 2, settingsTheme, (id, value) => events.push([id, value]), () => events.push(["cancel"]), { enableSearch: true });
   const frames = [list.render(40)];
   list.handleInput(KEYS.enter);
   list.handleInput(" ");
@@ -110,10 +110,10 @@ function settling() {
   frames.push(list.render(40));
   list.handleInput(KEYS.escape);
   list.updateValue("two", "z");
-  return { frames, told, value: items[1].currentValue };
+  return { frames, events, value: items[1].currentValue };
 }
 
-function typing() {
+function inputCases() {
   const results = {};
   const inputs = {
     letters: ["h", "é", "漢", "👍"],
@@ -125,12 +125,12 @@ function typing() {
   };
   for (const [name, keys] of Object.entries(inputs)) {
     const input = new tui.Input();
-    const told = [];
+    const events = [];
     input.focused = true;
-    input.onSubmit = (value) => told.push(["submit", value]);
-    input.onEscape = () => told.push(["escape"]);
+    input.onSubmit = (value) => events.push(["submit", value]);
+    input.onEscape = () => events.push(["escape"]);
     for (const key of keys) input.handleInput(key);
-    results[name] = { value: input.getValue(), told, line: input.render(12) };
+    results[name] = { value: input.getValue(), events, line: input.render(12) };
   }
   const prompted = new tui.Input({ prompt: "? ", placeholder: "name", placeholderStyle: dim });
   results.placeholder = visible(prompted.render(12));
@@ -139,7 +139,7 @@ function typing() {
   return results;
 }
 
-function editing() {
+function editorCases() {
   const results = {};
   const long = Array.from({ length: 12 }, (_, index) => `pasted ${index}`).join("\n");
   const inputs = {
@@ -149,15 +149,15 @@ function editing() {
     wrapping: [..."the quick brown fox jumps over"],
     deleting: [..."one two", "\u0017", "\u0015", "\u0019", "\u0019"],
     pasting: ["x", `\u001b[200~${long}\u001b[201~`, "y"],
-    "pasting little": ["\u001b[200~a\tb\r\nc\u001b[201~"],
+    "short paste": ["\u001b[200~a\tb\r\nc\u001b[201~"],
     sending: [..." ok ", KEYS.enter],
     undoing: [..."abc def", "\u001b[45;5u"],
   };
   for (const [name, keys] of Object.entries(inputs)) {
-    const editor = new tui.Editor(screen, { borderColor: red, selectList: listTheme }, { paddingX: 1 });
-    const told = [];
+    const editor = new tui.Editor(fakeTui, { borderColor: red, selectList: listTheme }, { paddingX: 1 });
+    const events = [];
     editor.focused = true;
-    editor.onSubmit = (text) => told.push(["submit", text]);
+    editor.onSubmit = (text) => events.push(["submit", text]);
     for (const key of keys) editor.handleInput(key);
     results[name] = {
       text: editor.getText(),
@@ -165,10 +165,10 @@ function editing() {
       lines: editor.getLines(),
       cursor: editor.getCursor(),
       frame: visible(editor.render(20)),
-      told,
+      events,
     };
   }
-  const editor = new tui.Editor(screen, { borderColor: red, selectList: listTheme });
+  const editor = new tui.Editor(fakeTui, { borderColor: red, selectList: listTheme });
   const changes = [];
   editor.onChange = (text) => changes.push(text);
   editor.addToHistory("earlier");
@@ -185,27 +185,27 @@ function editing() {
   return results;
 }
 
-function text() {
+function textCases() {
   const { truncateToWidth, visibleWidth, wrapTextWithAnsi, sliceByColumn, stripTerminalSequences } = tui;
   const samples = ["", "plain", "漢字", "e\u0301", "👨‍👩‍👧", "a\tb", red("red"), "\u001b]8;;http://x\u0007link\u001b]8;;\u0007", "🇩🇪!"];
   return {
     width: samples.map(visibleWidth),
     truncated: samples.map((sample) => stripTerminalSequences(truncateToWidth(sample, 3))),
-    "truncated otherwise": [truncateToWidth("longer text", 6, "…"), truncateToWidth("ab", 5, "", true), truncateToWidth("longer", 3, ""), truncateToWidth("x", 0)],
+    "truncated with options": [truncateToWidth("longer text", 6, "…"), truncateToWidth("ab", 5, "", true), truncateToWidth("longer", 3, ""), truncateToWidth("x", 0)],
     wrapped: wrapTextWithAnsi(`${red("one two three")}\n\nfour   five`, 8),
-    "wrapped words": wrapTextWithAnsi("averyveryverylongword and more", 10),
+    "wrapped long word": wrapTextWithAnsi("averyveryverylongword and more", 10),
     sliced: [sliceByColumn("hello world", 3, 5), sliceByColumn("漢字漢字", 1, 4), sliceByColumn("abc", 5, 2), stripTerminalSequences(sliceByColumn(red("hello"), 1, 3))],
     stripped: samples.map(stripTerminalSequences),
     link: tui.getOsc8LinkAtColumn(samples[7], 2),
     fuzzy: [tui.fuzzyMatch("abc", "a-b-c"), tui.fuzzyMatch("abc", "xyz"), tui.fuzzyMatch("gpt5", "5gpt")],
     filtered: tui.fuzzyFilter(["apple pie", "banana", "pineapple", "apply"], "app", (one) => one),
-    "filtered by two": tui.fuzzyFilter(["src/main.rs", "main/src.rs", "lib.rs"], "src main", (one) => one),
+    "filtered by two words": tui.fuzzyFilter(["src/main.rs", "main/src.rs", "lib.rs"], "src main", (one) => one),
     scheme: [tui.parseTerminalColorSchemeReport("\u001b[?997;2n"), tui.parseTerminalColorSchemeReport("x")],
     background: [tui.parseOsc11BackgroundColor("\u001b]11;rgb:ffff/8080/0000\u0007"), tui.parseOsc11BackgroundColor("x") ?? null],
   };
 }
 
-function keys() {
+function keyCases() {
   const { Key, matchesKey, parseKey } = tui;
   const sequences = [
     "a", "A", " ", "\r", "\n", "\t", "\u001b", "\u007f", "\u0003", "\u001b[A", "\u001bOA", "\u001b[1;5C", "\u001b[3~", "\u001b[5~", "\u001b[6~",
@@ -226,7 +226,7 @@ function keys() {
   };
 }
 
-function bindings() {
+function keybindingCases() {
   const manager = new tui.KeybindingsManager(
     { one: { defaultKeys: "a", description: "x" }, two: { defaultKeys: ["b", "ctrl+b"] }, three: { defaultKeys: [] } },
     { two: ["c", "c"], three: "c" },
@@ -244,7 +244,7 @@ function bindings() {
   };
 }
 
-function markdown() {
+function markdownCases() {
   const plain = (text) => text;
   const theme = Object.fromEntries(
     ["heading", "link", "linkUrl", "code", "codeBlock", "codeBlockBorder", "quote", "quoteBorder", "hr", "listBullet", "bold", "italic", "strikethrough", "underline"].map((name) => [name, plain]),
@@ -254,40 +254,51 @@ function markdown() {
   const results = { page: visible(document.render(40)) };
   document.setText("short **bold**");
   results.changed = visible(document.render(40));
-  results.nothing = new tui.Markdown("  ", 1, 1, theme).render(40);
+  results.empty = new tui.Markdown("  ", 1, 1, theme).render(40);
   results.transformed = visible(new tui.Markdown("abc", 0, 0, theme, undefined, { transform: (it, width) => `${it} ${width}` }).render(20));
   return results;
 }
 
-// What is asked is answered once the queue of the event loop has been gone through.
-const answered = async () => {
+// Suggestions arrive after several turns of the event loop.
+const waitForSuggestions = async () => {
   for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-async function completing() {
-  const editor = new tui.Editor(screen, { borderColor: red, selectList: listTheme });
+async function autocompleteCases() {
+  const editor = new tui.Editor(fakeTui, { borderColor: red, selectList: listTheme });
   const quit = { name: "quit", getArgumentCompletions: () => [{ value: "now", label: "now" }] };
   editor.setAutocompleteProvider(new tui.CombinedAutocompleteProvider([{ name: "hello", description: "Says hello" }, { name: "help" }, quit], "/"));
   const type = async (keys) => {
     for (const key of keys) {
       editor.handleInput(key);
-      await answered();
+      await waitForSuggestions();
     }
   };
   await type("/he");
   const results = { shown: editor.isShowingAutocomplete(), list: visible(editor.render(50)) };
   await type([KEYS.down, KEYS.tab]);
-  results.taken = [editor.getText(), editor.isShowingAutocomplete()];
+  results.accepted = [editor.getText(), editor.isShowingAutocomplete()];
   editor.setText("");
   await type("/quit ");
   results.arguments = visible(editor.render(50));
   await type([KEYS.escape]);
-  results.left = [editor.getText(), editor.isShowingAutocomplete()];
+  results.dismissed = [editor.getText(), editor.isShowingAutocomplete()];
   return results;
 }
 
 export async function results() {
-  return { completing: await completing(), drawing: drawing(), selecting: selecting(), settling: settling(), typing: typing(), editing: editing(), text: text(), keys: keys(), bindings: bindings(), markdown: markdown() };
+  return {
+    autocomplete: await autocompleteCases(),
+    rendering: renderingCases(),
+    selectList: selectListCases(),
+    settingsList: settingsListCases(),
+    input: inputCases(),
+    editor: editorCases(),
+    text: textCases(),
+    keys: keyCases(),
+    keybindings: keybindingCases(),
+    markdown: markdownCases(),
+  };
 }
 
 export default async function () {

@@ -1,4 +1,4 @@
-// Half of a circle of imports.
+// Part of an import cycle.
 import { second } from "./cycle_other.ts";
 
 export const first = () => "first";

@@ -1,4 +1,4 @@
-// The other half of a circle of imports.
+// The other part of the import cycle.
 import { first } from "./cycle.ts";
 
 export const second = () => `second after ${first()}`;

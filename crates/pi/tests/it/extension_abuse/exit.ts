@@ -1,8 +1,8 @@
-// Wants to end the program in every way there is.
+// Tries every way to end the process.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async (_args: string, ctx: any) => {
-      const refused = [() => process.exit(3), () => process.abort(), () => process.kill(process.pid), () => process.kill(process.pid, "SIGKILL"), () => (process as any).reallyExit(1)].filter((attempt) => {
+      const rejected = [() => process.exit(3), () => process.abort(), () => process.kill(process.pid), () => process.kill(process.pid, "SIGKILL"), () => (process as any).reallyExit(1)].filter((attempt) => {
         try {
           attempt();
           return false;
@@ -10,7 +10,7 @@ export default function (pi: any) {
           return true;
         }
       });
-      ctx.ui.notify(`refused ${refused.length}`);
+      ctx.ui.notify(`rejected ${rejected.length}`);
       process.exit(4);
     },
   });

@@ -1,4 +1,4 @@
-// Takes what it can get.
+// Allocates memory without bound.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async () => {

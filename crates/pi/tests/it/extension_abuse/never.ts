@@ -1,9 +1,9 @@
-// Promises an answer that never comes.
+// Returns promises that never settle.
 export default function (pi: any) {
   pi.registerTool({
     name: "never",
     label: "Never",
-    description: "Never answers",
+    description: "Never returns",
     parameters: { type: "object", properties: {} },
     execute: () => new Promise(() => {}),
   });

@@ -1,4 +1,4 @@
-// Replaces what the language is made of.
+// Breaks built-in objects and prototypes.
 const broken = () => {
   throw new Error("polluted");
 };

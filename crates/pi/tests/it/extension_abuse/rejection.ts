@@ -1,8 +1,8 @@
-// Forgets a promise that fails.
+// Leaves a promise rejection unhandled.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async () => {
-      void Promise.reject(new Error("nobody looks"));
+      void Promise.reject(new Error("rejected without a handler"));
     },
   });
 }

@@ -1,12 +1,12 @@
-// Reloads everything, having opened this and that.
+// Reloads while timers, watchers, sockets and child processes are open.
 import { watch } from "node:fs";
 import { createServer } from "node:net";
 import { spawn } from "node:child_process";
 
 export default function (pi: any) {
-  const kept = new Array(20000).fill("memory");
+  const data = new Array(20000).fill("memory");
   pi.on("session_start", () => {
-    setInterval(() => kept.length, 10);
+    setInterval(() => data.length, 10);
     watch(process.cwd(), () => {});
     createServer(() => {}).listen(0, "127.0.0.1");
     spawn("cat", { stdio: "pipe" });

@@ -1,4 +1,4 @@
-// Never gives the thread back.
+// Never yields.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async () => {

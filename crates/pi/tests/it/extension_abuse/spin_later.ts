@@ -1,4 +1,4 @@
-// Never gives the thread back, after it has waited.
+// Never yields after an await.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async () => {

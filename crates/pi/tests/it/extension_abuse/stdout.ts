@@ -1,4 +1,4 @@
-// Writes where the protocol is spoken, and closes it.
+// Writes to stdout, which carries the RPC protocol, and closes it.
 import { closeSync, writeSync } from "node:fs";
 
 export default function (pi: any) {
@@ -13,10 +13,10 @@ export default function (pi: any) {
         try {
           attempt();
         } catch {
-          // Not theirs to use.
+          // Extensions have no access to these descriptors.
         }
       }
-      throw new Error("stdout is gone");
+      throw new Error("stdout is closed");
     },
   });
 }

@@ -1,9 +1,9 @@
-// Throws where nobody waits.
+// Throws in a timer callback.
 export default function (pi: any) {
   pi.registerCommand("bad", {
     handler: async () => {
       setTimeout(() => {
-        throw new TypeError("late and loud");
+        throw new TypeError("thrown in a timer");
       }, 1);
     },
   });

@@ -1,11 +1,11 @@
-//! What a record must look like: the members that are named, whatever else there is.
+//! Partial matching of JSON records.
 
 use serde_json::Value;
 
-/// Returns whether the value has everything the pattern names.
+/// Returns whether the value matches the pattern.
 ///
-/// An object names some members, a list some elements in any order; text that begins with `~` names a part of the
-/// text. Everything else is equal or not.
+/// An object pattern matches a subset of the members, an array pattern a subset of the elements in any order. A string
+/// that starts with `~` matches a substring. Everything else must be equal.
 pub(crate) fn matches(pattern: &Value, value: &Value) -> bool {
     match (pattern, value) {
         (Value::Object(pattern), Value::Object(value)) => pattern
@@ -18,7 +18,7 @@ pub(crate) fn matches(pattern: &Value, value: &Value) -> bool {
             Some(part) => text.contains(part),
             None => text == pattern,
         },
-        // What was sent as text or as blocks of it is looked for in the whole.
+        // Searches the serialized value, since content may be a string or a list of blocks.
         (Value::String(pattern), other) => pattern
             .strip_prefix('~')
             .is_some_and(|part| other.to_string().contains(part)),

@@ -1,25 +1,25 @@
-//! Every built-in command and its dialog.
+//! Built-in commands and their dialogs.
 
-use crate::process::{World, answer};
+use crate::harness::{TestContext, text_reply};
 use crate::terminal::Terminal;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_dialog_opens_and_escape_closes_it() {
-    let world = World::new([answer("Something to look at.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+    let context = TestContext::new([text_reply("Some answer.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    terminal.submit("say something");
-    terminal.wait("Something to look at.");
+    terminal.submit("answer something");
+    terminal.wait("Some answer.");
     terminal.wait_gone("to stop");
-    world.home.write("project/x.jsonl", "");
+    context.home.write("project/x.jsonl", "");
     for (command, part) in [
         ("/settings", "Compact by itself"),
         ("/model", "beta"),
         ("/thinking", "minimal"),
         ("/scoped-models", "beta"),
-        ("/fork", "say something"),
-        ("/tree", "say something"),
-        ("/resume", "say something"),
+        ("/fork", "answer something"),
+        ("/tree", "answer something"),
+        ("/resume", "answer something"),
         ("/trust", "project"),
         ("/login", "API key"),
         ("/hotkeys", "ctrl+o"),
@@ -27,7 +27,7 @@ async fn every_dialog_opens_and_escape_closes_it() {
         ("/import x.jsonl", "x.jsonl"),
     ] {
         terminal.submit(command);
-        // The dialog says how it is left; the prompt does not.
+        // The key hint to close a dialog; the prompt does not show it.
         terminal.wait("escape c");
         terminal.wait(part);
         terminal.send("\x1b");
@@ -37,11 +37,11 @@ async fn every_dialog_opens_and_escape_closes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_say_what_they_did() {
-    let world = World::new([answer("One.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn commands_report_their_results() {
+    let context = TestContext::new([text_reply("One.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    terminal.submit("say one");
+    terminal.submit("count");
     terminal.wait("One.");
     terminal.wait_gone("to stop");
     terminal.submit("/name Cornflower");
@@ -49,18 +49,18 @@ async fn commands_say_what_they_did() {
     terminal.submit("/session");
     terminal.wait(".jsonl");
     terminal.submit("/export out.html");
-    let page = world.project().join("out.html");
+    let page = context.project_dir().join("out.html");
     terminal.wait_until("the exported page", |_| page.exists());
     terminal.submit("/export branch.jsonl");
-    let branch = world.project().join("branch.jsonl");
+    let branch = context.project_dir().join("branch.jsonl");
     terminal.wait_until("the exported branch", |_| branch.exists());
     terminal.submit("/model beta");
-    // Enter has taken the completion.
+    // The first Enter accepts the completion.
     terminal.wait("/model mock/beta");
     terminal.send("\r");
     terminal.wait("Model: beta");
-    terminal.submit("/thinking nonsense");
-    terminal.wait("nonsense");
+    terminal.submit("/thinking invalid");
+    terminal.wait("invalid");
     terminal.submit("/reload");
     terminal.wait("read again");
     terminal.submit("/clone");
@@ -74,82 +74,82 @@ async fn commands_say_what_they_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_of_the_user_runs_and_can_be_stopped() {
-    let world = World::new([]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn shell_commands_run_and_can_be_interrupted() {
+    let context = TestContext::new([]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("!echo shell-$((20+3)); exit 4");
     terminal.wait("shell-23");
     terminal.wait("(exit 4)");
-    terminal.submit("!echo be''gun; sleep 600");
-    terminal.wait("begun");
+    terminal.submit("!echo star''ted; sleep 600");
+    terminal.wait("started");
     terminal.send("\x1b");
     terminal.wait("(stopped)");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_setting_takes_the_whole_screen() {
-    let world = World::new([]).await;
-    world
+async fn the_fullscreen_setting_uses_the_alternate_screen() {
+    let context = TestContext::new([]).await;
+    context
         .home
         .write("agent/settings.json", "{\"tuiMode\": \"fullscreen\"}");
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     assert!(terminal.is_alternate());
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flags_of_the_screen_hold_for_the_run_and_are_not_saved() {
-    let world = World::new([]).await;
+async fn display_options_apply_to_the_run_and_are_not_saved() {
+    let context = TestContext::new([]).await;
     let settings = "{\"tuiMode\": \"regular\", \"theme\": \"dark\"}";
-    world.home.write("agent/settings.json", settings);
-    let flags = ["--tui-mode", "fullscreen", "--use-theme", "nowhere"];
-    let terminal = Terminal::start(&world, &flags);
-    terminal.wait("\"nowhere\"");
+    context.home.write("agent/settings.json", settings);
+    let flags = ["--tui-mode", "fullscreen", "--use-theme", "missing"];
+    let terminal = Terminal::start(&context, &flags);
+    terminal.wait("\"missing\"");
     assert!(terminal.is_alternate());
     terminal.submit("/reload");
     terminal.wait("have been read again");
     assert!(terminal.is_alternate());
     terminal.quit();
-    assert_eq!(world.home.read("agent/settings.json"), settings);
+    assert_eq!(context.home.read("agent/settings.json"), settings);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flag_that_nobody_knows_is_told_before_the_screen() {
-    let world = World::new([]).await;
-    let mut terminal = Terminal::start(&world, &["--model=alpha"]);
+async fn an_invalid_option_is_reported_before_the_ui_starts() {
+    let context = TestContext::new([]).await;
+    let mut terminal = Terminal::start(&context, &["--model=alpha"]);
     assert_eq!(terminal.exit_code(), 1);
     assert!(
         terminal
             .screen()
-            .contains("--model takes its value as the next word")
+            .contains("--model takes its value as the next argument")
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_clears_and_leaves_when_pressed_twice() {
-    let world = World::new([]).await;
-    let mut terminal = Terminal::start(&world, &[]);
+async fn ctrl_c_clears_the_prompt_and_exits_when_pressed_twice() {
+    let context = TestContext::new([]).await;
+    let mut terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    terminal.send("some words");
-    terminal.wait("some words");
+    terminal.send("some text");
+    terminal.wait("some text");
     terminal.send("\x03");
-    terminal.wait_gone("some words");
+    terminal.wait_gone("some text");
     terminal.send("\x03\x03");
     assert_eq!(terminal.exit_code(), 0);
     terminal.assert_restored();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_to_end_restores_the_terminal() {
-    let world = World::new([]).await;
-    let mut terminal = Terminal::start(&world, &[]);
+async fn sigterm_restores_the_terminal() {
+    let context = TestContext::new([]).await;
+    let mut terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    let process = terminal.process_id().to_string();
+    let pid = terminal.process_id().to_string();
     let status = std::process::Command::new("kill")
-        .args(["-TERM", &process])
+        .args(["-TERM", &pid])
         .status();
     assert!(status.unwrap().success());
     assert_eq!(terminal.exit_code(), 143);
@@ -157,12 +157,12 @@ async fn a_request_to_end_restores_the_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_theme_is_previewed_and_kept() {
-    let world = World::new([]).await;
-    world
+async fn a_selected_theme_is_previewed_and_saved() {
+    let context = TestContext::new([]).await;
+    context
         .home
         .write("agent/settings.json", "{\"theme\": \"dark\"}");
-    let terminal = Terminal::start_with(&world, &[], &[("COLORTERM", "truecolor")]);
+    let terminal = Terminal::start_with(&context, &[], &[("COLORTERM", "truecolor")]);
     terminal.wait("alpha");
     terminal.submit("/settings");
     terminal.wait("escape c");
@@ -176,15 +176,15 @@ async fn another_theme_is_previewed_and_kept() {
     terminal.wait("escape c");
     terminal.send("\x1b");
     terminal.wait_gone("escape c");
-    let settings = world.home.read("agent/settings.json");
+    let settings = context.home.read("agent/settings.json");
     assert!(settings.contains("\"theme\": \"light\""), "{settings}");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_for_what_leaves_and_enters_the_program() {
-    let world = World::new([answer("To be exported.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn copy_export_and_import() {
+    let context = TestContext::new([text_reply("To be exported.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("/copy");
     terminal.wait("no answer to copy");
@@ -195,14 +195,14 @@ async fn commands_for_what_leaves_and_enters_the_program() {
     terminal.submit("export this");
     terminal.wait("To be exported.");
     terminal.wait_gone("to stop");
-    terminal.submit("/export kept.jsonl");
+    terminal.submit("/export exported.jsonl");
     terminal.wait("The session is in");
     terminal.submit("/new");
     terminal.wait_gone("To be exported.");
-    terminal.submit("/import nowhere.jsonl");
-    // Without a question first.
+    terminal.submit("/import missing.jsonl");
+    // No confirmation is shown first.
     terminal.wait("there is no file");
-    terminal.submit("/import kept.jsonl");
+    terminal.submit("/import exported.jsonl");
     terminal.wait("escape c");
     terminal.send("\r");
     terminal.wait("To be exported.");

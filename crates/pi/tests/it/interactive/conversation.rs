@@ -1,34 +1,37 @@
-//! Prompts, answers, tools, and stopping them.
+//! Prompts, responses, tools, and interrupting them.
 
 use pi_test_support::ScriptedReply;
 
-use crate::process::{World, answer, begin, delta_text, finish, shell_call};
+use crate::harness::{
+    TestContext, bash_reply, finish_reply, partial_reply, text_delta, text_reply,
+};
 use crate::terminal::Terminal;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_prompt_is_answered_and_the_terminal_comes_back() {
-    let world = World::new([answer("The answer is dahlia.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn a_prompt_is_answered_and_quitting_restores_the_terminal() {
+    let context = TestContext::new([text_reply("The answer is dahlia.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("name a flower");
     terminal.wait("The answer is dahlia.");
     terminal.wait("name a flower");
     terminal.quit();
-    assert_eq!(world.server.requests().len(), 1);
+    assert_eq!(context.server.requests().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_of_the_command_line_is_said_at_once() {
-    let world = World::new([answer("Said at once.")]).await;
-    let terminal = Terminal::start(&world, &["say it"]);
-    terminal.wait("Said at once.");
+async fn a_message_on_the_command_line_is_sent_at_startup() {
+    let context = TestContext::new([text_reply("Sent at startup.")]).await;
+    let terminal = Terminal::start(&context, &["hello"]);
+    terminal.wait("Sent at startup.");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_runs_and_its_output_shows() {
-    let world = World::new([shell_call("echo tool-$((40+2))"), answer("Counted.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn tool_output_is_shown() {
+    let context =
+        TestContext::new([bash_reply("echo tool-$((40+2))"), text_reply("Counted.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("count");
     terminal.wait("tool-42");
@@ -37,33 +40,35 @@ async fn a_tool_runs_and_its_output_shows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_shows_while_it_arrives_and_escape_stops_it() {
-    let world = World::new([
-        begin("The beginning").gate("never").chunk("unheard"),
-        answer("Still here."),
+async fn a_response_is_shown_while_it_streams_and_can_be_interrupted() {
+    let context = TestContext::new([
+        partial_reply("The beginning")
+            .gate("never")
+            .chunk("never sent"),
+        text_reply("Still here."),
     ])
     .await;
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    terminal.submit("tell me");
-    world.server.wait_for_gate("never").await;
+    terminal.submit("start");
+    context.server.wait_for_gate("never").await;
     terminal.wait("The beginning");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
     terminal.submit("are you there");
     terminal.wait("Still here.");
-    assert!(!terminal.screen().contains("unheard"));
+    assert!(!terminal.screen().contains("never sent"));
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn escape_stops_a_request_nobody_answered_yet() {
-    let world = World::new([ScriptedReply::new(), answer("Back again.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn escape_interrupts_a_pending_request() {
+    let context = TestContext::new([ScriptedReply::new(), text_reply("Back again.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("hello");
     terminal.wait("hello");
-    world.server.wait_for_request(0).await;
+    context.server.wait_for_request(0).await;
     terminal.wait("to stop");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
@@ -73,34 +78,40 @@ async fn escape_stops_a_request_nobody_answered_yet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn escape_stops_a_tool() {
-    let world = World::new([shell_call("echo begun; sleep 600"), answer("Never mind.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn escape_interrupts_a_tool() {
+    let context = TestContext::new([
+        bash_reply("echo started; sleep 600"),
+        text_reply("Never mind."),
+    ])
+    .await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("run");
-    terminal.wait("begun");
+    terminal.wait("started");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
-    terminal.submit("well");
+    terminal.submit("next");
     terminal.wait("Never mind.");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steering_and_follow_ups_wait_and_come_back_for_editing() {
-    let world = World::new([
-        finish(
-            begin("Busy").gate("go").chunk(delta_text(" no more.")),
+async fn queued_messages_can_be_edited_and_are_sent() {
+    let context = TestContext::new([
+        finish_reply(
+            partial_reply("Busy")
+                .gate("go")
+                .chunk(text_delta(" no more.")),
             "stop",
         ),
-        answer("Heard the steering."),
-        answer("Heard the follow-up."),
+        text_reply("Received the steering."),
+        text_reply("Received the follow-up."),
     ])
     .await;
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("work");
-    world.server.wait_for_gate("go").await;
+    context.server.wait_for_gate("go").await;
     terminal.submit("turn left");
     terminal.wait("Steering: turn left");
     terminal.send("turn right");
@@ -116,31 +127,31 @@ async fn steering_and_follow_ups_wait_and_come_back_for_editing() {
     terminal.send("follow later");
     terminal.send("\x1b\r");
     terminal.wait("Follow-up: follow later");
-    world.server.open_gate("go");
-    terminal.wait("Heard the follow-up.");
-    terminal.wait("Heard the steering.");
+    context.server.open_gate("go");
+    terminal.wait("Received the follow-up.");
+    terminal.wait("Received the steering.");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_of_resizes_during_an_answer_leaves_a_clean_screen() {
-    let mut reply = begin("line 0\n\n");
+async fn rapid_resizes_during_a_response_leave_a_clean_screen() {
+    let mut reply = partial_reply("line 0\n\n");
     for number in 1..200 {
-        reply = reply.chunk(delta_text(&format!("line {number}\n\n")));
+        reply = reply.chunk(text_delta(&format!("line {number}\n\n")));
         if number == 100 {
             reply = reply.gate("middle");
         }
     }
-    let world = World::new([finish(reply, "stop")]).await;
-    let terminal = Terminal::start(&world, &[]);
+    let context = TestContext::new([finish_reply(reply, "stop")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("many lines");
-    world.server.wait_for_gate("middle").await;
+    context.server.wait_for_gate("middle").await;
     for step in 0..40_u16 {
         terminal.resize(40 + (step * 7) % 80, 8 + (step * 5) % 30);
     }
     terminal.resize(90, 24);
-    world.server.open_gate("middle");
+    context.server.open_gate("middle");
     terminal.wait("line 199");
     terminal.wait_gone("to stop");
     let screen = terminal.screen();

@@ -1,48 +1,49 @@
-//! Examples of the TypeScript pi that are nothing without a terminal: games by keyboard, a draft that is edited, a
-//! question before the project is trusted. Skips where the package is not installed.
+//! Example extensions of the TypeScript pi that need a terminal: games, an editor dialog, a trust prompt. Skipped if
+//! the package is not installed.
 
 use pi_test_support::ScriptedReply;
 
-use crate::example_extensions::folder;
-use crate::process::{World, answer};
+use crate::example_extensions::examples_dir;
+use crate::harness::{TestContext, text_reply};
 use crate::terminal::Terminal;
 
-/// A terminal with the program and one of the examples; none where the examples are not installed.
-#[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
+/// Starts pi with an example extension. Returns `None` if the examples are not installed.
+#[expect(clippy::print_stdout, reason = "reports the skipped test")]
 async fn start(
     example: &str,
     replies: impl IntoIterator<Item = ScriptedReply>,
-) -> Option<(World, Terminal)> {
-    let Some(path) = folder().map(|folder| folder.join(example)) else {
+) -> Option<(TestContext, Terminal)> {
+    let Some(path) = examples_dir().map(|directory| directory.join(example)) else {
         println!("skipped: the examples of the TypeScript pi are not installed");
         return None;
     };
-    let world = World::new(replies).await;
-    let terminal = Terminal::start(&world, &["-e", &path.to_string_lossy()]);
+    let context = TestContext::new(replies).await;
+    let terminal = Terminal::start(&context, &["-e", &path.to_string_lossy()]);
     terminal.wait("alpha");
-    Some((world, terminal))
+    Some((context, terminal))
 }
 
-fn run(terminal: &Terminal, command: &str) {
+/// Runs a command after its text is on the screen.
+fn run_command(terminal: &Terminal, command: &str) {
     terminal.send(command);
     terminal.wait(command);
     terminal.send("\r");
 }
 
-/// Returns the column of the first line with this sign in it.
-fn column_of(screen: &str, sign: char) -> Option<usize> {
+/// Returns the column of the first occurrence of a character.
+fn column_of(screen: &str, character: char) -> Option<usize> {
     let mut lines = screen.lines();
-    lines.find_map(|line| line.chars().position(|it| it == sign))
+    lines.find_map(|line| line.chars().position(|it| it == character))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_snake_is_steered_paused_and_found_again() {
+async fn snake_is_steered_paused_and_resumed() {
     let Some((_world, terminal)) = start("snake.ts", []).await else {
         return;
     };
-    run(&terminal, "/snake");
+    run_command(&terminal, "/snake");
     terminal.wait("SNAKE");
-    // Left alone it meets the wall at the right; the key sends it to the one at the top.
+    // Without a key the snake hits the right wall; with it, the top wall.
     terminal.send("\x1b[A");
     terminal.wait("GAME OVER!");
     let screen = terminal.screen();
@@ -52,7 +53,7 @@ async fn the_snake_is_steered_paused_and_found_again() {
     terminal.wait_gone("GAME OVER!");
     terminal.send("\x1b");
     terminal.wait_gone("SNAKE");
-    run(&terminal, "/snake");
+    run_command(&terminal, "/snake");
     terminal.wait("PAUSED");
     terminal.send("s");
     terminal.wait_gone("PAUSED");
@@ -62,26 +63,26 @@ async fn the_snake_is_steered_paused_and_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ship_goes_while_a_key_is_held_and_shoots() {
+async fn space_invaders_handles_held_and_released_keys() {
     let Some((_world, terminal)) = start("space-invaders.ts", []).await else {
         return;
     };
-    // The whole game is on the screen, its score included.
+    // Tall enough to show the complete game including the score.
     terminal.resize(100, 40);
-    run(&terminal, "/invaders");
+    run_command(&terminal, "/invaders");
     terminal.wait("SPACE INVADERS");
     terminal.wait("▲");
-    let begin = column_of(&terminal.screen(), '▲').unwrap();
-    let ship_is = |wanted: fn(usize, usize) -> bool| {
-        move |screen: &str| column_of(screen, '▲').is_some_and(|now| wanted(now, begin))
+    let start = column_of(&terminal.screen(), '▲').unwrap();
+    let ship_is = |condition: fn(usize, usize) -> bool| {
+        move |screen: &str| column_of(screen, '▲').is_some_and(|now| condition(now, start))
     };
     let (left, left_released, right) = ("\x1b[1;1:1D", "\x1b[1;1:3D", "\x1b[1;1:1C");
     terminal.send(left);
-    terminal.wait_until("the ship at the left", ship_is(|now, begin| now < begin));
-    // With both keys held the ship would stand still.
+    terminal.wait_until("the ship at the left", ship_is(|now, start| now < start));
+    // With both keys held, the ship would not move.
     terminal.send(left_released);
     terminal.send(right);
-    terminal.wait_until("the ship at the right", ship_is(|now, begin| now > begin));
+    terminal.wait_until("the ship at the right", ship_is(|now, start| now > start));
     terminal.send("f");
     terminal.wait_until("a hit", |screen| {
         screen.contains("Score: ") && !screen.contains("Score: 0 ")
@@ -92,36 +93,36 @@ async fn the_ship_goes_while_a_key_is_held_and_shoots() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn doom_says_that_it_needs_web_assembly() {
-    let Some((world, terminal)) = start("doom-overlay", []).await else {
+async fn doom_reports_missing_webassembly() {
+    let Some((context, terminal)) = start("doom-overlay", []).await else {
         return;
     };
-    world.home.write("project/game.wad", "IWAD");
-    run(&terminal, "/doom-overlay game.wad");
+    context.home.write("project/game.wad", "IWAD");
+    run_command(&terminal, "/doom-overlay game.wad");
     terminal.wait("Failed to load DOOM");
     terminal.wait("WebAssembly");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_is_handed_off_to_another_session() {
+async fn handoff_starts_a_new_session_with_an_edited_prompt() {
     let replies = [
-        answer("We chose the blue spade."),
-        answer("Dig with the blue spade."),
+        text_reply("We chose the blue spade."),
+        text_reply("Dig with the blue spade."),
     ];
-    let Some((world, terminal)) = start("handoff.ts", replies).await else {
+    let Some((context, terminal)) = start("handoff.ts", replies).await else {
         return;
     };
     terminal.submit("which spade");
     terminal.wait("We chose the blue spade.");
-    run(&terminal, "/handoff dig a hole");
+    run_command(&terminal, "/handoff dig a hole");
     terminal.wait("Edit handoff prompt");
     terminal.wait("Dig with the blue spade.");
     terminal.send(" Deeply.\r");
     terminal.wait("Handoff ready.");
     terminal.wait_gone("We chose the blue spade.");
     terminal.wait("Dig with the blue spade. Deeply.");
-    let request = world.server.wait_for_request(1).await;
+    let request = context.server.wait_for_request(1).await;
     let body = String::from_utf8(request.body).unwrap();
     assert!(body.contains("We chose the blue spade."), "{body}");
     assert!(body.contains("dig a hole"), "{body}");
@@ -131,14 +132,16 @@ async fn a_conversation_is_handed_off_to_another_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_extension_asks_about_trust_before_there_is_a_screen() {
-    let Some(path) = folder().map(|folder| folder.join("project-trust.ts")) else {
+async fn an_extension_can_prompt_for_trust_at_startup() {
+    let Some(path) = examples_dir().map(|directory| directory.join("project-trust.ts")) else {
         println!("skipped: the examples of the TypeScript pi are not installed");
         return;
     };
-    let world = World::new([]).await;
-    world.home.write("project/.pi/prompts/plant.md", "Plant it");
-    let terminal = Terminal::start(&world, &["-e", &path.to_string_lossy()]);
+    let context = TestContext::new([]).await;
+    context
+        .home
+        .write("project/.pi/prompts/plant.md", "Plant it");
+    let terminal = Terminal::start(&context, &["-e", &path.to_string_lossy()]);
     terminal.wait("Project trust for:");
     terminal.send("\x1b[B\x1b[B\r");
     terminal.wait("loaded after trust resolution");

@@ -1,69 +1,68 @@
-//! What extensions show and ask in the terminal, and what they cannot do to it.
+//! The extension UI in the terminal: widgets, dialogs, components, and failing ones.
 
 use pi_test_support::ScriptedReply;
 use serde_json::json;
 
-use crate::process::{World, answer, tool_call};
+use crate::harness::{TestContext, text_reply, tool_call_reply};
 use crate::terminal::Terminal;
 
-/// Starts the program with one of our extensions.
+/// Starts pi with an extension from the fixtures.
 async fn start(
     extension: &str,
     replies: impl IntoIterator<Item = ScriptedReply>,
-) -> (World, Terminal) {
+) -> (TestContext, Terminal) {
     start_with(extension, replies, &[]).await
 }
 
-/// Returns the file of one of our extensions.
 fn fixture(extension: &str) -> String {
-    let folder = env!("CARGO_MANIFEST_DIR");
-    format!("{folder}/tests/fixtures/extensions/{extension}.ts")
+    let crate_dir = env!("CARGO_MANIFEST_DIR");
+    format!("{crate_dir}/tests/fixtures/extensions/{extension}.ts")
 }
 
 async fn start_with(
     extension: &str,
     replies: impl IntoIterator<Item = ScriptedReply>,
     variables: &[(&str, &str)],
-) -> (World, Terminal) {
-    let world = World::new(replies).await;
+) -> (TestContext, Terminal) {
+    let context = TestContext::new(replies).await;
     let path = fixture(extension);
-    let terminal = Terminal::start_with(&world, &["-e", &path], variables);
+    let terminal = Terminal::start_with(&context, &["-e", &path], variables);
     terminal.wait("alpha");
-    (world, terminal)
+    (context, terminal)
 }
 
-/// Runs a command whose completion must not get in the way.
-fn run(terminal: &Terminal, command: &str) {
+/// Runs a command once it is on the screen, so that completion does not replace it.
+fn run_command(terminal: &Terminal, command: &str) {
     terminal.send(command);
     terminal.wait(command);
     terminal.send("\r");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_have_a_say_around_the_conversation() {
-    let (_world, terminal) = start("surroundings", []).await;
+async fn extensions_set_widgets_status_header_and_footer() {
+    let (_world, terminal) = start("widgets", []).await;
     terminal.wait("first-status second-status");
     terminal.wait("started-by-startup");
-    run(&terminal, "/around");
+    run_command(&terminal, "/show");
     terminal.wait("widget-100-ticking");
-    terminal.wait("own-header");
-    terminal.wait("own-footer 2 null");
+    terminal.wait("custom-header");
+    terminal.wait("custom-footer 2 null");
     terminal.wait_gone("first-status");
     terminal.wait_gone("pi v");
-    run(&terminal, "/plain");
+    run_command(&terminal, "/hide");
     terminal.wait("pi v");
     terminal.wait("second-status");
     terminal.wait_gone("widget-100");
     terminal.wait_gone("started-by");
-    terminal.wait_gone("own-header");
-    run(&terminal, "/reload");
+    terminal.wait_gone("custom-header");
+    run_command(&terminal, "/reload");
     terminal.wait("started-by-reload");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_of_extensions_complete_and_write_at_the_prompt() {
-    let (_world, terminal) = start("surroundings", []).await;
+async fn extension_commands_complete_arguments_and_set_the_prompt() {
+    let (_world, terminal) = start("widgets", []).await;
     terminal.wait("started-by-startup");
     terminal.send("/fill mari");
     terminal.wait("marigold");
@@ -74,16 +73,16 @@ async fn commands_of_extensions_complete_and_write_at_the_prompt() {
     terminal.wait_until("the text at the prompt", |screen| {
         screen.lines().any(|line| line.trim() == "filled-marigold")
     });
-    // The prompt is not empty, so that the key that leaves does nothing.
+    // Ctrl+D exits only if the prompt is empty.
     terminal.send("\x15");
     terminal.wait_gone("\nfilled-marigold");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_ask_and_are_answered() {
+async fn extension_dialogs_return_responses() {
     let (_world, terminal) = start("dialogs", []).await;
-    run(&terminal, "/ask");
+    run_command(&terminal, "/ask");
     terminal.wait("Which bed?");
     terminal.send("\x1b[B\r");
     terminal.wait("It cannot be undone");
@@ -91,38 +90,38 @@ async fn extensions_ask_and_are_answered() {
     terminal.wait("in spades");
     terminal.send("three\r");
     terminal.wait("Describe it");
-    terminal.send(" and ended\r");
-    terminal.wait("asked south/true/three/begun and ended");
-    run(&terminal, "/late");
+    terminal.send(" and edited\r");
+    terminal.wait("responses south/true/three/draft and edited");
+    run_command(&terminal, "/timeout");
     terminal.wait("Quick!");
-    terminal.wait("late-false");
+    terminal.wait("timeout-false");
     terminal.wait_gone("Quick!");
-    run(&terminal, "/withdrawn");
+    run_command(&terminal, "/abort");
     terminal.wait("Never mind");
     terminal.wait("The next question");
     terminal.wait_gone("Never mind");
     terminal.send("\x1b");
-    terminal.wait("withdrawn-undefined-undefined");
+    terminal.wait("aborted-undefined-undefined");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_extension_may_ask_when_the_session_starts() {
+async fn a_dialog_can_be_shown_at_session_start() {
     let (_world, terminal) = start_with("dialogs", [], &[("ASK_AT_START", "yes")]).await;
-    terminal.wait("Shall we?");
+    terminal.wait("Continue?");
     terminal.send("\r");
-    terminal.wait("greeted-true");
+    terminal.wait("confirmed-true");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn components_take_the_keyboard_and_give_it_back() {
+async fn components_receive_and_release_focus() {
     let (_world, terminal) = start("components", []).await;
     terminal.wait("tui.input.copy");
-    terminal.send("half a thought");
-    terminal.wait("half a thought");
+    terminal.send("an unfinished draft");
+    terminal.wait("an unfinished draft");
     terminal.send("\x15");
-    run(&terminal, "/place");
+    run_command(&terminal, "/custom");
     terminal.wait("custom focused []");
     terminal.wait("prompt-custom");
     terminal.send("ab\x1b[Ac");
@@ -131,19 +130,19 @@ async fn components_take_the_keyboard_and_give_it_back() {
     terminal.wait("typed-ab");
     terminal.wait_gone("custom focused");
     terminal.wait("after-custom");
-    run(&terminal, "/over");
+    run_command(&terminal, "/overlay");
     terminal.wait("overlay focused []");
     terminal.wait("row-1");
     terminal.send("xyz");
     terminal.wait("overlay focused [xyz]");
     terminal.resize(50, 30);
-    // The model stands at the right edge: it is there again once everything is painted anew.
+    // The model name is at the right edge, so it reappears after a full redraw.
     terminal.wait("alpha");
     terminal.wait_gone("overlay focused");
     terminal.resize(100, 30);
     terminal.wait("overlay focused [xyz]");
     terminal.send("\r");
-    terminal.wait("over-xyz");
+    terminal.wait("overlay-xyz");
     terminal.wait_gone("overlay focused");
     terminal.send("\x1b[120;6u");
     terminal.wait("shortcut-ran");
@@ -151,64 +150,64 @@ async fn components_take_the_keyboard_and_give_it_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_that_are_loaded_anew_know_the_keys_of_that_time() {
-    let (world, terminal) = start("components", []).await;
-    run(&terminal, "/bound");
+async fn reloaded_extensions_see_current_keybindings() {
+    let (context, terminal) = start("components", []).await;
+    run_command(&terminal, "/bound");
     terminal.wait("bound-to-shift+tab");
     let keys = json!({"app.thinking.cycle": "alt+t"}).to_string();
-    world.home.write("agent/keybindings.json", keys);
-    run(&terminal, "/reload");
+    context.home.write("agent/keybindings.json", keys);
+    run_command(&terminal, "/reload");
     terminal.wait("read again");
-    run(&terminal, "/bound");
+    run_command(&terminal, "/bound");
     terminal.wait("bound-to-alt+t");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn components_hear_of_the_mouse_on_a_full_screen() {
-    let world = World::new([]).await;
+async fn components_receive_mouse_events_in_fullscreen_mode() {
+    let context = TestContext::new([]).await;
     let settings = json!({"tuiMode": "fullscreen"}).to_string();
-    world.home.write("agent/settings.json", settings);
+    context.home.write("agent/settings.json", settings);
     let path = fixture("components");
-    let terminal = Terminal::start(&world, &["-e", &path]);
+    let terminal = Terminal::start(&context, &["-e", &path]);
     terminal.wait("alpha");
-    run(&terminal, "/point");
-    terminal.wait("point here");
+    run_command(&terminal, "/mouse");
+    terminal.wait("click here");
     let screen = terminal.screen();
-    let row = screen.lines().position(|it| it.contains("point here"));
-    // Terminals count from 1; the second line of the component is clicked, in its fourth column.
-    let place = format!("4;{}", row.unwrap() + 2);
-    terminal.send(format!("\x1b[<0;{place}M\x1b[<0;{place}m"));
-    terminal.wait("heard press:left:3,1 release:left:3,1 click:left:3,1");
+    let row = screen.lines().position(|it| it.contains("click here"));
+    // Clicks the fourth column of the component's second line; terminal coordinates are 1-based.
+    let position = format!("4;{}", row.unwrap() + 2);
+    terminal.send(format!("\x1b[<0;{position}M\x1b[<0;{position}m"));
+    terminal.wait("events press:left:3,1 release:left:3,1 click:left:3,1");
     terminal.send("x");
-    terminal.wait_gone("point here");
+    terminal.wait_gone("click here");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_extension_can_be_the_prompt() {
-    let (world, terminal) = start("components", [answer("Heard.")]).await;
-    run(&terminal, "/editor");
-    terminal.wait("own-editor>");
-    terminal.send("say it");
-    terminal.wait("own-editor> SAY IT");
+async fn an_extension_can_replace_the_editor() {
+    let (context, terminal) = start("components", [text_reply("Received.")]).await;
+    run_command(&terminal, "/editor");
+    terminal.wait("custom-editor>");
+    terminal.send("send it");
+    terminal.wait("custom-editor> SEND IT");
     terminal.send("\r");
-    terminal.wait("Heard.");
-    terminal.wait_gone("SAY IT");
-    let request = world.server.wait_for_request(0).await;
+    terminal.wait("Received.");
+    terminal.wait_gone("SEND IT");
+    let request = context.server.wait_for_request(0).await;
     let body = String::from_utf8(request.body).unwrap();
-    assert!(body.contains("\"say it\""), "{body}");
+    assert!(body.contains("\"send it\""), "{body}");
     terminal.send("/editor off");
     terminal.wait("/EDITOR OFF");
     terminal.send("\r");
-    terminal.wait_gone("own-editor>");
+    terminal.wait_gone("custom-editor>");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_see_keys_first_and_complete_more() {
+async fn extensions_intercept_input_and_add_completions() {
     let (_world, terminal) = start("components", []).await;
-    run(&terminal, "/raw");
+    run_command(&terminal, "/intercept");
     terminal.wait("listening");
     terminal.send("xax");
     terminal.wait("xbx");
@@ -216,7 +215,7 @@ async fn extensions_see_keys_first_and_complete_more() {
     terminal.send("a");
     terminal.wait("xbxa");
     terminal.send("\x15");
-    run(&terminal, "/complete");
+    run_command(&terminal, "/complete");
     terminal.wait("completing");
     terminal.send("in the %gar");
     terminal.wait("where things grow");
@@ -228,16 +227,16 @@ async fn extensions_see_keys_first_and_complete_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_component_that_misbehaves_is_reported_and_the_program_goes_on() {
-    let (_world, terminal) = start("misbehaving", [answer("Still here.")]).await;
-    run(&terminal, "/wide");
+async fn misbehaving_components_are_reported_and_contained() {
+    let (_world, terminal) = start("misbehaving", [text_reply("Still here.")]).await;
+    run_command(&terminal, "/wide");
     terminal.wait("wide-xxx");
     terminal.wait("they are cut");
-    run(&terminal, "/steering");
+    run_command(&terminal, "/escapes");
     terminal.wait("harmless-text");
-    run(&terminal, "/throwing");
-    terminal.wait("cannot-draw");
-    run(&terminal, "/endless");
+    run_command(&terminal, "/throwing");
+    terminal.wait("render-failed");
+    run_command(&terminal, "/endless");
     terminal.wait("before-the-loop");
     terminal.resize(90, 30);
     terminal.wait("takes longer than");
@@ -248,22 +247,22 @@ async fn a_component_that_misbehaves_is_reported_and_the_program_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn renderers_draw_rows_and_one_that_throws_falls_back() {
+async fn a_failing_renderer_falls_back_to_the_default() {
     let replies = [
-        tool_call("dig", &json!({"depth": 7})),
-        answer("Dug with a spade."),
+        tool_call_reply("dig", &json!({"depth": 7})),
+        text_reply("Dug with a spade."),
     ];
     let (_world, terminal) = start("misbehaving", replies).await;
     terminal.submit("take the spade");
     terminal.wait("Dug with a assistant-shovel.");
     terminal.wait("take the user-shovel");
-    terminal.wait("drawn-call true");
-    terminal.wait("dug-as-usual");
-    terminal.wait("cannot-draw-results");
-    run(&terminal, "/notes");
-    terminal.wait("note:kept short");
-    terminal.wait("mark:left");
+    terminal.wait("rendered-call true");
+    terminal.wait("plain-result");
+    terminal.wait("result-render-failed");
+    run_command(&terminal, "/notes");
+    terminal.wait("note:text short");
+    terminal.wait("mark:data");
     terminal.send("\x0f");
-    terminal.wait("note:kept long");
+    terminal.wait("note:text long");
     terminal.quit();
 }

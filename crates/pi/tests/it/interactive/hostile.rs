@@ -1,17 +1,19 @@
-//! Text from outside is text: it moves no cursor, sets no title, clears no screen.
+//! Untrusted text cannot control the terminal, and untrusted repositories have no effect before they are trusted.
 
 use std::fmt::Write as _;
 
 use pi_test_support::ScriptedReply;
 use serde_json::json;
 
-use crate::process::{World, answer, begin_with, finish, shell_call, tool_call};
+use crate::harness::{
+    TestContext, bash_reply, finish_reply, partial_reply_with, text_reply, tool_call_reply,
+};
 use crate::terminal::Terminal;
 
-/// Sets the title, switches a mode that nobody else uses, clears, all in several spellings.
+/// Control sequences in 7-bit and 8-bit form that set the title, set an unused mode and clear the screen.
 const EVIL: &str = "\x1b]0;owned\x07\x1b[31337h\x1b[2J\u{9b}31337h\x1bP31337\x1b\\\u{9d}0;owned\u{9c}\x1b_31337\x1b\\";
 
-/// What no terminal may get to see of it.
+/// Sequences of [`EVIL`] that must never reach the terminal.
 const FORBIDDEN: [&str; 6] = [
     "\x1b]0;owned",
     "\x1b[31337h",
@@ -21,23 +23,23 @@ const FORBIDDEN: [&str; 6] = [
     "\x1b_31337",
 ];
 
-fn assert_harmless(terminal: &Terminal) {
+fn assert_no_forbidden_sequence(terminal: &Terminal) {
     for sequence in FORBIDDEN {
         terminal.assert_never_wrote(sequence.as_bytes());
     }
 }
 
-/// Clears the screen, sets the title, hides the cursor, writes elsewhere.
+/// Clears the screen, sets the title, and hides and moves the cursor.
 const ATTACK: &str = "before\x1b[2J\x1b]0;owned\x07\x1b[?25l\x1b[1;1Hafter\u{9b}2J";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sequences_in_answers_and_output_have_no_effect() {
-    let world = World::new([
-        shell_call("printf 'tool\\033[2J\\033]0;owned\\007\\033[1;1Houtput\\n'"),
-        answer(ATTACK),
+async fn control_sequences_in_responses_and_tool_output_have_no_effect() {
+    let context = TestContext::new([
+        bash_reply("printf 'tool\\033[2J\\033]0;owned\\007\\033[1;1Houtput\\n'"),
+        text_reply(ATTACK),
     ])
     .await;
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("be careful");
     terminal.wait("before");
@@ -58,14 +60,14 @@ async fn sequences_in_answers_and_output_have_no_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sequences_in_names_have_no_effect() {
-    let world = World::new([]).await;
-    world.home.write(
+async fn control_sequences_in_names_have_no_effect() {
+    let context = TestContext::new([]).await;
+    context.home.write(
         "project/.git/HEAD",
         "ref: refs/heads/evil\x1b[2J\x1b]0;owned\x07branch\n",
     );
-    world.home.write("project/evil\x1b[2J.txt", "x");
-    let terminal = Terminal::start(&world, &["--name", "na\x1b[2Jme"]);
+    context.home.write("project/evil\x1b[2J.txt", "x");
+    let terminal = Terminal::start(&context, &["--name", "na\x1b[2Jme"]);
     terminal.wait("alpha");
     terminal.wait("branch");
     terminal.send("@evil");
@@ -78,50 +80,50 @@ async fn sequences_in_names_have_no_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
-    let thought = json!({"role": "assistant", "reasoning_content": format!("thought{EVIL}")});
+async fn conversation_content_is_sanitized() {
+    let thinking = json!({"role": "assistant", "reasoning_content": format!("reasoning{EVIL}")});
     let link = format!("[link{EVIL}](https://example.com/{EVIL}) `code{EVIL}`");
     let call = |name: &str, arguments: String| {
         let call = json!({"role": "assistant", "tool_calls": [{
             "index": 0, "id": "call_1", "type": "function",
             "function": {"name": name, "arguments": arguments},
         }]});
-        finish(begin_with(&call), "tool_calls")
+        finish_reply(partial_reply_with(&call), "tool_calls")
     };
-    let error = json!({"error": {"message": format!("refused{EVIL}")}}).to_string();
+    let error = json!({"error": {"message": format!("rejected{EVIL}")}}).to_string();
     let octal = EVIL.bytes().fold(String::new(), |mut text, byte| {
         write!(text, "\\{byte:03o}").unwrap();
         text
     });
-    let world = World::new([
-        finish(begin_with(&thought), "stop"),
-        answer(&link),
+    let context = TestContext::new([
+        finish_reply(partial_reply_with(&thinking), "stop"),
+        text_reply(&link),
         call(&format!("tool{EVIL}"), json!({"path": EVIL}).to_string()),
-        answer("No such tool."),
+        text_reply("No such tool."),
         call(
             "read",
             json!({"path": format!("missing{EVIL}")}).to_string(),
         ),
-        answer("No such file."),
-        shell_call(&format!("printf 'printed{octal}\\n'")),
-        answer("Printed."),
+        text_reply("No such file."),
+        bash_reply(&format!("printf 'printed{octal}\\n'")),
+        text_reply("Printed."),
         call("ls", json!({}).to_string()),
-        answer("Listed."),
+        text_reply("Listed."),
         ScriptedReply::full(400, &[], error),
     ])
     .await;
     let file = format!("file{}.txt", EVIL.replace('/', ""));
-    world.home.write(&format!("project/{file}"), "x");
-    let terminal = Terminal::start_in(&world, &world.project(), &[]);
+    context.home.write(&format!("project/{file}"), "x");
+    let terminal = Terminal::start_in(&context, &context.project_dir(), &[]);
     terminal.wait("alpha");
     for (prompt, shown) in [
-        ("think", "thought"),
+        ("think", "reasoning"),
         ("link", "link code"),
         ("call", "No such tool."),
         ("read", "No such file."),
         ("print", "Printed."),
         ("list", "Listed."),
-        ("fail", "refused"),
+        ("fail", "rejected"),
     ] {
         terminal.submit(prompt);
         terminal.wait(shown);
@@ -130,10 +132,10 @@ async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
     terminal.send("\x0f");
     terminal.wait("Details are shown");
     terminal.submit(&format!("!printf 'mine{octal}\\n'"));
-    terminal.wait_until("the command's end", |screen| {
+    terminal.wait_until("the end of the command", |screen| {
         screen.contains("mine") && !screen.contains("Running…")
     });
-    // Ctrl+U, since Ctrl+C twice would leave.
+    // Ctrl+U instead of Ctrl+C, which exits when pressed twice.
     terminal.paste(&format!("pasted{EVIL}"));
     terminal.wait("pasted");
     terminal.send("\x15");
@@ -153,41 +155,41 @@ async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
         terminal.send("\x1b");
         terminal.wait_gone("escape c");
     }
-    assert_harmless(&terminal);
+    assert_no_forbidden_sequence(&terminal);
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_everything_are_only_text() {
-    let world = World::new([answer("Named.")]).await;
-    let spelled = json!(format!("evil{EVIL}")).to_string();
-    let models = world.home.read("agent/models.json");
-    let models = models.replace("\"name\":\"alpha\"", &format!("\"name\":{spelled}"));
-    world.home.write("agent/models.json", models);
-    world.home.write(
+async fn names_and_descriptions_are_sanitized() {
+    let context = TestContext::new([text_reply("Named.")]).await;
+    let evil_json = json!(format!("evil{EVIL}")).to_string();
+    let models = context.home.read("agent/models.json");
+    let models = models.replace("\"name\":\"alpha\"", &format!("\"name\":{evil_json}"));
+    context.home.write("agent/models.json", models);
+    context.home.write(
         "agent/settings.json",
-        format!("{{\"theme\": {spelled}, \"quietStartup\": false}}"),
+        format!("{{\"theme\": {evil_json}, \"quietStartup\": false}}"),
     );
-    world.home.write(
+    context.home.write(
         "agent/keybindings.json",
-        format!("{{\"app.clear\": {spelled}}}"),
+        format!("{{\"app.clear\": {evil_json}}}"),
     );
     let name = EVIL.replace('/', "");
     let skill = format!("---\nname: skill\ndescription: |\n  about{EVIL}\n---\nx");
-    world.home.write("agent/skills/skill/SKILL.md", skill);
-    world.home.write(
+    context.home.write("agent/skills/skill/SKILL.md", skill);
+    context.home.write(
         &format!("agent/prompts/template{name}.md"),
-        format!("say{EVIL}"),
+        format!("text{EVIL}"),
     );
-    let folder = format!("project/folder{name}");
-    world.home.write(&format!("{folder}/AGENTS.md"), "x");
-    world.home.write(
-        &format!("{folder}/.git/HEAD"),
+    let directory = format!("project/directory{name}");
+    context.home.write(&format!("{directory}/AGENTS.md"), "x");
+    context.home.write(
+        &format!("{directory}/.git/HEAD"),
         format!("ref: refs/heads/branch{EVIL}\n"),
     );
-    let folder = world.home.path().join(folder);
+    let directory = context.home.path().join(directory);
     let session = format!("session{EVIL}");
-    let terminal = Terminal::start_in(&world, &folder, &["--name", &session]);
+    let terminal = Terminal::start_in(&context, &directory, &["--name", &session]);
     terminal.wait("alpha");
     terminal.wait("branch");
     terminal.submit(&format!("a prompt{EVIL}"));
@@ -205,55 +207,55 @@ async fn names_of_everything_are_only_text() {
     terminal.wait("Look at and change settings");
     terminal.send("\x15");
     terminal.wait_gone("Look at and change settings");
-    assert_harmless(&terminal);
+    assert_no_forbidden_sequence(&terminal);
     terminal.quit();
 }
 
-/// Runs a command whose completion must not get in the way.
-fn run(terminal: &Terminal, command: &str) {
+/// Runs a command once it is on the screen, so that completion does not replace it.
+fn run_command(terminal: &Terminal, command: &str) {
     terminal.send(command);
     terminal.wait(command);
     terminal.send("\r");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_pass_on_no_sequence_of_others() {
+async fn extension_output_is_sanitized() {
     let replies = [
-        tool_call("dig", &json!({"where": format!("here{EVIL}")})),
-        answer("Dug."),
+        tool_call_reply("dig", &json!({"where": format!("here{EVIL}")})),
+        text_reply("Dug."),
     ];
-    let world = World::new(replies).await;
-    // What an extension may write in its lines, made to do more than to look different.
-    let pictures = "\x1b_Ga=T,t=f,q=2;L2V0Yy9wYXNzd2Q=\x1b\\\x1b]1337;File=name=eA==:AAAA\x07";
+    let context = TestContext::new(replies).await;
+    // Sequences that extensions may use, with forbidden parameters.
+    let images = "\x1b_Ga=T,t=f,q=2;L2V0Yy9wYXNzd2Q=\x1b\\\x1b]1337;File=name=eA==:AAAA\x07";
     let links = "\x1b]8;;file://attacker/share\x07click\x1b]8;;\x07";
-    let foreign = format!("{EVIL}{pictures}{links}");
-    let foreign = world.home.write("foreign.txt", foreign);
+    let untrusted = format!("{EVIL}{images}{links}");
+    let untrusted = context.home.write("untrusted.txt", untrusted);
     let extension = format!(
-        "{}/tests/fixtures/extensions/careless.ts",
+        "{}/tests/fixtures/extensions/unsanitized.ts",
         env!("CARGO_MANIFEST_DIR")
     );
     let terminal = Terminal::start_with(
-        &world,
+        &context,
         &["-e", &extension],
-        &[("FOREIGN_TEXT", &foreign.to_string_lossy())],
+        &[("UNTRUSTED_TEXT", &untrusted.to_string_lossy())],
     );
     terminal.wait("alpha");
-    terminal.send("/around v");
+    terminal.send("/show v");
     terminal.wait("label");
     terminal.send("\x15");
     terminal.wait_gone("label");
-    terminal.send("/aroun");
-    terminal.wait("about-around");
+    terminal.send("/sho");
+    terminal.wait("about-show");
     terminal.send("\x15");
-    terminal.wait_gone("about-around");
-    run(&terminal, "/around");
+    terminal.wait_gone("about-show");
+    run_command(&terminal, "/show");
     for shown in ["status", "widget", "component", "notified", "prompt"] {
         terminal.wait(shown);
     }
     terminal.send("\x15");
     terminal.wait_gone("\nprompt");
-    run(&terminal, "/write");
-    for shown in ["message", "drawn-drawn", "thrown"] {
+    run_command(&terminal, "/write");
+    for shown in ["message", "rendered-card", "thrown"] {
         terminal.wait(shown);
     }
     terminal.submit("dig here");
@@ -261,7 +263,7 @@ async fn extensions_pass_on_no_sequence_of_others() {
         terminal.wait(shown);
     }
     terminal.wait_gone("to stop");
-    run(&terminal, "/ask");
+    run_command(&terminal, "/dialogs");
     for (shown, key) in [
         ("choose", "\r"),
         ("really", "\r"),
@@ -272,15 +274,15 @@ async fn extensions_pass_on_no_sequence_of_others() {
         terminal.wait(shown);
         terminal.send(key);
     }
-    terminal.wait("all asked");
+    terminal.wait("all dialogs closed");
     terminal.submit("/hotkeys");
     terminal.wait("escape c");
     terminal.send("\x1b");
     terminal.wait_gone("escape c");
-    run(&terminal, "/frame");
+    run_command(&terminal, "/frame");
     terminal.wait("header");
     terminal.wait("footer");
-    assert_harmless(&terminal);
+    assert_no_forbidden_sequence(&terminal);
     for sequence in [
         "\x1b_Ga=T,t=f",
         "\x1b]1337;File=name",
@@ -292,8 +294,8 @@ async fn extensions_pass_on_no_sequence_of_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repository_waits_for_the_answer_about_it() {
-    let world = World::new([answer("Fine.")]).await;
+async fn project_files_have_no_effect_before_the_trust_decision() {
+    let context = TestContext::new([text_reply("Fine.")]).await;
     let script = "require('fs').writeFileSync('owned', '')";
     let settings = json!({"theme": "light", "quietStartup": true, "sessionDir": "stolen",
         "defaultTools": [], "packages": ["npm:evil"]});
@@ -304,39 +306,41 @@ async fn a_repository_waits_for_the_answer_about_it() {
         ("prompts/evil.md", "planted template"),
         ("keybindings.json", r#"{"app.interrupt": "a"}"#),
     ] {
-        world.home.write(&format!("project/.pi/{file}"), content);
+        context.home.write(&format!("project/.pi/{file}"), content);
     }
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("Do not trust this folder");
-    assert!(!world.project().join("owned").exists());
-    // Whoever leaves the question has not trusted.
+    assert!(!context.project_dir().join("owned").exists());
+    // Dismissing the dialog does not trust the project.
     terminal.send("\x1b");
     terminal.wait("alpha");
     terminal.submit("hello");
     terminal.wait("Fine.");
     terminal.wait_gone("to stop");
-    let request = world.server.requests()[0].json().to_string();
+    let request = context.server.requests()[0].json().to_string();
     assert!(!request.contains("planted"), "{request}");
     for trace in ["owned", "stolen"] {
-        assert!(!world.project().join(trace).exists(), "{trace}");
+        assert!(!context.project_dir().join(trace).exists(), "{trace}");
     }
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pull_that_changes_a_trusted_project_is_told() {
-    let world = World::new([]).await;
+async fn changes_in_a_trusted_project_are_reported() {
+    let context = TestContext::new([]).await;
     let script = "export default () => {}";
-    world.home.write("project/.pi/extensions/tool.js", script);
-    let trust = json!({ world.project().canonicalize().unwrap().to_string_lossy(): true });
-    world.home.write("agent/trust.json", trust.to_string());
-    let terminal = Terminal::start(&world, &[]);
+    context.home.write("project/.pi/extensions/tool.js", script);
+    let trust = json!({ context.project_dir().canonicalize().unwrap().to_string_lossy(): true });
+    context.home.write("agent/trust.json", trust.to_string());
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     assert!(!terminal.screen().contains("new or changed"));
     terminal.quit();
-    let other = "export default () => { /* something else */ }";
-    world.home.write("project/.pi/extensions/tool.js", other);
-    let terminal = Terminal::start(&world, &[]);
+    let changed = "export default () => { /* changed */ }";
+    context
+        .home
+        .write("project/.pi/extensions/tool.js", changed);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("new or changed");
     terminal.wait("tool.js");
     terminal.quit();

@@ -1,19 +1,19 @@
-//! Keys of the application, pressed in the terminal.
+//! Keyboard shortcuts.
 
-use crate::process::{World, answer};
+use crate::harness::{TestContext, text_reply};
 use crate::terminal::Terminal;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_key_at_the_prompt_does_what_the_list_says() {
-    let world = World::new([answer("Copy me.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn shortcuts_at_the_prompt_run_their_actions() {
+    let context = TestContext::new([text_reply("Copy me.")]).await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     let press = |name: &str, bytes: &str, shown: &str| {
         terminal.send(bytes);
         terminal.wait_until(name, |screen| screen.contains(shown));
     };
     press("ctrl+x", "\x18", "There is no answer to copy yet");
-    terminal.submit("say something");
+    terminal.submit("answer something");
     terminal.wait("Copy me.");
     terminal.wait_gone("to stop");
     for (name, bytes, shown) in [
@@ -29,7 +29,7 @@ async fn every_key_at_the_prompt_does_what_the_list_says() {
     ] {
         press(name, bytes, shown);
     }
-    assert!(world.home.path().join("agent/pi-debug.log").exists());
+    assert!(context.home.path().join("agent/pi-debug.log").exists());
     press("ctrl+l", "\x0c", "escape c");
     terminal.send("\x1b");
     terminal.wait_gone("escape c");
@@ -37,16 +37,16 @@ async fn every_key_at_the_prompt_does_what_the_list_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn actions_without_a_key_work_once_they_have_one() {
-    let world = World::new([answer("Remember me.")]).await;
-    world.home.write(
+async fn actions_without_a_default_key_can_be_bound() {
+    let context = TestContext::new([text_reply("Remember me.")]).await;
+    context.home.write(
         "agent/keybindings.json",
         r#"{"app.session.new": "f5", "app.session.tree": "f6", "app.session.fork": "f7",
             "app.session.resume": "f8", "tui.editor.historyPrevious": "f9", "tui.editor.historyNext": "f10"}"#,
     );
-    let terminal = Terminal::start(&world, &[]);
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    terminal.submit("a question to come back to");
+    terminal.submit("a prompt to recall");
     terminal.wait("Remember me.");
     terminal.wait_gone("to stop");
     for (key, shown) in [
@@ -56,18 +56,18 @@ async fn actions_without_a_key_work_once_they_have_one() {
     ] {
         terminal.send(key);
         terminal.wait("escape c");
-        let wanted = shown.to_lowercase();
-        terminal.wait_until(shown, |screen| screen.to_lowercase().contains(&wanted));
+        let expected = shown.to_lowercase();
+        terminal.wait_until(shown, |screen| screen.to_lowercase().contains(&expected));
         terminal.send("\x1b");
         terminal.wait_gone("escape c");
     }
     terminal.send("\x1b[20~");
-    terminal.wait_until("the prompt again", |screen| {
-        screen.matches("a question to come back to").count() == 2
+    terminal.wait_until("the recalled prompt", |screen| {
+        screen.matches("a prompt to recall").count() == 2
     });
     terminal.send("\x1b[21~");
-    terminal.wait_until("the draft again", |screen| {
-        screen.matches("a question to come back to").count() == 1
+    terminal.wait_until("the empty draft", |screen| {
+        screen.matches("a prompt to recall").count() == 1
     });
     terminal.send("\x1b[15~");
     terminal.wait_gone("Remember me.");

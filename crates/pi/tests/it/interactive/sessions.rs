@@ -1,17 +1,17 @@
-//! Sessions on the screen: long ones, resumed ones, replaced ones.
+//! Long, resumed and replaced sessions in interactive mode.
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde_json::json;
 
-use crate::process::{World, answer};
+use crate::harness::{TestContext, text_reply};
 use crate::terminal::Terminal;
 
-/// Writes a session of many turns into the project's folder and returns its id.
-fn long_session(world: &World, entries: usize) -> String {
+/// Writes a session with this number of messages and returns its ID.
+fn write_long_session(context: &TestContext, entries: usize) -> String {
     let id = "0199a000-0000-7000-8000-000000000001".to_owned();
-    let cwd = world.project();
+    let cwd = context.project_dir();
     let mut text = json!({
         "type": "session", "version": 3, "id": id, "timestamp": "2026-01-02T10:00:00.000Z", "cwd": cwd,
     })
@@ -38,29 +38,33 @@ fn long_session(world: &World, entries: usize) -> String {
         writeln!(text, "{line}").unwrap();
         parent = json!(entry);
     }
-    world.home.write(&format!("long-{id}.jsonl"), text);
+    context.home.write(&format!("long-{id}.jsonl"), text);
     id
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_ten_thousand_entries_opens_at_once_and_goes_on() {
-    let world = World::new([answer("The next reply.")]).await;
-    let id = long_session(&world, 10_000);
-    let file = world.home.path().join(format!("long-{id}.jsonl"));
-    let began = Instant::now();
-    let terminal = Terminal::start(&world, &["--session", file.to_str().unwrap()]);
+async fn a_session_with_ten_thousand_entries_opens_quickly() {
+    let context = TestContext::new([text_reply("The next reply.")]).await;
+    let id = write_long_session(&context, 10_000);
+    let file = context.home.path().join(format!("long-{id}.jsonl"));
+    let start = Instant::now();
+    let terminal = Terminal::start(&context, &["--session", file.to_str().unwrap()]);
     terminal.wait("reply 9999");
-    let shown = began.elapsed();
-    assert!(shown.as_secs() < 10, "{shown:?}");
-    terminal.submit("go on");
+    let elapsed = start.elapsed();
+    assert!(elapsed.as_secs() < 10, "{elapsed:?}");
+    terminal.submit("continue");
     terminal.wait("The next reply.");
     terminal.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_session_clears_the_screen_and_the_old_one_can_be_resumed() {
-    let world = World::new([answer("In the first session."), answer("In the second.")]).await;
-    let terminal = Terminal::start(&world, &[]);
+async fn new_clears_the_screen_and_resume_restores_the_old_session() {
+    let context = TestContext::new([
+        text_reply("In the first session."),
+        text_reply("In the second."),
+    ])
+    .await;
+    let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("remember the first");
     terminal.wait("In the first session.");
@@ -79,18 +83,18 @@ async fn a_new_session_clears_the_screen_and_the_old_one_can_be_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_up_shows_what_came_before_and_escape_comes_back() {
-    let world = World::new([answer("The next reply.")]).await;
-    let id = long_session(&world, 4_000);
-    let file = world.home.path().join(format!("long-{id}.jsonl"));
-    let terminal = Terminal::start(&world, &["--session", file.to_str().unwrap()]);
+async fn page_up_shows_earlier_messages_and_escape_returns() {
+    let context = TestContext::new([text_reply("The next reply.")]).await;
+    let id = write_long_session(&context, 4_000);
+    let file = context.home.path().join(format!("long-{id}.jsonl"));
+    let terminal = Terminal::start(&context, &["--session", file.to_str().unwrap()]);
     terminal.wait("reply 3999");
     terminal.send("\x1b[5~");
     terminal.wait_until("the alternate screen", |screen| {
         !screen.contains("reply 3999")
     });
     assert!(terminal.is_alternate());
-    // To the top again and again: each time an earlier part is loaded.
+    // Each jump to the top loads an earlier part.
     for _ in 0..6 {
         terminal.send("\x1b[H");
     }
@@ -98,7 +102,7 @@ async fn page_up_shows_what_came_before_and_escape_comes_back() {
     terminal.send("\x1b");
     terminal.wait("reply 3999");
     assert!(!terminal.is_alternate());
-    terminal.submit("go on");
+    terminal.submit("continue");
     terminal.wait("The next reply.");
     let screen = terminal.screen();
     assert_eq!(screen.matches("reply 3999").count(), 1, "{screen}");

@@ -1,4 +1,5 @@
-//! A home with a scripted model, and the binary in it.
+//! Test harness: a temporary home and project, a scripted model server, and helpers to run the binary and build
+//! model replies.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -9,17 +10,17 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// More than any of these runs takes; a run that hangs fails instead.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// Deadline for a run of the binary, far longer than any run takes.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A user's home, a project, and a model that follows a script.
-pub(crate) struct World {
+/// A temporary home with a project and a scripted model server.
+pub(crate) struct TestContext {
     pub(crate) home: TempHome,
     pub(crate) server: ScriptedServer,
 }
 
-impl World {
-    /// Prepares everything; the model gives these replies.
+impl TestContext {
+    /// Creates the home and starts a server that sends `replies` in order.
     pub(crate) async fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let server = ScriptedServer::start(replies).await;
         let home = TempHome::new();
@@ -39,17 +40,16 @@ impl World {
         Self { home, server }
     }
 
-    /// Returns the project's folder.
-    pub(crate) fn project(&self) -> PathBuf {
+    pub(crate) fn project_dir(&self) -> PathBuf {
         self.home.path().join("project")
     }
 
-    /// Prepares a run of the binary in the project, with nothing of this process's environment but the path.
+    /// Prepares a run of the binary in the project directory. It inherits only `PATH` from this process.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
         command
             .args(arguments)
-            .current_dir(self.project())
+            .current_dir(self.project_dir())
             .env_clear();
         command.envs(self.environment());
         command
@@ -60,51 +60,51 @@ impl World {
         command
     }
 
-    /// Returns the environment of a run.
+    /// Returns the environment variables of a run.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let below = |name: &str| self.home.path().join(name).to_string_lossy().into_owned();
+        let path_in_home = |name: &str| self.home.path().join(name).to_string_lossy().into_owned();
         [
             ("PATH", std::env::var("PATH").unwrap_or_default()),
-            ("HOME", below("home")),
-            ("PI_CODING_AGENT_DIR", below("agent")),
+            ("HOME", path_in_home("home")),
+            ("PI_CODING_AGENT_DIR", path_in_home("agent")),
             ("PI_OFFLINE", "1".to_owned()),
-            // Some tests count what a process holds.
+            // Some tests inspect the process in /proc.
             ("PI_ALLOW_DEBUGGER", "1".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
     }
 
-    /// Runs the binary to its end.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Finished {
+    /// Runs the binary with empty stdin until it exits.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> PiOutput {
         self.run_with_input(arguments, "").await
     }
 
-    /// Runs the binary to its end, with something piped into it.
-    pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Finished {
+    /// Runs the binary with `input` on stdin until it exits.
+    pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> PiOutput {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A process that ends early does not read everything.
+        // A process that exits early does not read all input.
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
-        let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
-        Finished::new(output.expect("pi hangs").unwrap())
+        let output = tokio::time::timeout(TEST_TIMEOUT, child.wait_with_output()).await;
+        PiOutput::new(output.expect("pi timed out").unwrap())
     }
 }
 
-/// A run that is over.
+/// Exit code and output of a finished run.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct PiOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Finished {
+impl PiOutput {
     pub(crate) fn new(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -113,7 +113,7 @@ impl Finished {
         }
     }
 
-    /// Returns the output as records, one a line.
+    /// Parses stdout as JSON lines.
     pub(crate) fn records(&self) -> Vec<Value> {
         let lines = self.stdout.lines();
         lines
@@ -122,33 +122,33 @@ impl Finished {
     }
 }
 
-/// An answer of the model: some text, then the end.
-pub(crate) fn answer(text: &str) -> ScriptedReply {
-    finish(begin(text), "stop")
+/// A complete text reply.
+pub(crate) fn text_reply(text: &str) -> ScriptedReply {
+    finish_reply(partial_reply(text), "stop")
 }
 
-/// The beginning of an answer.
-pub(crate) fn begin(text: &str) -> ScriptedReply {
-    begin_with(&json!({"role": "assistant", "content": text}))
+/// A text reply that is not finished.
+pub(crate) fn partial_reply(text: &str) -> ScriptedReply {
+    partial_reply_with(&json!({"role": "assistant", "content": text}))
 }
 
-/// The beginning of an answer that says something else than text.
-pub(crate) fn begin_with(first: &Value) -> ScriptedReply {
-    ScriptedReply::event_stream().chunk(delta(first, None))
+/// A reply that starts with this delta and is not finished.
+pub(crate) fn partial_reply_with(first: &Value) -> ScriptedReply {
+    ScriptedReply::event_stream().chunk(delta_event(first, None))
 }
 
-/// An answer that calls the shell.
-pub(crate) fn shell_call(command: &str) -> ScriptedReply {
-    tool_call("bash", &json!({"command": command}))
+/// A reply that calls the `bash` tool.
+pub(crate) fn bash_reply(command: &str) -> ScriptedReply {
+    tool_call_reply("bash", &json!({"command": command}))
 }
 
-/// An answer that calls a tool.
-pub(crate) fn tool_call(tool: &str, arguments: &Value) -> ScriptedReply {
-    tool_calls(&[(tool, arguments)])
+/// A reply that calls one tool.
+pub(crate) fn tool_call_reply(tool: &str, arguments: &Value) -> ScriptedReply {
+    tool_calls_reply(&[(tool, arguments)])
 }
 
-/// An answer that calls these tools with these arguments.
-pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> ScriptedReply {
+/// A reply that calls several tools, given as name and arguments.
+pub(crate) fn tool_calls_reply(calls: &[(&str, &Value)]) -> ScriptedReply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()
@@ -160,27 +160,27 @@ pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> ScriptedReply {
         })
         .collect();
     let message = json!({"role": "assistant", "tool_calls": calls});
-    finish(
-        ScriptedReply::event_stream().chunk(delta(&message, None)),
+    finish_reply(
+        ScriptedReply::event_stream().chunk(delta_event(&message, None)),
         "tool_calls",
     )
 }
 
-/// More text of an answer.
+/// A server-sent event with more text.
 #[cfg(unix)]
-pub(crate) fn delta_text(text: &str) -> String {
-    delta(&json!({"content": text}), None)
+pub(crate) fn text_delta(text: &str) -> String {
+    delta_event(&json!({"content": text}), None)
 }
 
-/// The end of an answer.
-pub(crate) fn finish(reply: ScriptedReply, reason: &str) -> ScriptedReply {
+/// Appends the final events to a partial reply.
+pub(crate) fn finish_reply(reply: ScriptedReply, reason: &str) -> ScriptedReply {
     reply
-        .chunk(delta(&json!({}), Some(reason)))
+        .chunk(delta_event(&json!({}), Some(reason)))
         .chunk("data: [DONE]\n\n")
 }
 
-/// An event of an answer.
-pub(crate) fn delta(delta: &Value, finish: Option<&str>) -> String {
+/// A server-sent event in the format of `chat.completion.chunk`.
+pub(crate) fn delta_event(delta: &Value, finish: Option<&str>) -> String {
     let event = json!({
         "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],

@@ -1,5 +1,5 @@
-//! A process that is killed takes nothing along: every message a client heard of is in the session, which
-//! opens and goes on.
+//! Killing the process loses no acknowledged data: every message reported to a client is in the session, and the
+//! session can be resumed.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -8,40 +8,40 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::process::{LIMIT, World, answer, shell_call};
+use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, text_reply};
 
-/// How many runs are killed in each mode.
+/// Number of killed runs per mode.
 const RUNS: u64 = 10;
 
-/// No run has more lines than this before its end.
-const LINES: u64 = 60;
+/// Upper bound of the number of lines before a kill; no complete run prints more.
+const MAX_LINES: u64 = 60;
 
-/// Spreads numbers evenly and always the same (`SplitMix64`).
-fn mixed(seed: u64) -> u64 {
+/// Deterministic pseudo-random numbers (`SplitMix64`).
+fn splitmix64(seed: u64) -> u64 {
     let mut number = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
 }
 
-async fn working_model() -> World {
-    let round = || {
+async fn tool_using_context() -> TestContext {
+    let turn = || {
         [
-            shell_call("echo one; echo two"),
-            shell_call("echo x > made.txt"),
-            answer("done"),
+            bash_reply("echo one; echo two"),
+            bash_reply("echo x > made.txt"),
+            text_reply("done"),
         ]
     };
-    World::new((0..4).flat_map(|_| round())).await
+    TestContext::new((0..4).flat_map(|_| turn())).await
 }
 
-/// Runs the binary until it has written a number of lines, kills it, and returns all it wrote.
-async fn killed_after(world: &World, mode: &str, lines: u64) -> Vec<Value> {
+/// Runs the binary, kills it after it has printed `lines` lines, and returns its complete output.
+async fn run_and_kill_after(context: &TestContext, mode: &str, lines: u64) -> Vec<Value> {
     let mut arguments = vec!["--model", "mock/alpha", "--mode", mode, "--session-id", "s"];
     if mode == "json" {
         arguments.extend(["one", "two"]);
     }
-    let mut command = world.command(&arguments);
+    let mut command = context.command(&arguments);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     if mode == "rpc" {
@@ -67,9 +67,9 @@ async fn killed_after(world: &World, mode: &str, lines: u64) -> Vec<Value> {
         while stdout.read_line(&mut written).await.unwrap() > 0 {}
         child.wait().await.unwrap();
     };
-    tokio::time::timeout(LIMIT, reading)
+    tokio::time::timeout(TEST_TIMEOUT, reading)
         .await
-        .expect("pi hangs");
+        .expect("pi timed out");
     let complete = written.rsplit_once('\n').map_or("", |(lines, _)| lines);
     complete
         .lines()
@@ -77,8 +77,8 @@ async fn killed_after(world: &World, mode: &str, lines: u64) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the messages of the session's file, as a process that opens it sees them.
-async fn kept(world: &World) -> Vec<Value> {
+/// Opens the session in a new process and returns its messages.
+async fn saved_messages(context: &TestContext) -> Vec<Value> {
     let arguments = [
         "--model",
         "mock/alpha",
@@ -87,12 +87,12 @@ async fn kept(world: &World) -> Vec<Value> {
         "--session-id",
         "s",
     ];
-    let run = world
+    let run = context
         .run_with_input(&arguments, "{\"type\":\"get_entries\"}\n")
         .await;
     assert_eq!(run.code, Some(0), "{run:?}");
-    let mut answer = run.records().into_iter().next().unwrap();
-    let entries = answer["data"]["entries"].take();
+    let mut response = run.records().into_iter().next().unwrap();
+    let entries = response["data"]["entries"].take();
     let messages = entries.as_array().unwrap().iter();
     messages
         .filter(|entry| entry["type"] == "message")
@@ -100,26 +100,33 @@ async fn kept(world: &World) -> Vec<Value> {
         .collect()
 }
 
-async fn nothing_acknowledged_is_lost(mode: &str) {
+async fn assert_no_acknowledged_message_is_lost(mode: &str) {
     for run in 0..RUNS {
-        let world = working_model().await;
-        let lines = mixed(run) % LINES;
-        let records = killed_after(&world, mode, lines).await;
-        let heard = records
+        let context = tool_using_context().await;
+        let lines = splitmix64(run) % MAX_LINES;
+        let records = run_and_kill_after(&context, mode, lines).await;
+        let acknowledged = records
             .iter()
             .filter(|record| record["type"] == "message_end")
             .map(|record| record["message"].clone());
-        let heard: Vec<Value> = heard.collect();
-        let kept = kept(&world).await;
-        // One more may have been written than was told.
-        assert!(kept.len() >= heard.len(), "after {lines} lines");
+        let acknowledged: Vec<Value> = acknowledged.collect();
+        let saved = saved_messages(&context).await;
+        // The last saved message may not have been reported yet.
+        assert!(saved.len() >= acknowledged.len(), "after {lines} lines");
         assert_eq!(
-            kept.get(..heard.len()).unwrap(),
-            heard,
+            saved.get(..acknowledged.len()).unwrap(),
+            acknowledged,
             "after {lines} lines"
         );
-        let arguments = ["--model", "mock/alpha", "--session-id", "s", "-p", "go on"];
-        let run = world.run(&arguments).await;
+        let arguments = [
+            "--model",
+            "mock/alpha",
+            "--session-id",
+            "s",
+            "-p",
+            "continue",
+        ];
+        let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str()),
             (Some(0), "done\n"),
@@ -129,18 +136,22 @@ async fn nothing_acknowledged_is_lost(mode: &str) {
 }
 
 #[tokio::test]
-async fn in_json_mode_nothing_acknowledged_is_lost() {
-    nothing_acknowledged_is_lost("json").await;
+async fn json_mode_loses_no_acknowledged_message() {
+    assert_no_acknowledged_message_is_lost("json").await;
 }
 
 #[tokio::test]
-async fn in_rpc_mode_nothing_acknowledged_is_lost() {
-    nothing_acknowledged_is_lost("rpc").await;
+async fn rpc_mode_loses_no_acknowledged_message() {
+    assert_no_acknowledged_message_is_lost("rpc").await;
 }
 
 #[tokio::test]
-async fn a_question_survives_that_was_never_answered() {
-    let world = World::new([crate::process::begin("par").gate("g"), answer("later")]).await;
+async fn an_unanswered_prompt_is_saved() {
+    let context = TestContext::new([
+        crate::harness::partial_reply("par").gate("g"),
+        text_reply("later"),
+    ])
+    .await;
     let arguments = [
         "--model",
         "mock/alpha",
@@ -149,16 +160,16 @@ async fn a_question_survives_that_was_never_answered() {
         "-p",
         "a long question",
     ];
-    let mut child = world.command(&arguments).spawn().unwrap();
-    world.server.wait_for_gate("g").await;
+    let mut child = context.command(&arguments).spawn().unwrap();
+    context.server.wait_for_gate("g").await;
     child.kill().await.unwrap();
-    let asked = kept(&world).await;
+    let messages = saved_messages(&context).await;
     assert_eq!(
-        asked.last().unwrap()["content"][0]["text"],
+        messages.last().unwrap()["content"][0]["text"],
         "a long question"
     );
-    let run = world
-        .run(&["--model", "mock/alpha", "-c", "-p", "well?"])
+    let run = context
+        .run(&["--model", "mock/alpha", "-c", "-p", "and?"])
         .await;
     assert_eq!(
         (run.code, run.stdout.as_str()),

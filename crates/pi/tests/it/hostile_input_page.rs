@@ -1,43 +1,43 @@
-//! The page about hostile input names its proofs; they must exist.
+//! Checks that the tests named in `docs/hostile-input.md` exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Collects the sources of a crate.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+/// Collects the Rust files below a directory.
+fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, found);
+            rust_files(&path, files);
         } else if path.extension().is_some_and(|it| it == "rs") {
-            found.push(path);
+            files.push(path);
         }
     }
 }
 
-/// Returns whether a file of the crate, below the named modules, has the test.
-fn exists(crate_name: &str, modules: &[&str], test: &str) -> bool {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+/// Whether a file of the crate whose path contains all `modules` defines the test.
+fn test_exists(crate_name: &str, modules: &[&str], test: &str) -> bool {
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
         .join(crate_name);
     let mut files = Vec::new();
     for part in ["src", "tests"] {
-        if folder.join(part).is_dir() {
-            sources(&folder.join(part), &mut files);
+        if crate_dir.join(part).is_dir() {
+            rust_files(&crate_dir.join(part), &mut files);
         }
     }
     let is_module = |file: &PathBuf| {
-        let place = file.strip_prefix(&folder).unwrap().with_extension("");
-        let parts: Vec<_> = place.iter().filter_map(|part| part.to_str()).collect();
+        let path = file.strip_prefix(&crate_dir).unwrap().with_extension("");
+        let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
         modules.iter().all(|module| parts.contains(module))
     };
-    let head = format!("fn {test}(");
+    let signature = format!("fn {test}(");
     let mut files = files.iter().filter(|file| is_module(file));
-    files.any(|file| std::fs::read_to_string(file).unwrap().contains(&head))
+    files.any(|file| std::fs::read_to_string(file).unwrap().contains(&signature))
 }
 
 #[test]
-fn every_test_of_the_page_exists() {
+fn every_listed_test_exists() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostile-input.md");
     let page = std::fs::read_to_string(page).unwrap();
     let names: BTreeSet<&str> = page
@@ -46,7 +46,7 @@ fn every_test_of_the_page_exists() {
         .step_by(2)
         .filter(|word| word.contains("::") && word.starts_with("pi"))
         .collect();
-    assert!(names.len() > 100, "the page is read: {}", names.len());
+    assert!(names.len() > 100, "only {} tests found", names.len());
     let missing: Vec<&&str> = names
         .iter()
         .filter(|name| {
@@ -54,14 +54,14 @@ fn every_test_of_the_page_exists() {
             let [crate_name, modules @ .., test] = &parts[..] else {
                 return true;
             };
-            !exists(crate_name, modules, test)
+            !test_exists(crate_name, modules, test)
         })
         .collect();
     assert!(missing.is_empty(), "no such tests: {missing:#?}");
 }
 
 #[test]
-fn every_attack_of_the_page_has_a_proof_or_a_reason() {
+fn every_attack_has_a_test_or_an_explanation() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostile-input.md");
     let page = std::fs::read_to_string(page).unwrap();
     let mut numbers = BTreeSet::new();
@@ -69,9 +69,9 @@ fn every_attack_of_the_page_has_a_proof_or_a_reason() {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         if let Ok(number) = cells[0].parse::<usize>() {
             numbers.insert(number);
-            let (what, proof) = (cells[2], cells.get(3).copied().unwrap_or_default());
-            // A reason takes more words than a deed.
-            assert!(proof.contains("::") || what.len() > 60, "{row}");
+            let (defense, tests) = (cells[2], cells.get(3).copied().unwrap_or_default());
+            // An attack without a test needs a longer explanation.
+            assert!(tests.contains("::") || defense.len() > 60, "{row}");
         }
     }
     assert_eq!(numbers, (1..=35).collect());
