@@ -160,10 +160,7 @@ pub(crate) fn tool_calls_reply(calls: &[(&str, &Value)]) -> Reply {
         })
         .collect();
     let message = json!({"role": "assistant", "tool_calls": calls});
-    finish_reply(
-        Reply::events().chunk(delta_event(&message, None)),
-        "tool_calls",
-    )
+    finish_reply(Reply::events().chunk(delta_event(&message, None)), "tool_calls")
 }
 
 /// A server-sent event with more text.
