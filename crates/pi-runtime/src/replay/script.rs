@@ -83,7 +83,7 @@ impl RecordedModel {
             let user_messages =
                 user_messages.take_while(|message| matches!(message, AgentMessage::User(_)));
             steering.extend(user_messages.cloned());
-            // Without a following response, they are prompts of their own.
+            // Without a following response, they are separate prompts.
             let has_response = matches!(
                 self.messages.get(*position + steering.len()),
                 Some(AgentMessage::Assistant(_))

@@ -101,6 +101,6 @@ fn block_in(blocks: &mut Vec<InputBlock>) {
             *block = InputBlock::text(BLOCKED);
         }
     }
-    let is_remark = |block: &InputBlock| block.as_text() == Some(BLOCKED);
-    blocks.dedup_by(|later, earlier| is_remark(later) && is_remark(earlier));
+    let is_note = |block: &InputBlock| block.as_text() == Some(BLOCKED);
+    blocks.dedup_by(|later, earlier| is_note(later) && is_note(earlier));
 }

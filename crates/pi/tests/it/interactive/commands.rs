@@ -13,7 +13,7 @@ async fn every_dialog_opens_and_escape_closes_it() {
     terminal.wait_gone("to stop");
     context.home.write("project/x.jsonl", "");
     for (command, part) in [
-        ("/settings", "Compact by itself"),
+        ("/settings", "Auto-compact"),
         ("/model", "beta"),
         ("/thinking", "minimal"),
         ("/scoped-models", "beta"),
