@@ -139,7 +139,7 @@ async fn failed_commands_are_reported_and_change_nothing() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(
         run.stderr
-            .contains("error: the registry has no package no-such-package\nhint: "),
+            .contains("error: package not found in the registry: no-such-package\nhint: "),
         "{run:?}"
     );
     assert!(
@@ -229,7 +229,7 @@ async fn startup_installs_missing_packages_and_skips_unavailable_ones() {
     assert!(setup.has("node_modules/tool/templates/greet.md"));
     assert!(
         run.stderr.contains(
-            "warning: package npm:unavailable skipped: the registry has no package unavailable"
+            "warning: package npm:unavailable skipped: package not found in the registry: unavailable"
         ),
         "{run:?}"
     );

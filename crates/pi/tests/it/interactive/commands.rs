@@ -110,7 +110,7 @@ async fn display_options_apply_to_the_run_and_are_not_saved() {
     terminal.wait("\"missing\"");
     assert!(terminal.is_alternate());
     terminal.submit("/reload");
-    terminal.wait("have been read again");
+    terminal.wait("Reloaded keys");
     assert!(terminal.is_alternate());
     terminal.quit();
     assert_eq!(context.home.read("agent/settings.json"), settings);
@@ -167,9 +167,9 @@ async fn a_selected_theme_is_previewed_and_saved() {
     terminal.submit("/settings");
     terminal.wait("escape c");
     terminal.send("theme");
-    terminal.wait("Colors of everything");
+    terminal.wait("Color theme.");
     terminal.send("\r");
-    terminal.wait("What you select shows at once.");
+    terminal.wait("The selected theme is previewed.");
     terminal.send("\x1b[B");
     terminal.wait("→   light");
     terminal.send("\r");
@@ -187,28 +187,28 @@ async fn copy_export_and_import() {
     let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.submit("/copy");
-    terminal.wait("no answer to copy");
+    terminal.wait("No response to copy");
     terminal.submit("/fork");
-    terminal.wait("no message to fork");
+    terminal.wait("No messages to fork from");
     terminal.submit("/logout");
-    terminal.wait("No sign-in or key is stored");
+    terminal.wait("No stored credentials");
     terminal.submit("export this");
     terminal.wait("To be exported.");
     terminal.wait_gone("to stop");
     terminal.submit("/export exported.jsonl");
-    terminal.wait("The session is in");
+    terminal.wait("Session exported to");
     terminal.submit("/new");
     terminal.wait_gone("To be exported.");
     terminal.submit("/import missing.jsonl");
     // No confirmation is shown first.
-    terminal.wait("there is no file");
+    terminal.wait("file not found");
     terminal.submit("/import exported.jsonl");
     terminal.wait("escape c");
     terminal.send("\r");
     terminal.wait("To be exported.");
     terminal.submit("/copy");
-    terminal.wait("on the clipboard");
+    terminal.wait("Copied the last response");
     terminal.submit("/debug");
-    terminal.wait("The record is in");
+    terminal.wait("Debug dump written to");
     terminal.quit();
 }

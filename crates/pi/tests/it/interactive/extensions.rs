@@ -231,7 +231,7 @@ async fn misbehaving_components_are_reported_and_contained() {
     let (_world, terminal) = start("misbehaving", [text_reply("Still here.")]).await;
     run_command(&terminal, "/wide");
     terminal.wait("wide-xxx");
-    terminal.wait("they are cut");
+    terminal.wait("truncated");
     run_command(&terminal, "/escapes");
     terminal.wait("harmless-text");
     run_command(&terminal, "/throwing");

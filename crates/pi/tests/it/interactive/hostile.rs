@@ -130,7 +130,7 @@ async fn conversation_content_is_sanitized() {
         terminal.wait_gone("to stop");
     }
     terminal.send("\x0f");
-    terminal.wait("Details are shown");
+    terminal.wait("Details shown");
     terminal.submit(&format!("!printf 'mine{octal}\\n'"));
     terminal.wait_until("the end of the command", |screen| {
         screen.contains("mine") && !screen.contains("Running…")
@@ -204,9 +204,9 @@ async fn names_and_descriptions_are_sanitized() {
     terminal.submit("/session");
     terminal.wait(".jsonl");
     terminal.send("/");
-    terminal.wait("Look at and change settings");
+    terminal.wait("Open settings");
     terminal.send("\x15");
-    terminal.wait_gone("Look at and change settings");
+    terminal.wait_gone("Open settings");
     assert_no_forbidden_sequence(&terminal);
     terminal.quit();
 }

@@ -53,7 +53,7 @@ async fn browser_login_accepts_a_pasted_code() {
         ("the-code\r", "Signed in to radius"),
     ] {
         open_login(&terminal, "radius");
-        terminal.wait("With an API key");
+        terminal.wait("API key");
         terminal.send("\r");
         terminal.wait("Browser on this machine");
         terminal.send("\r");
@@ -97,7 +97,7 @@ async fn device_code_login_can_be_canceled_denied_and_completed() {
     terminal.wait("alpha");
     let start_login = || {
         open_login(&terminal, "kimi-coding");
-        terminal.wait("With an API key");
+        terminal.wait("API key");
         terminal.send("\r");
     };
     start_login();
@@ -121,7 +121,7 @@ async fn api_keys_are_not_shown_and_can_be_deleted() {
     let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     open_login(&terminal, "groq");
-    terminal.wait("API key of Groq");
+    terminal.wait("API key for Groq");
     terminal.send("gsk_typed-key");
     terminal.send("\r");
     terminal.wait("Signed in to groq");
@@ -138,6 +138,6 @@ async fn api_keys_are_not_shown_and_can_be_deleted() {
     terminal.submit("/logout");
     terminal.wait("Groq");
     terminal.send("\x1b[B\r");
-    terminal.wait("is deleted");
+    terminal.wait("Deleted the stored credential");
     terminal.quit();
 }

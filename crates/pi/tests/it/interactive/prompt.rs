@@ -44,9 +44,9 @@ async fn commands_and_files_are_completed() {
     let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
     terminal.send("/hot");
-    terminal.wait("Show the keys");
+    terminal.wait("Show keyboard shortcuts");
     terminal.send("\x1b\x7f\x7f\x7f\x7f");
-    terminal.wait_gone("Show the keys");
+    terminal.wait_gone("Show keyboard shortcuts");
     terminal.send("read @gre");
     terminal.wait("greenhouse.rs");
     terminal.send("\t");
@@ -102,7 +102,7 @@ async fn an_invalid_theme_change_is_reported() {
     let terminal = Terminal::start_with(&context, &[], &[("COLORTERM", "truecolor")]);
     terminal.wait("alpha");
     context.home.write("agent/themes/custom.json", "{");
-    terminal.wait("the theme \"custom\" cannot be used");
+    terminal.wait("cannot load theme \"custom\"");
     context.home.write("agent/themes/custom.json", &custom);
     terminal.quit();
 }

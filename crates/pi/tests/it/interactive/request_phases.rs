@@ -26,7 +26,7 @@ async fn assert_interruptible(first: ScriptedReply, shown: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_the_response_can_be_interrupted() {
-    assert_interruptible(ScriptedReply::new(), "Waiting for the model").await;
+    assert_interruptible(ScriptedReply::new(), "Waiting for response").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +47,7 @@ async fn streaming_tool_arguments_can_be_interrupted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_delay_can_be_interrupted() {
     let busy = ScriptedReply::full(503, &[], "{\"error\": {\"message\": \"overloaded\"}}");
-    assert_interruptible(busy, "Trying again in").await;
+    assert_interruptible(busy, "Retrying in").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,12 +110,12 @@ async fn a_message_sent_without_a_model_is_kept_for_later() {
     assert_ne!(models, keyless);
     context.home.write("agent/models.json", keyless);
     let terminal = Terminal::start(&context, &[]);
-    terminal.wait("No model can be asked yet");
+    terminal.wait("No model configured");
     terminal.submit("the first question");
-    terminal.wait("Your message is kept");
+    terminal.wait("Your message is saved");
     // The kept message is not in the prompt.
     terminal.send("/hotkeys");
-    terminal.wait("Show the keys");
+    terminal.wait("Show keyboard shortcuts");
     terminal.send("\x03");
     terminal.wait_gone("/hotkeys");
     context.home.write("agent/models.json", &models);

@@ -29,7 +29,7 @@ async fn a_shared_page_is_redacted_and_its_link_is_shown() {
     terminal.submit("/share");
     terminal.wait("Share this session?");
     terminal.send("\x1b");
-    terminal.wait("Nothing was shared");
+    terminal.wait("Not shared");
     terminal.submit("/share");
     terminal.wait("Share this session?");
     terminal.send("\r");
@@ -54,7 +54,7 @@ async fn a_bug_report_can_be_replayed() {
     terminal.send("everything\r");
     terminal.wait("Include the conversation?");
     terminal.send("\r");
-    terminal.wait("The report is in");
+    terminal.wait("Report written to");
     terminal.quit();
     let files = std::fs::read_dir(context.project_dir()).unwrap();
     let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());

@@ -48,7 +48,7 @@ async fn a_crash_restores_the_terminal_and_keeps_the_session() {
     terminal.wait("run `pi --continue` to resume it");
     let terminal = Terminal::start(&context, &["--continue"]);
     terminal.wait("Saved before the crash.");
-    terminal.wait("ended unexpectedly the last time");
+    terminal.wait("pi crashed in the previous run");
     terminal.quit();
     let terminal = Terminal::start(&context, &["--continue"]);
     terminal.wait("Saved before the crash.");
