@@ -125,7 +125,7 @@ async fn a_missing_node_is_reported_with_the_required_version() {
     let run = tokio::time::timeout(TEST_TIMEOUT, child).await;
     let run = PiOutput::new(run.expect("pi timed out").unwrap());
     assert_eq!(run.code, Some(1), "{run:?}");
-    let expected = "`node` was not found on PATH; install Node 22.15 or newer";
+    let expected = "`node` not found on PATH; install Node 22.15 or newer";
     assert!(run.stderr.contains(expected), "{run:?}");
     let run = context.run(&["--extension-host", "deno", "-p", "hi"]).await;
     assert!(run.stderr.contains("use quickjs or node"), "{run:?}");

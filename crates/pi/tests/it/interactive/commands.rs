@@ -23,7 +23,7 @@ async fn every_dialog_opens_and_escape_closes_it() {
         ("/trust", "project"),
         ("/login", "API key"),
         ("/hotkeys", "ctrl+o"),
-        ("/changelog", "new"),
+        ("/changelog", "Changelog"),
         ("/import x.jsonl", "x.jsonl"),
     ] {
         terminal.submit(command);
@@ -62,7 +62,7 @@ async fn commands_report_their_results() {
     terminal.submit("/thinking invalid");
     terminal.wait("invalid");
     terminal.submit("/reload");
-    terminal.wait("read again");
+    terminal.wait("Reloaded keys");
     terminal.submit("/clone");
     terminal.wait("copy");
     terminal.submit("/new");

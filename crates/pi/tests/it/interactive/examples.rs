@@ -38,7 +38,7 @@ fn column_of(screen: &str, character: char) -> Option<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn snake_is_steered_paused_and_resumed() {
-    let Some((_world, terminal)) = start("snake.ts", []).await else {
+    let Some((_context, terminal)) = start("snake.ts", []).await else {
         return;
     };
     run_command(&terminal, "/snake");
@@ -64,7 +64,7 @@ async fn snake_is_steered_paused_and_resumed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn space_invaders_handles_held_and_released_keys() {
-    let Some((_world, terminal)) = start("space-invaders.ts", []).await else {
+    let Some((_context, terminal)) = start("space-invaders.ts", []).await else {
         return;
     };
     // Tall enough to show the complete game including the score.

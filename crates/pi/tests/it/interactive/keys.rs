@@ -12,20 +12,20 @@ async fn shortcuts_at_the_prompt_run_their_actions() {
         terminal.send(bytes);
         terminal.wait_until(name, |screen| screen.contains(shown));
     };
-    press("ctrl+x", "\x18", "There is no answer to copy yet");
+    press("ctrl+x", "\x18", "No response to copy");
     terminal.submit("answer something");
     terminal.wait("Copy me.");
     terminal.wait_gone("to stop");
     for (name, bytes, shown) in [
-        ("ctrl+x", "\x18", "The last answer is on the clipboard"),
-        ("ctrl+t", "\x14", "Thinking is hidden"),
-        ("ctrl+o", "\x0f", "Details are shown"),
+        ("ctrl+x", "\x18", "Copied the last response"),
+        ("ctrl+t", "\x14", "Thinking hidden"),
+        ("ctrl+o", "\x0f", "Details shown"),
         ("shift+tab", "\x1b[Z", "Thinking: high"),
         ("ctrl+p", "\x10", "Model: beta"),
         ("shift+ctrl+p", "\x1b[112;6u", "Model: alpha"),
-        ("alt+up", "\x1b[1;3A", "No message waits"),
-        ("ctrl+v", "\x16", "The clipboard"),
-        ("shift+ctrl+d", "\x1b[100;6u", "The record is in"),
+        ("alt+up", "\x1b[1;3A", "No queued messages"),
+        ("ctrl+v", "\x16", "the clipboard"),
+        ("shift+ctrl+d", "\x1b[100;6u", "Debug dump written to"),
     ] {
         press(name, bytes, shown);
     }

@@ -49,7 +49,7 @@ async fn browser_login_accepts_a_pasted_code() {
     terminal.wait("alpha");
     // The first pasted URL reports that the user denied access.
     for (pasted, shown) in [
-        ("http://127.0.0.1/?error=access_denied\r", "It failed"),
+        ("http://127.0.0.1/?error=access_denied\r", "Sign-in failed"),
         ("the-code\r", "Signed in to radius"),
     ] {
         open_login(&terminal, "radius");
@@ -61,10 +61,10 @@ async fn browser_login_accepts_a_pasted_code() {
         terminal.wait("final URL here");
         terminal.send(pasted);
         terminal.wait(shown);
-        if shown == "It failed" {
+        if shown == "Sign-in failed" {
             assert_eq!(stored_credentials(&context)["radius"], Value::Null);
             terminal.send("\x1b");
-            terminal.wait_gone("It failed");
+            terminal.wait_gone("Sign-in failed");
         }
     }
     let exchange = String::from_utf8_lossy(&context.server.requests()[2].body).into_owned();
@@ -105,10 +105,10 @@ async fn device_code_login_can_be_canceled_denied_and_completed() {
     terminal.send("\x1b");
     terminal.wait_gone("WDJB-MJHT");
     start_login();
-    terminal.wait("It failed");
+    terminal.wait("Sign-in failed");
     terminal.wait("access was denied");
     terminal.send("\x1b");
-    terminal.wait_gone("It failed");
+    terminal.wait_gone("Sign-in failed");
     start_login();
     terminal.wait("Signed in to kimi-coding");
     assert_eq!(stored_credentials(&context)["kimi-coding"]["access"], "a-1");

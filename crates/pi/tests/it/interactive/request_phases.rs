@@ -95,7 +95,7 @@ async fn compaction_can_be_interrupted_without_data_loss() {
     terminal.send("typed during compaction");
     terminal.wait("typed during compaction");
     terminal.send("\x1b");
-    terminal.wait("not compacted");
+    terminal.wait("Compaction canceled");
     terminal.wait("typed during compaction");
     terminal.send("\r");
     terminal.wait("Still here.");
@@ -120,7 +120,7 @@ async fn a_message_sent_without_a_model_is_kept_for_later() {
     terminal.wait_gone("/hotkeys");
     context.home.write("agent/models.json", &models);
     terminal.submit("/reload");
-    terminal.wait("read again");
+    terminal.wait("Reloaded keys");
     terminal.submit("/model alpha");
     terminal.wait("/model mock/alpha");
     terminal.send("\r");
