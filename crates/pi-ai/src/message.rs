@@ -76,7 +76,7 @@ message_from!(
     ToolResult(ToolResultMessage)
 );
 
-/// System instructions and tool declarations at one point in the transcript.
+/// A change of the system prompt sections or the tools, at its position in the transcript.
 ///
 /// The first one is the system prompt. Later ones change it: `content` adds instructions,
 /// `sections` replaces or removes named sections, and tools are added or removed. See
@@ -92,7 +92,7 @@ pub struct SystemMessage {
     /// Tools that become available at this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_added: Option<Vec<Tool>>,
-    /// Tools that stop being available at this point.
+    /// Names of tools that are no longer available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_removed: Option<Vec<ToolReference>>,
     /// Milliseconds since the Unix epoch.

@@ -45,7 +45,7 @@ pub struct Settings {
     /// Thinking levels per model, keyed by `provider/id`.
     #[serde(deserialize_with = "decode::group")]
     pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
-    /// Token budgets per thinking level.
+    /// Thinking budget in tokens, by level.
     #[serde(deserialize_with = "decode::group")]
     pub thinking_budgets: ThinkingBudgets,
     /// Patterns of the models offered in the picker and when cycling.

@@ -59,11 +59,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     with("bug", "[what happened]", "Write a bug report", program::bug),
     plain("copy", "Copy the last response", program::copy),
     with("name", "[name]", "Set the session name", information::name),
-    plain(
-        "session",
-        "Show session info and stats",
-        information::session,
-    ),
+    plain("session", "Show session statistics", information::session),
     plain("changelog", "Show the changelog", information::changelog),
     plain("hotkeys", "Show keyboard shortcuts", information::hotkeys),
     plain(

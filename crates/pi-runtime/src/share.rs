@@ -53,7 +53,7 @@ pub struct Gist {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ShareError {
-    #[error("GitHub CLI (gh) is not installed")]
+    #[error("The GitHub CLI `gh` was not found")]
     GhNotFound,
     #[error("gh is not signed in to GitHub")]
     NotSignedIn,

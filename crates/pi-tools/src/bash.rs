@@ -130,7 +130,7 @@ impl ShellTool {
                     "command": {"type": "string", "description": "Command to execute"},
                     "timeout": {
                         "type": "number",
-                        "description": "Timeout in seconds (optional, no default timeout)",
+                        "description": "Seconds after which the command is killed (optional, unlimited by default)",
                     },
                 },
             }),

@@ -32,9 +32,9 @@ pub const EDIT_PROMPT: ToolPrompt = ToolPrompt {
     snippet: "Edit a file by replacing exact text, with several replacements per call",
     guidelines: &[
         "Use edit to change files; oldText must match the file exactly.",
-        "To change several locations in one file, use one edit call with several entries in edits.",
-        "Each oldText is matched against the original file, not incrementally, so entries must not overlap. Merge changes that touch the same lines.",
-        "Keep oldText as short as possible while still unique in the file.",
+        "Put all changes of one file into one edit call, with one entry in edits per location.",
+        "Every oldText refers to the file as it was before the call, so entries must not overlap; combine changes to the same lines.",
+        "Prefer the shortest oldText that occurs only once in the file.",
     ],
 };
 

@@ -24,7 +24,7 @@ use crate::walk::{OperationsWalk, Visitor, WalkErrors, local_walk, search_root, 
 
 /// System prompt text of the find tool.
 pub const FIND_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Find files by glob pattern (respects .gitignore)",
+    snippet: "Find files by name pattern; skips ignored files",
     guidelines: &[],
 };
 
@@ -66,7 +66,7 @@ impl FindTool {
                     },
                     "limit": {
                         "type": "number",
-                        "description": "Maximum number of results (default: 1000)",
+                        "description": "Number of paths to return at most (default: 1000)",
                     },
                 },
             }),

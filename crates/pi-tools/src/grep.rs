@@ -26,7 +26,7 @@ use search::{FileMatches, GrepSearch, MAX_KEPT_BYTES, MatchTotals};
 
 /// System prompt text of the grep tool.
 pub const GREP_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Search file contents by pattern (respects .gitignore)",
+    snippet: "Search in files with a regular expression; skips ignored files",
     guidelines: &[],
 };
 
@@ -59,7 +59,7 @@ impl GrepTool {
         let declaration = declare(
             "grep",
             &format!(
-                "Search file contents for a pattern. Returns matching lines with file paths and line \
+                "Search in files. Each match is returned with its path and line \
                  numbers. Respects .gitignore. Output is truncated to {DEFAULT_LIMIT} matches or {} \
                  (whichever is reached first). Long lines are truncated to \
                  {MAX_LINE_CHARACTERS} characters.",
@@ -91,11 +91,11 @@ impl GrepTool {
                     },
                     "context": {
                         "type": "number",
-                        "description": "Number of lines to show before and after each match (default: 0)",
+                        "description": "Context lines before and after a match (default: 0)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "Maximum number of matches (default: 100)",
+                        "description": "Number of matches to return at most (default: 100)",
                     },
                 },
             }),

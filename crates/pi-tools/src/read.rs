@@ -24,8 +24,8 @@ use window::{LineRange, LineWindow, LineWindowBuilder};
 
 /// System prompt text of the read tool.
 pub const READ_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Read file contents",
-    guidelines: &["Use read to examine files instead of cat or sed."],
+    snippet: "Read a text file or an image",
+    guidelines: &["To look at a file, call read rather than running cat or sed."],
 };
 
 /// Size of the file header used to detect the type.
@@ -72,7 +72,7 @@ impl ReadTool {
         let declaration = declare_strict(
             "read",
             &format!(
-                "Read the contents of a file. Supports text files and images (jpg, png, gif, webp, bmp); \
+                "Read a file: text or images (jpg, png, gif, webp, bmp); \
                  images are attached. Text output is truncated to {MAX_LINES} lines or {} (whichever is \
                  reached first); use offset and limit to read large files.",
                 format_size(MAX_BYTES)
@@ -91,7 +91,7 @@ impl ReadTool {
                     },
                     "limit": {
                         "type": "number",
-                        "description": "Maximum number of lines to read",
+                        "description": "Number of lines to return at most",
                     },
                 },
             }),

@@ -18,8 +18,10 @@ use crate::operations::{FileError, FileOperations};
 
 /// System prompt text of the write tool.
 pub const WRITE_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Create or overwrite files",
-    guidelines: &["Use write only for new files or complete rewrites."],
+    snippet: "Create a file or replace its contents",
+    guidelines: &[
+        "Use write to create a file or to replace all of it; use edit for anything smaller.",
+    ],
 };
 
 pub struct WriteTool {
@@ -37,7 +39,7 @@ impl WriteTool {
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare_strict(
             "write",
-            "Write content to a file. Creates the file and its parent directories if they do not \
+            "Write a complete file. Creates it and its parent directories if they do not \
              exist, and overwrites existing contents.",
             json!({
                 "type": "object",

@@ -121,10 +121,10 @@ fn search_tools_replace_the_shell_rule() {
 fn rules_appear_once_in_tool_order() {
     let sections = rendered(&parts(), &["write", "read", "write"]);
     let rules = text(&sections, "rules");
-    let write = rules.find("Keep write for new files").unwrap();
-    let read = rules.find("Look at files with read").unwrap();
+    let write = rules.find("Use write to create").unwrap();
+    let read = rules.find("To look at a file, call read").unwrap();
     assert!(write < read);
-    assert_eq!(rules.matches("Keep write for new files").count(), 1);
+    assert_eq!(rules.matches("Use write to create").count(), 1);
 }
 
 #[test]

@@ -346,7 +346,8 @@ async fn hooks_of_the_program_run_after_extensions() {
 async fn a_hanging_extension_does_not_affect_others() {
     let hangs = "export default (pi) => pi.on('input', () => { for (;;); });";
     let appends = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + '!' }));";
-    let harness = ExtensionHarness::new(&[("a.js", appends), ("b.js", hangs), ("c.js", appends)]).await;
+    let harness =
+        ExtensionHarness::new(&[("a.js", appends), ("b.js", hangs), ("c.js", appends)]).await;
     prompt(&harness.runtime.session(), "typed").await;
     let request = harness.env.faux.last_request().unwrap();
     let sent = serde_json::to_string(&*request.messages).unwrap();

@@ -19,7 +19,7 @@ use crate::tool_schema::Tool;
 use crate::transcript;
 
 /// Assistant message between a tool result and a user message, for services that require one.
-const BRIDGE_MESSAGE: &str = "I have processed the tool results.";
+const BRIDGE_MESSAGE: &str = "Tool results received.";
 const IMAGE_ATTACHED: &str = "(see attached image)";
 const NO_OUTPUT: &str = "(no tool output)";
 const TOOL_IMAGES_LABEL: &str = "Tool result images:";

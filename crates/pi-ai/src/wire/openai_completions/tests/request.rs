@@ -102,13 +102,13 @@ fn full_conversation_for_a_legacy_service() {
       {"role":"assistant","content":[{"type":"text","text":"two reads"},{"type":"text","text":"Reading."}],"reasoning_content":"","tool_calls":[{"id":"call_1|fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2|fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1|fc_1","name":"read"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2|fc_2","name":"read"}
-      {"role":"assistant","content":"I have processed the tool results."}
+      {"role":"assistant","content":"Tool results received."}
       {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":"","reasoning_content":"","tool_calls":[{"id":"call_3|fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
       {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3","name":"read"}
-      {"role":"assistant","content":"I have processed the tool results."}
+      {"role":"assistant","content":"Tool results received."}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     stream: true
     max_tokens: 8192
