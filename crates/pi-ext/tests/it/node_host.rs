@@ -152,7 +152,7 @@ async fn an_extension_on_node_can_use_webassembly() {
     assert_eq!(
         result["details"],
         json!({
-            "place": ["/project", "function", true, 2, "metre"],
+            "place": ["/project", "function", true, 2, "meter"],
             "loud": true,
             "flag": true,
         })

@@ -84,7 +84,7 @@ pub enum PromptError {
     NoCredential { provider: String, remedy: String },
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// A command was submitted for queueing.
+    /// A command was submitted for queuing.
     #[error("/{name} runs immediately and cannot be queued: send it as a prompt")]
     CommandNotQueueable { name: String },
     #[error(transparent)]
