@@ -404,7 +404,7 @@ pub struct AgentState {
 }
 
 /// Marks the run as finished when dropped. The machine and the `running` flag change under one
-/// lock, like at the start: a prompt sent in between belongs to the next run, which this guard must
+/// lock, as when a run starts: a prompt sent in between belongs to the next run, which this guard must
 /// not end.
 struct IdleGuard(Arc<AgentCore>);
 
@@ -478,14 +478,14 @@ impl AgentCore {
 
     /// Applies the part of an update the machine does not own (the tools) and returns the rest.
     pub(crate) fn apply_tools(&self, update: LoopUpdate) -> ContextUpdate {
-        let facts = update.tools.as_deref().map(tool_specs);
+        let specs = update.tools.as_deref().map(tool_specs);
         if let Some(tools) = update.tools {
             self.lock().tools = tools;
         }
         ContextUpdate {
             transcript: update.transcript,
             messages: update.messages,
-            tools: facts,
+            tools: specs,
             model: update.model,
             thinking_level: update.thinking_level,
         }

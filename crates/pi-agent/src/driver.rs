@@ -1,7 +1,7 @@
 //! Performs the machine's effects: calls hooks and the model, runs tools, notifies listeners.
 //!
 //! There is one driver task per run. It owns the run's cancellation token and its running tools, so
-//! nothing of a run outlives it.
+//! no task of a run outlives it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ impl RunDriver {
                 (finished, instead)
             }
             Err(error) => {
-                let instead = self.core.step(MachineInput::MessageRefused {
+                let instead = self.core.step(MachineInput::MessageRejected {
                     message: Arc::clone(&message),
                     error: error.0,
                 });

@@ -113,7 +113,7 @@ impl Machine {
             }
             MachineInput::Failed(error) => self.fail(error),
             MachineInput::MessageReplaced { old, new } => self.message_replaced(&old, new),
-            MachineInput::MessageRefused { message, error } => {
+            MachineInput::MessageRejected { message, error } => {
                 self.message_rejected(&message, error)
             }
             MachineInput::Resumed => self.resumed(),
@@ -277,7 +277,7 @@ impl Machine {
     fn message_replaced(&mut self, old: &SharedMessage, new: SharedMessage) -> Vec<Effect> {
         replace_message(&mut self.transcript, old, &new);
         replace_message(&mut self.run.new_messages, old, &new);
-        let is_answer = match &mut self.phase {
+        let is_current_response = match &mut self.phase {
             Phase::RunningTools { response, .. } => Arc::ptr_eq(response, old),
             Phase::FinishingTurn { turn, .. } => {
                 turn.replace(old, &new);
@@ -285,7 +285,7 @@ impl Machine {
             }
             _ => false,
         };
-        if is_answer {
+        if is_current_response {
             self.after_response(new)
         } else {
             Vec::new()

@@ -92,7 +92,7 @@ pub struct StreamOptions {
     pub timeouts: Timeouts,
     /// Number of retries when the service asks to retry.
     pub max_retries: u32,
-    /// Maximum wait that the service may ask for before the request fails; 0 means no limit.
+    /// Longest `retry-after` delay to honor before the request fails; 0 means no limit.
     pub max_retry_delay: Option<Duration>,
     pub temperature: Option<f64>,
     /// Sampling parameters merged last into the body of OpenAI-compatible requests.

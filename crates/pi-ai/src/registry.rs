@@ -88,7 +88,7 @@ pub enum Registration {
     Extension(ExtensionProvider),
 }
 
-/// The kind of a registration, to remove it.
+/// Identifies the layer to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderLayer {

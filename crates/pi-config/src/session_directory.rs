@@ -9,7 +9,7 @@ use crate::{Settings, env_vars, expand_home};
 /// Returns the session directory from the flag, the environment or the settings, in this order. `None` means the
 /// default in the agent directory.
 ///
-/// Pass the effective settings. Until a project is trusted, they contain nothing of
+/// Pass the effective settings. Until a project is trusted, they contain nothing from
 /// the project, so a repository cannot choose where the user's sessions are read and written.
 pub fn session_directory(
     flag: Option<&str>,

@@ -136,12 +136,12 @@ impl TrustChoice {
     /// terminal.
     pub fn label(&self) -> String {
         match self {
-            Self::Trust { .. } => "Trust this folder".to_owned(),
+            Self::Trust { .. } => "Trust this directory".to_owned(),
             Self::TrustParent { parent, .. } => {
                 format!("Trust everything in {}", parent.display())
             }
             Self::TrustOnce => "Trust for this session".to_owned(),
-            Self::Deny { .. } => "Do not trust this folder".to_owned(),
+            Self::Deny { .. } => "Do not trust this directory".to_owned(),
             Self::DenyOnce => "Do not trust for this session".to_owned(),
         }
     }

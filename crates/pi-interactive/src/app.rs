@@ -96,14 +96,14 @@ pub(crate) struct App {
     is_bash_mode: bool,
     /// Whether a user's shell command is running, or its end has not reached the screen yet.
     shell_running: bool,
-    /// The command to run after that one: the typed text, the command, and whether it is excluded from the
+    /// The next shell command: the typed text, the command, and whether it is excluded from the
     /// context.
     next_shell: Option<(String, String, bool)>,
     /// Messages typed during a compaction, sent when it finishes.
     queued_during_compaction: Vec<(String, Delivery)>,
-    /// Whether the usage of the session has been counted once; from then on the session keeps count.
+    /// Whether the session's past usage has been counted; afterwards the session keeps the totals up to date.
     usage_counted: bool,
-    /// Whether a thread is counting.
+    /// Whether that count is running in the background.
     counting: bool,
     has_multiple_providers: bool,
     subscription: bool,
@@ -115,7 +115,7 @@ pub(crate) struct App {
     pub(crate) bridge: ExtensionUiBridge,
     pub(crate) extensions: ExtensionState,
     header: HeaderBlocks,
-    /// Runs the work that extension components receive.
+    /// Runs the work queued for extension components.
     component_tasks: JoinSet<()>,
     /// When the current run started.
     run_started: Option<Instant>,

@@ -69,8 +69,8 @@ fn hints(ctx: &RenderContext) -> (Vec<String>, Vec<String>) {
     let with_key = |action: &str, what: &str| format!("{} {what}", ctx.keys(action));
     let long = vec![
         with_key(keys::INTERRUPT, "interrupt"),
-        with_key(keys::CLEAR, "clear the prompt, twice to exit"),
-        with_key(keys::EXIT, "exit if the prompt is empty"),
+        with_key(keys::CLEAR, "clear the editor; press twice to exit"),
+        with_key(keys::EXIT, "exit if the editor is empty"),
         with_key(keys::SUSPEND, "suspend to the shell"),
         with_key(keys::THINKING_CYCLE, "cycle the thinking level"),
         format!(

@@ -30,7 +30,7 @@ pub(crate) enum Intent {
     SaveScope(Option<Vec<String>>),
     /// Change a user setting and apply it.
     ChangeSetting(SettingChange),
-    /// Preview a theme without saving it; takes the value of the setting, so `light/dark` pairs work, too.
+    /// Preview a theme without saving it; takes the value of the setting, so `light/dark` pairs also work.
     PreviewTheme(String),
     /// Restore the theme of the settings.
     EndThemePreview,
@@ -104,7 +104,7 @@ pub(crate) enum Summarize {
     No,
     /// With the default instructions.
     Plain,
-    /// With additional instructions of the user.
+    /// With additional instructions from the user.
     With(String),
 }
 

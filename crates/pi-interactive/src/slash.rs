@@ -36,7 +36,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     ),
     plain(
         "scoped-models",
-        "Select models for cycling",
+        "Select models to cycle through",
         dialogs::scoped_models,
     ),
     with(
@@ -83,7 +83,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     plain("logout", "Remove stored credentials", dialogs::logout),
     plain(
         "llama",
-        "Load and unload models of a llama.cpp server",
+        "Load, unload and download llama.cpp models",
         dialogs::llama,
     ),
     plain("new", "Start a new session", conversation::new),

@@ -8,7 +8,7 @@ const LIGHT: &str = include_str!("../themes/light.json");
 
 const BUILT_IN: [&str; 2] = ["dark", "light"];
 
-/// Returns a built-in theme, or `None` if there is none of that name.
+/// Returns a built-in theme, or `None` if no theme has that name.
 pub(crate) fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
     let json = match name {
         "dark" => DARK,

@@ -35,7 +35,7 @@ const RECENT_ENTRIES: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeLevel {
-    /// Something was done; the next status replaces it.
+    /// A status message; the next one replaces it.
     Status,
     Info,
     Warning,
@@ -297,7 +297,7 @@ impl Transcript {
         self.ticking.values().min().copied()
     }
 
-    /// Updates the blocks whose time has come.
+    /// Updates the blocks that are due.
     pub(crate) fn tick(&mut self, document: &mut Document, now: Instant) {
         let due = self.ticking.iter().filter(|(_, tick)| **tick <= now);
         let due: Vec<BlockId> = due.map(|(id, _)| *id).collect();

@@ -266,7 +266,7 @@ impl WorkingIndicator {
             RunStep::Preparing => "Working…".to_owned(),
             RunStep::Waiting => with_elapsed("Waiting for response…", silence),
             RunStep::Thinking => "Thinking…".to_owned(),
-            RunStep::Responding => "Answering…".to_owned(),
+            RunStep::Responding => "Responding…".to_owned(),
             RunStep::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
             RunStep::Running(calls) => match calls.as_slice() {
                 [(_, tool)] => format!("Running {}…", clean_line(tool)),

@@ -47,7 +47,7 @@ const HIDDEN_VARIABLES: [&str; 6] = [
 
 /// How the dependencies of a checkout are installed.
 pub(crate) enum DependencyInstaller<'a> {
-    Ours(&'a ModulesBuilder<'a>),
+    Builtin(&'a ModulesBuilder<'a>),
     External(&'a ExternalNpm),
     /// Not installed: the checkout is only inspected.
     None,
@@ -276,7 +276,7 @@ impl GitPackage<'_> {
                     self.report_command("npmCommand".to_owned());
                     npm.install_dependencies(checkout).await?;
                 }
-                DependencyInstaller::Ours(builder) => {
+                DependencyInstaller::Builtin(builder) => {
                     let is_needed = !manifest.dependencies.is_empty()
                         || !manifest.optional_dependencies.is_empty()
                         || !manifest.peer_dependencies.is_empty();

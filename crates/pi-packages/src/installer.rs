@@ -69,7 +69,7 @@ pub struct PackageInstaller {
 }
 
 impl PackageInstaller {
-    /// Does not access the file system yet.
+    /// Creates an installer without accessing the file system.
     pub fn new(options: InstallerOptions) -> Self {
         let external = ExternalNpm::from_setting(options.npm_command.as_deref());
         Self { options, external }
@@ -112,7 +112,7 @@ impl PackageInstaller {
                 let builder = self.builder(&registry);
                 let release = builder.choose(&npm.name, npm.version.as_deref()).await?;
                 let mut archive = registry.archive(&release, &|_| {}).await?;
-                unpack(&npm.name, &mut archive, &dir, UnpackLimits::USUAL)?;
+                unpack(&npm.name, &mut archive, &dir, UnpackLimits::DEFAULT)?;
                 dir
             }
             PackageAddress::Git(git) => {
@@ -294,7 +294,9 @@ impl PackageInstaller {
         let root = self.locations().npm_root(scope);
         let registry = self.registry(&root, scope).await?;
         let builder = self.builder(&registry);
-        package.install(DependencyInstaller::Ours(&builder)).await
+        package
+            .install(DependencyInstaller::Builtin(&builder))
+            .await
     }
 
     fn git_package<'a>(

@@ -28,7 +28,7 @@ use crate::rpc_extension_ui::RpcExtensionUi;
 /// enough to bound memory.
 const PENDING_COMMANDS: usize = 4096;
 
-/// Time a reader may take for the last lines when the server stops.
+/// How long to wait for the client to read the last lines at shutdown.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Default)]

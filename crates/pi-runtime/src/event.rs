@@ -97,7 +97,7 @@ pub enum SessionEvent {
     },
     /// A summary request that had to be retried has finished.
     SummarizationRetryFinished,
-    /// A shell command of the user produced output.
+    /// The user's shell command produced output.
     BashExecutionUpdate {
         /// The ID given with the command.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -145,7 +145,7 @@ pub trait SessionHooks: Send + Sync {
         ready(())
     }
 
-    /// Called before a shell command of the user runs. An error stops the command.
+    /// Called before a user's shell command runs. An error prevents it from running.
     fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
         let _ = command;
         ready(Ok(UserBashVerdict::Run))
@@ -251,7 +251,7 @@ pub struct AgentStart {
     pub tools: Vec<String>,
 }
 
-/// Changes a hook makes to a run that starts; absent values stay unchanged.
+/// Changes a hook makes to a run before it starts; `None` leaves a value unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentStartChanges {
     /// Messages to send together with the prompt.
@@ -264,7 +264,7 @@ pub struct AgentStartChanges {
     pub tools: Option<Vec<String>>,
 }
 
-/// A message of an extension, without a timestamp.
+/// An extension message without a timestamp.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CustomMessageDraft {
     /// The extension's name for this kind of message.
@@ -359,10 +359,10 @@ pub enum EntryDraft {
 /// A compaction that is about to call a model.
 #[derive(Clone)]
 pub struct CompactionProposal<'a> {
-    /// What would be summarized and what stays.
+    /// Which entries would be summarized and which kept.
     pub plan: &'a CompactionPlan,
     pub session: &'a AgentSession,
-    /// Instructions of the user for the summary.
+    /// The user's instructions for the summary.
     pub instructions: Option<&'a str>,
     pub reason: CompactionReason,
     /// Whether the failed request is sent again afterwards.
@@ -411,7 +411,7 @@ pub struct TreeProposal<'a> {
     pub left: &'a AbandonedBranch,
     /// Whether the user wants a summary of it.
     pub summarize: bool,
-    /// Instructions of the user for the summary.
+    /// The user's instructions for the summary.
     pub instructions: Option<&'a str>,
     /// Whether they replace the default instructions.
     pub replace_instructions: bool,
@@ -421,7 +421,7 @@ pub struct TreeProposal<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// Changes a hook makes to a move; absent values stay unchanged.
+/// Changes a hook makes to a move; `None` leaves a value unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TreeVerdict {
     /// Cancels the move.
@@ -444,7 +444,7 @@ pub struct TreeMoved<'a> {
     pub author: Option<SummaryAuthor>,
 }
 
-/// A shell command of the user.
+/// A shell command entered by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
     pub command: String,

@@ -2,7 +2,7 @@
 //!
 //! Model responses and tool results come from the record; nothing is sent and no tool runs. The
 //! resulting messages are compared with the recorded ones, and the first difference is reported.
-//! System messages, shell commands of the user and extension messages are skipped.
+//! System messages, user shell commands and extension messages are skipped.
 
 mod comparison;
 mod record;

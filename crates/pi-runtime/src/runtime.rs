@@ -159,11 +159,11 @@ impl SessionRuntime {
     /// Finds files of the current session's project that are new or changed since its last use, if
     /// it was trusted then. The result is also added to the [diagnostics](Self::diagnostics).
     ///
-    /// The check reads up to a megabyte in the background and decides nothing, so it can wait until
-    /// there is something on the screen. It starts with the call, and [`shutdown`](Self::shutdown)
+    /// The check is informational and reads up to a megabyte in the background, so it can run after
+    /// the first frame. It starts with the call, and [`shutdown`](Self::shutdown)
     /// waits for it: the project's state is recorded even if the result is never awaited. Changes
     /// count as reported once the future resolves, and a second check does not find them. Nothing
-    /// is checked with `--approve`, which decides about the files as they are.
+    /// is checked with `--approve`, which trusts the files in their current state.
     pub fn project_changes(&self) -> impl Future<Output = Option<ConfigDiagnostic>> + Send + use<> {
         let services = self.services();
         let checking = self.check_project(&services);
@@ -312,7 +312,7 @@ impl std::fmt::Debug for SessionRuntime {
     }
 }
 
-/// Opens the chosen session, before anything else of a project is read.
+/// Opens the chosen session before any other project file is read.
 fn open_session(
     options: &RuntimeOptions,
     probe: &ProjectProbe,
@@ -380,7 +380,7 @@ fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
     ];
     warnings
         .into_iter()
-        .filter(|(is_so, _)| *is_so)
+        .filter(|(applies, _)| *applies)
         .map(|(_, message)| ConfigDiagnostic {
             level: DiagnosticLevel::Warning,
             message: message.to_owned(),
@@ -417,7 +417,7 @@ fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
 enum InitialModel {
     /// From flags, the session and the settings.
     Resolve,
-    /// As given, from the session before a reload.
+    /// Keep the values of the session before a reload.
     Keep {
         model: Option<Arc<Model>>,
         thinking_level: ThinkingLevel,

@@ -96,7 +96,7 @@ struct SessionCore {
     agent: Agent,
     models: Models,
     settings: SettingsStore,
-    /// Extensions may add to them.
+    /// Extensions may change these at run time.
     prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
@@ -232,7 +232,7 @@ impl AgentSession {
         }
     }
 
-    /// Cancels everything in progress and waits until it has ended; queued messages stay.
+    /// Cancels everything in progress and waits for it to end; queued messages are kept.
     pub async fn abort(&self) {
         {
             let mut state = self.state();
@@ -243,8 +243,8 @@ impl AgentSession {
         self.wait_for_idle().await;
     }
 
-    /// Cancels everything, including shell commands of the user, waits for it to end and writes
-    /// what is left; later prompts are rejected. A second call does nothing. Must not be awaited by
+    /// Cancels everything, including the user's shell commands, waits for it to end and flushes
+    /// the session file; later prompts are rejected. A second call does nothing. Must not be awaited by
     /// a listener or a hook.
     pub async fn dispose(&self) {
         {
@@ -301,7 +301,7 @@ impl AgentSession {
         &self.0.cwd
     }
 
-    /// Reads the session; nothing can be appended in the meantime.
+    /// Calls `read` with the session locked, so nothing can be appended meanwhile.
     pub fn with_session<R>(&self, read: impl FnOnce(&Session) -> R) -> R {
         read(self.transcript().session())
     }
@@ -325,21 +325,21 @@ fn record_choices(
 ) -> Result<(), SessionError> {
     let is_new = session.context_outline()?.messages == 0;
     let stored = session.path_settings()?;
-    let is_said = |model: &Model| {
+    let is_stored = |model: &Model| {
         let same = |stored: &ContextModel| {
             stored.provider == model.provider && stored.model_id == model.id
         };
         stored.model.as_ref().is_some_and(same)
     };
-    if is_new && let Some(model) = model.filter(|model| !is_said(model)) {
+    if is_new && let Some(model) = model.filter(|model| !is_stored(model)) {
         session.append(ModelChangeEntry {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         })?;
     }
-    let is_level_said =
+    let is_level_stored =
         stored.has_thinking_level && (!is_new || stored.thinking_level == thinking_level.as_str());
-    if !is_level_said {
+    if !is_level_stored {
         session.append(ThinkingLevelChangeEntry {
             thinking_level: thinking_level.as_str().to_owned(),
         })?;
@@ -348,6 +348,6 @@ fn record_choices(
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that can panic halfway through a change runs under a lock.
+    // No code that can panic in the middle of an update runs under a lock, so poisoned data is still valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -53,7 +53,7 @@ pub struct SystemPromptParts {
     pub custom: Option<String>,
     /// Text appended by the user.
     pub append: Vec<String>,
-    /// Instructions of the user and the project, most general first.
+    /// User and project instructions, most general first.
     pub instructions: Vec<ProjectInstructions>,
     /// The skills the model may use on its own.
     pub skills: Vec<SkillListing>,

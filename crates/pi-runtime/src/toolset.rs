@@ -307,7 +307,7 @@ impl Toolset {
         &self.session
     }
 
-    /// Returns the shell for commands of the user.
+    /// Returns the shell for the user's commands.
     pub fn user_shell(&self) -> &UserShell {
         &self.user_shell
     }

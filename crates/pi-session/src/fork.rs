@@ -40,7 +40,7 @@ pub enum ForkPosition {
 #[derive(Debug)]
 pub struct ForkedSession {
     pub session: Session,
-    /// Text of the user message that was forked before, to prefill the editor.
+    /// Text of the user message before which the session was forked, to prefill the editor.
     pub selected_text: Option<String>,
 }
 

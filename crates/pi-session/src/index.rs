@@ -1,5 +1,5 @@
 //! An in-memory index of a session file: where each entry is stored and how entries are linked. The
-//! index grows with the file and never changes what it knows about an entry, except that a parent
+//! index grows with the file and never changes the record of an entry, except that a parent
 //! may appear after its child. Of the entry bodies, it reads only labels and names.
 
 use std::collections::HashMap;

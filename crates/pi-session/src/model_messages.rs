@@ -1,4 +1,4 @@
-//! Converts application messages for the model. Models know four roles; shell commands of the user,
+//! Converts application messages for the model. Models support four roles; user shell commands,
 //! extension messages and summaries become user messages here.
 
 use pi_ai::{AgentMessage, BashExecutionMessage, InputBlock, Message, MessageContent, UserMessage};
@@ -63,7 +63,7 @@ fn user_message(content: MessageContent, timestamp: i64) -> Message {
     })
 }
 
-/// Describes a shell command of the user to the model: the command, its output and its exit status.
+/// Describes a user's shell command to the model: the command, its output and its exit status.
 pub fn bash_execution_text(bash: &BashExecutionMessage) -> String {
     let mut text = format!("Ran `{}`\n", bash.command);
     if bash.output.is_empty() {

@@ -324,7 +324,7 @@ async fn find_secret(
     })
 }
 
-/// Returns the key or token, from the key or the headers.
+/// Returns the API key, or the token from the `Authorization` header.
 fn secret_of(resolved: &ResolvedAuth) -> Option<SecretString> {
     if let Some(key) = &resolved.api_key {
         return Some(key.clone());

@@ -66,11 +66,11 @@ pub(crate) const VARIABLES: &[Variable] = &[
     rare(Files, "EDITOR", "External editor if VISUAL is not set"),
 
     common(Models, "LLAMA_BASE_URL", "URL of a local llama.cpp or OpenAI-compatible server"),
-    common(Models, "LLAMA_API_KEY", "API key of that server, if required"),
-    common(Models, "PI_CACHE_RETENTION", "`long` caches prompts for an hour or longer"),
+    common(Models, "LLAMA_API_KEY", "API key for that server, if required"),
+    common(Models, "PI_CACHE_RETENTION", "`long` keeps prompts cached for an hour or longer"),
     rare(Models, "PI_RADIUS_GATEWAY", "Radius gateway to use instead of the public one"),
     rare(Models, "PI_OAUTH_CALLBACK_HOST", "Address for browser sign-in callbacks (default 127.0.0.1)"),
-    rare(Models, "KIMI_CODE_OAUTH_HOST", "Host of the Kimi sign-in"),
+    rare(Models, "KIMI_CODE_OAUTH_HOST", "Host for Kimi sign-in"),
     rare(Models, "KIMI_OAUTH_HOST", "Old name of KIMI_CODE_OAUTH_HOST"),
     rare(Models, "AZURE_OPENAI_BASE_URL", "URL of the Azure Responses API"),
     rare(Models, "AZURE_OPENAI_RESOURCE_NAME", "Azure resource, if no URL is set"),
@@ -90,7 +90,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     common(Network, "HTTPS_PROXY", "HTTPS proxy; HTTP_PROXY for HTTP, ALL_PROXY for both"),
     rare(Network, "HTTP_PROXY", "HTTP proxy; lowercase names work too"),
     rare(Network, "PI_SHARE_VIEWER_URL", "URL of the viewer for shared sessions"),
-    rare(Network, "ALL_PROXY", "Proxy if neither of the two is set"),
+    rare(Network, "ALL_PROXY", "Proxy for HTTP and HTTPS if the specific variable is not set"),
     common(Network, "NO_PROXY", "Comma-separated hosts that bypass the proxy"),
 
     rare(Screen, "PI_HARDWARE_CURSOR", "1 shows the hardware cursor"),
@@ -108,7 +108,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
     rare(Commands, "PI_CODING_AGENT", "`true`: the command is run by pi"),
     rare(Commands, "AI_AGENT", "`pi`: the agent that runs the command"),
-    rare(Commands, "PI_SESSION_ID", "Session ID; like the next four, set for commands of the model"),
+    rare(Commands, "PI_SESSION_ID", "Session ID; this and the next four are set for commands run by the model"),
     rare(Commands, "PI_SESSION_FILE", "Session file, if there is one"),
     rare(Commands, "PI_PROVIDER", "Provider of the current model"),
     rare(Commands, "PI_MODEL", "Current model"),

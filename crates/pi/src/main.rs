@@ -78,7 +78,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
                 .collect();
             return docs_command::run(&words, &Env::process());
         }
-        Some(word) if package_command::is_command(word) => return serve_packages(&words),
+        Some(word) if package_command::is_command(word) => return run_package_command(&words),
         _ => {}
     }
     let args = Args::parse(words);
@@ -106,7 +106,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     block_on(serve(args, mode))
 }
 
-fn serve_packages(words: &[OsString]) -> Exit {
+fn run_package_command(words: &[OsString]) -> Exit {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
     match working_directory() {

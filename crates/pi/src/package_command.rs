@@ -44,13 +44,15 @@ pub(crate) fn is_command(word: &str) -> bool {
 pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     let outcome = match parse(words) {
         Ok(ParsedCommand::Help(command)) => return print(help::text(command)),
-        Ok(ParsedCommand::Request(request)) => match unless_interrupted(&request, cwd, env).await {
-            Ok(outcome) => outcome,
-            Err(signal) => {
-                progress_bar::clear(std::io::stderr().is_terminal());
-                return signal.exit();
+        Ok(ParsedCommand::Request(request)) => {
+            match run_until_interrupted(&request, cwd, env).await {
+                Ok(outcome) => outcome,
+                Err(signal) => {
+                    progress_bar::clear(std::io::stderr().is_terminal());
+                    return signal.exit();
+                }
             }
-        },
+        }
         Err(failure) => Err(failure),
     };
     progress_bar::clear(std::io::stderr().is_terminal());
@@ -61,7 +63,7 @@ pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
 }
 
 /// Runs a request until a signal interrupts it; cleans up in that case.
-async fn unless_interrupted(
+async fn run_until_interrupted(
     request: &PackageRequest,
     cwd: &Path,
     env: &Env,
@@ -283,7 +285,7 @@ impl Packages<'_> {
                 let packages = settings.packages.as_deref().unwrap_or_default().iter();
                 packages
                     .map(PackageSource::source)
-                    .find(|known| names(known, wanted))
+                    .find(|known| matches_source(known, wanted))
                     .map(str::to_owned)
             });
         match similar {
@@ -359,7 +361,7 @@ impl Packages<'_> {
 }
 
 /// Returns whether `wanted` may refer to the source `known`.
-fn names(known: &str, wanted: &str) -> bool {
+fn matches_source(known: &str, wanted: &str) -> bool {
     match PackageAddress::parse(known) {
         Ok(PackageAddress::Npm(npm)) => {
             npm.name == wanted || known.trim().strip_prefix("npm:") == Some(wanted)

@@ -50,8 +50,8 @@ async fn write_answer(text: String) -> Exit {
     printing.await.unwrap_or(Exit::Failure)
 }
 
-/// Records the last answer. The session is not enough: an answer that could not be stored (full disk) is not in it
-/// and must not look like success.
+/// Records the last answer. The session cannot be used for this: an answer that could not be stored (full
+/// disk) is missing from it and must not look like success.
 #[derive(Default)]
 struct LastAnswer {
     message: Mutex<Option<SharedMessage>>,

@@ -1,7 +1,7 @@
-//! `cargo xtask language`: keeps the vocabulary of the project conventional.
+//! `cargo xtask language`: checks the repository for banned words.
 //!
-//! Scans identifiers, comments, strings and pages for words that used to make the code hard to search and the program
-//! hard to understand. Spelling is checked by `typos`; this check is about word choice.
+//! Scans identifiers, comments, strings and pages for words that are
+//! banned for being unclear or hard to search. Spelling is checked by `typos`; this check is about word choice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let violations = scan_repository(&root)?;
     if violations.is_empty() {
-        return Ok("the vocabulary is conventional".to_owned());
+        return Ok("no banned words found".to_owned());
     }
     bail!(
         "{} lines use banned words:\n{}\nhint: the rules are in .config/banned-words.txt",
@@ -135,7 +135,7 @@ impl<'rules> WordChecker<'rules> {
     }
 }
 
-/// Inserts an underscore before each inner capital, so that `SessionStartTold` contains the word `Told`.
+/// Inserts an underscore before each inner capital, so that `SessionWriter` contains the word `Writer`.
 fn split_camel_case(line: &str) -> String {
     let mut split = String::with_capacity(line.len() + 16);
     let mut previous = ' ';

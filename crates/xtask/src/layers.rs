@@ -11,8 +11,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("pi-ai", &["pi-packed"]),
     ("pi-tui", &[]),
     ("pi-agent", &["pi-ai"]),
-    // Siblings never depend on each other; pi-runtime joins them. pi-agent defines the `Tool`
-    // trait, so only pi-tools sees it.
+    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
+    // defines the `Tool` trait.
     ("pi-config", &["pi-ai"]),
     ("pi-ext", &["pi-ai", "pi-packed"]),
     ("pi-session", &["pi-ai"]),
@@ -76,7 +76,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 /// Allowed as a development dependency everywhere, and as a normal dependency of `xtask` only.
 const TEST_SUPPORT: &str = "pi-test-support";
 
-/// Third-party crates with few owners.
+/// Third-party crates that only some of our crates may use.
 const OWNERS: [(&str, &[&str]); 4] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),

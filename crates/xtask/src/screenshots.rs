@@ -1,7 +1,7 @@
-//! `cargo xtask screenshots`: the pictures of the README and the manual, captured from the real program.
+//! `cargo xtask screenshots`: screenshots for the README and the manual, captured from the real program.
 //!
 //! pi runs in a pseudo-terminal against a scripted model; the emulated screen is written as SVG, once with the
-//! dark and once with the light theme. The picture of an exported session is taken with headless Chromium.
+//! dark and once with the light theme. The screenshot of an exported session is taken with headless Chromium.
 
 mod scenario;
 mod svg;
@@ -21,7 +21,7 @@ use svg::ColorScheme;
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 44;
 
-/// Where the pictures are written, relative to the repository.
+/// Output directory, relative to the repository.
 const IMAGES: &str = "docs/images";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl ScreenshotOptions {
     }
 }
 
-/// Captures all pictures and returns the list of written files.
+/// Captures all screenshots and returns the list of written files.
 pub(crate) fn run(options: &ScreenshotOptions) -> Result<String> {
     let binary = fs::canonicalize(&options.binary).with_context(|| {
         format!(
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &ScreenshotOptions) -> Result<String> {
         }
         if scheme == ColorScheme::Dark {
             let path = Path::new(IMAGES).join("export.png");
-            capture.photograph_export(&options.chromium, &path)?;
+            capture.capture_export(&options.chromium, &path)?;
             written.push(path.display().to_string());
         }
     }
@@ -118,7 +118,7 @@ impl Capture {
         self.home.path().join(scenario::PROJECT_NAME)
     }
 
-    /// Runs the scenario in a terminal and returns the pictures by name.
+    /// Runs the scenario in a terminal and returns the screenshots by name.
     fn record(&self) -> Vec<(&'static str, String)> {
         let mut command = PtyCommand::new(&self.binary);
         command.cwd(self.project());
@@ -150,8 +150,8 @@ impl Capture {
         ]
     }
 
-    /// Exports the recorded session as HTML and photographs the page.
-    fn photograph_export(&self, chromium: &str, picture: &Path) -> Result<()> {
+    /// Exports the recorded session as HTML and takes a screenshot of the page.
+    fn capture_export(&self, chromium: &str, picture: &Path) -> Result<()> {
         let page = self.home.path().join("session.html");
         let exported = Command::new(&self.binary)
             .args(["--export", &self.session_file()?.to_string_lossy()])
@@ -182,11 +182,13 @@ impl Capture {
             .arg(format!("file://{}", page.display()))
             .output()
             .with_context(|| {
-                format!("cannot run {chromium}\nhint: install Chromium, or name it with --chromium")
+                format!(
+                    "cannot run {chromium}\nhint: install Chromium, or set its path with --chromium"
+                )
             })?;
         ensure!(
             taken.status.success() && picture.is_file(),
-            "{chromium} took no picture: {}",
+            "{chromium} did not write a screenshot: {}",
             String::from_utf8_lossy(&taken.stderr)
         );
         Ok(())

@@ -31,7 +31,7 @@ pub(crate) enum MachineInput {
         new: SharedMessage,
     },
     /// A message could not be finished; it and everything after it are discarded.
-    MessageRefused {
+    MessageRejected {
         message: SharedMessage,
         error: String,
     },

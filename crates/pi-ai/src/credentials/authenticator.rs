@@ -430,7 +430,7 @@ impl fmt::Debug for AuthOverrides {
 }
 
 impl fmt::Debug for ResolvedAuth {
-    // Header values carry tokens, and variables may, too.
+    // Headers contain tokens, and environment variables may as well.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("ResolvedAuth")

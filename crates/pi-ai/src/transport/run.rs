@@ -130,7 +130,7 @@ impl RequestDriver<'_> {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .ok_or_else(|| {
-                ProviderError::invalid("The base URL of the model is not an http or https address")
+                ProviderError::invalid("The model's base URL is not an http or https URL")
             })?;
         let mut body = prepared.body;
         let mut all_headers = self.layered_headers(prepared.headers, prepared.encoding);

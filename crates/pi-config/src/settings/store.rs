@@ -121,7 +121,7 @@ impl From<DecodedSettings> for ScopeSettings {
 impl SettingsStore {
     /// Reads the user's settings and, if the project is trusted, those of the project in `cwd`.
     ///
-    /// Nothing of an untrusted project is read. Problems with the files are available from
+    /// No file of an untrusted project is read. Problems with the files are available from
     /// [`Self::take_diagnostics`].
     pub fn open(agent_dir: &AgentDir, cwd: &Path, project: ProjectAccess) -> Self {
         let store = Self::with_files(
@@ -219,9 +219,8 @@ impl SettingsStore {
     /// are preserved. If it cannot be saved, it still applies to this run, and the error
     /// gives the reason.
     ///
-    /// This blocks, usually for the milliseconds of one small durable write and at most for the
-    /// 200 ms that it waits for another program's lock. That is short enough to call it
-    /// from async code.
+    /// Blocks for one small synced write, usually a few milliseconds, plus up to 200 ms while
+    /// waiting for another process's lock. This is short enough to call from async code.
     pub fn update(
         &self,
         scope: ConfigScope,

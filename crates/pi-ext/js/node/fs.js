@@ -16,8 +16,8 @@ function called(args) {
   return done;
 }
 
-// Passes the outcome of a promise to a callback, outside the promise chain, so that exceptions of the callback do not
-// become rejections.
+// Passes the outcome of a promise to a callback, outside the promise chain, so that exceptions thrown by the callback
+// do not become rejections.
 function toCallback(promise, done) {
   promise.then(
     (value) => setImmediate(() => done(null, value)),
@@ -140,7 +140,7 @@ export function opendir(path, ...args) {
   toCallback(promises.opendir(path, ...args), done);
 }
 
-// Returns a promise of the descriptor of a stream: the `fd` option, or the file it opens.
+// Returns a promise for a stream's file descriptor: the `fd` option, or the file it opens.
 function openDescriptor(stream, settings, describe) {
   const descriptor = settings.fd?.fd ?? settings.fd;
   const opening = descriptor === undefined || descriptor === null ? start("fs", "open", describe()) : Promise.resolve(descriptor);

@@ -141,21 +141,21 @@ export function formatDate(value, kind, locale, dateOptions = {}) {
   if (options.dateStyle) options = { ...options, ...STYLES.date[options.dateStyle] };
   if (options.timeStyle) options = { ...options, ...STYLES.time[options.timeStyle] };
   const shown = inZone(date, options.timeZone);
-  const asksDate = Boolean(options.weekday || options.year || options.month || options.day);
-  const asksTime = Boolean(options.hour || options.minute || options.second || options.fractionalSecondDigits);
-  const none = !asksDate && !asksTime;
+  const hasDateFields = Boolean(options.weekday || options.year || options.month || options.day);
+  const hasTimeFields = Boolean(options.hour || options.minute || options.second || options.fractionalSecondDigits);
+  const none = !hasDateFields && !hasTimeFields;
   const first = Array.isArray(locale) ? locale[0] : locale;
   if (first === "sv-SE" || first === "en-CA") {
     const iso = `${shown.getUTCFullYear()}-${pad(shown.getUTCMonth() + 1)}-${pad(shown.getUTCDate())}`;
-    if (kind === "date" && (none || asksDate)) return iso;
+    if (kind === "date" && (none || hasDateFields)) return iso;
     if (kind === "any" && none && first === "sv-SE") return `${iso} ${timeText(shown, { hour12: false }, true)}`;
   }
   if (["en-GB", "de-DE", "sv-SE", "fr-FR"].includes(first) && options.hour12 === undefined) options.hour12 = false;
-  const dates = asksDate || none || (kind === "date" && !asksDate) ? kind !== "time" || asksDate : false;
-  const times = asksTime || (none && kind !== "date") || (kind === "time" && !asksTime);
+  const dates = hasDateFields || none || (kind === "date" && !hasDateFields) ? kind !== "time" || hasDateFields : false;
+  const times = hasTimeFields || (none && kind !== "date") || (kind === "time" && !hasTimeFields);
   const parts = [];
-  if (dates) parts.push(dateText(shown, options, !asksDate, first));
-  if (times) parts.push(timeText(shown, options, !asksTime));
+  if (dates) parts.push(dateText(shown, options, !hasDateFields, first));
+  if (times) parts.push(timeText(shown, options, !hasTimeFields));
   const zone = options.timeZoneName ? ` ${options.timeZone ?? "UTC"}` : "";
   return parts.filter(Boolean).join(", ") + zone;
 }

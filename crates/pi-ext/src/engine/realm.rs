@@ -24,7 +24,7 @@ use crate::node::{NativeError, RealmResources};
 use crate::tui_toolkit::WidgetTable;
 
 /// Heap size in bytes that triggers the first garbage collection. Loading modules creates little
-/// garbage, and a collection gets more expensive the more is loaded.
+/// garbage, and collections get slower as more code is loaded.
 const GC_THRESHOLD: usize = 16 * 1024 * 1024;
 
 thread_local! {
@@ -83,7 +83,7 @@ pub(crate) struct Realm {
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) watchdog: Rc<Watchdog>,
     heartbeat: Arc<Heartbeat>,
-    // Last, since the fields above hold values that belong to it.
+    // Dropped last: the fields above hold JavaScript values of this context.
     context: Context,
     runtime: Runtime,
 }

@@ -193,7 +193,7 @@ impl App {
             move || session.messages_for_forking(),
             |app, points| match points {
                 Ok(points) if points.is_empty() => {
-                    app.status("The session has no message to fork from");
+                    app.status("The session has no messages to fork from");
                 }
                 Ok(points) => {
                     let points = points.into_iter().map(|point| ForkPoint {

@@ -1,4 +1,4 @@
-//! Carries out what extensions request of the UI.
+//! Handles UI requests from extensions.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -363,7 +363,7 @@ impl App {
         }
     }
 
-    /// Quits if an extension requested that for when the session is idle.
+    /// Quits if an extension requested it and the session is idle.
     pub(super) fn quit_if_requested(&mut self) {
         if self.extensions.quit_when_idle {
             self.leave(ExitReason::Quit);

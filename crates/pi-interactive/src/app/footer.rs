@@ -135,7 +135,7 @@ impl App {
         self.write_terminal(|app| app.screen.runner().set_title(&title));
     }
 
-    /// Runs a terminal write. On failure the next frame fails, too, and ends the application.
+    /// Runs a terminal write. If it fails, the next frame also fails and ends the application.
     pub(super) fn write_terminal(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), RunnerError>,

@@ -100,8 +100,8 @@ impl App {
             let count = app.restore_to_prompt(texts, queued_during_compaction);
             app.status(match count {
                 0 => "No queued messages".to_owned(),
-                1 => "Queued message restored to the prompt".to_owned(),
-                _ => format!("{count} queued messages restored to the prompt"),
+                1 => "Queued message restored to the editor".to_owned(),
+                _ => format!("{count} queued messages restored to the editor"),
             });
         });
     }

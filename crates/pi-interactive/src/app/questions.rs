@@ -80,7 +80,7 @@ impl App {
         self.dismiss_question();
         let cancel = CancellationToken::new();
         let guard: DropGuard = cancel.clone().drop_guard();
-        // Anything that replaces the dialog cancels the work, too.
+        // Anything that replaces the dialog also cancels the work.
         self.pending_answer = Some(Box::new(move |app, _| {
             drop(guard);
             on_cancel(app);

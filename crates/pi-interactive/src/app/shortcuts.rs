@@ -68,7 +68,7 @@ fn resolve(requested: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolve
         if let Some(position) = same {
             let (_, before) = resolved.shortcuts.remove(position);
             let problem = format!(
-                "{extension}: shortcut {key} overrides the one of {}",
+                "{extension}: shortcut {key} overrides the one from {}",
                 before.extension
             );
             resolved.problems.push(problem);
@@ -175,7 +175,7 @@ mod tests {
             [
                 "a.ts: shortcut ctrl+c ignored: reserved for tui.input.copy",
                 "a.ts: shortcut ctrl+u overrides tui.editor.deleteToLineStart",
-                "b.ts: shortcut ctrl+shift+x overrides the one of a.ts",
+                "b.ts: shortcut ctrl+shift+x overrides the one from a.ts",
                 "b.ts: \"no such key\" is not a valid shortcut key",
             ]
         );

@@ -95,7 +95,7 @@ impl App {
         self.spawn(work, |app, (deleted, provider)| match deleted {
             Ok(()) => {
                 app.model_changed();
-                app.status(format!("Deleted the stored credential for {provider}"));
+                app.status(format!("Removed the stored credential for {provider}"));
             }
             Err(error) => app.error(pi_runtime::describe_error(&error)),
         });

@@ -120,7 +120,7 @@ impl App {
         self.notify(NoticeLevel::Status, "Queued until compaction finishes");
     }
 
-    /// Sends the queued messages: the first starts a run, the rest is queued behind it.
+    /// Sends the queued messages: the first starts a run, and the rest are queued.
     pub(super) fn send_queued_prompts(&mut self) {
         let queued_during_compaction = std::mem::take(&mut self.queued_during_compaction);
         if queued_during_compaction.is_empty() {
@@ -171,7 +171,7 @@ impl App {
         self.notify(
             NoticeLevel::Info,
             format!(
-                "Your message is saved. It returns when a model is configured, or press {key}."
+                "Your message is saved and will be restored once a model is configured. Press {key} to restore it now."
             ),
         );
         self.unsent_prompt = Some(text);

@@ -86,7 +86,7 @@ impl App {
             move || clipboard::write(text),
             move |app, result| {
                 if let Err(error) = result {
-                    // Over SSH, the terminal is the only way; it received the text, too.
+                    // Over SSH only OSC 52 works, and the text was already sent that way.
                     tracing::debug!(%error, "system clipboard not available");
                 }
                 app.status(done);
@@ -175,7 +175,7 @@ impl App {
             |app, record| {
                 if let Some(record) = record {
                     let text = format!(
-                        "pi crashed in the previous run; the session was saved. Crash log: {}",
+                        "pi crashed in the previous run; the session was saved. Crash record: {}",
                         record.display()
                     );
                     app.notify(NoticeLevel::Warning, text);

@@ -11,7 +11,7 @@ use crate::ui_theme::RenderContext;
 pub(crate) struct SkillCall<'text> {
     pub(crate) name: &'text str,
     pub(crate) instructions: &'text str,
-    /// Additional text of the user; may be empty.
+    /// Additional text from the user; may be empty.
     pub(crate) message: &'text str,
 }
 

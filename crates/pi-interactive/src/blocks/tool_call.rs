@@ -278,7 +278,7 @@ impl ToolCallBlock {
 struct ExtensionLines {
     call: Option<Vec<Line>>,
     result: Option<Vec<Line>>,
-    /// Whether it draws the frame, too.
+    /// Whether it also draws the frame.
     renders_frame: bool,
 }
 

@@ -73,7 +73,7 @@ impl FirstStartDialog {
             format!("Ready to use: {}.", names.join(", "))
         };
         canvas.text(RowPriority::Title, ColorToken::Text, &text);
-        let text = "You can run /login at any time. API keys in environment variables work, too.";
+        let text = "You can run /login at any time. API keys in environment variables also work.";
         canvas.text(RowPriority::Help, ColorToken::Muted, text);
         canvas.blank();
         for (index, label) in ["Sign in now", "Skip"].iter().enumerate() {

@@ -43,7 +43,7 @@ impl ReaderDialog {
     /// Shows the keyboard shortcuts.
     pub(crate) fn hotkeys(ui: UiTheme) -> DialogFrame<Self> {
         let content = Box::new(Hotkeys::new(ui.clone()));
-        Self::open(ui, "Keys", content)
+        Self::open(ui, "Keyboard shortcuts", content)
     }
 
     fn scroll_to(&mut self, first: usize) {

@@ -46,7 +46,7 @@ pub(crate) struct ResourceEntry {
     pub(crate) group: String,
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// Searched, too.
+    /// Also matched by search.
     pub(crate) path: String,
     pub(crate) mark: ToggleState,
     /// Whether the project inherits it unchanged.

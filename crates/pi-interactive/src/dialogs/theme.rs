@@ -210,7 +210,7 @@ impl DialogBody for ThemeDialog {
             ThemeStep::One => ("Theme", "The selected theme is previewed."),
             ThemeStep::Pair => (
                 "Themes for light and dark terminals",
-                "Switches with the terminal, if the terminal reports its mode.",
+                "Follows the terminal's light or dark mode, if the terminal reports it.",
             ),
             ThemeStep::Half(SchemeHalf::Light) => ("Theme for light terminals", ""),
             ThemeStep::Half(SchemeHalf::Dark) => ("Theme for dark terminals", ""),

@@ -111,7 +111,7 @@ impl DialogBody for TrustDialog {
                 canvas.title("Trust this project?");
                 canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
                 canvas.blank();
-                let text = "It contains files for pi. If you trust it, pi reads its settings, loads its skills and prompts, installs its packages and runs its extensions with your permissions.";
+                let text = "This project contains configuration for pi. If you trust it, pi reads its settings, loads its skills and prompts, installs its packages and runs its extensions with your permissions.";
                 canvas.text(RowPriority::Detail, ColorToken::Text, text);
             }
             TrustMode::Change { state, .. } => {
@@ -145,7 +145,7 @@ impl DialogBody for TrustDialog {
         }
         canvas.blank();
         let leave = match self.mode {
-            TrustMode::Start => "do not trust for now",
+            TrustMode::Start => "do not trust for this session",
             TrustMode::Change { .. } => "cancel",
         };
         canvas.hints(&[

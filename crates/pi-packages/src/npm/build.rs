@@ -165,7 +165,7 @@ impl ModulesBuilder<'_> {
                     let unpacking = tokio::task::spawn_blocking(move || {
                         let name =
                             format!("{}@{}", release.manifest.name, release.manifest.version);
-                        unpack(&name, &mut archive, &path, UnpackLimits::USUAL)
+                        unpack(&name, &mut archive, &path, UnpackLimits::DEFAULT)
                     });
                     unpacking
                         .await

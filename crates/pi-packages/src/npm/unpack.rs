@@ -22,8 +22,8 @@ pub(crate) struct UnpackLimits {
 }
 
 impl UnpackLimits {
-    /// Far above any real package, far below the size of a disk.
-    pub(crate) const USUAL: Self = Self {
+    /// Larger than any real package, but small enough not to fill a disk.
+    pub(crate) const DEFAULT: Self = Self {
         bytes: 1024 * 1024 * 1024,
         entries: 100_000,
     };

@@ -1,6 +1,6 @@
-//! Lets the user's extensions decide about a project's trust before anything of it is read.
+//! Lets the user's extensions decide whether to trust a project before any of its files are read.
 //!
-//! Extensions of the user and of the command line are loaded with the project untrusted, called,
+//! Extensions from user settings and the command line are loaded with the project untrusted, called,
 //! and dropped. The session loads its extensions again once the complete list is known.
 
 use std::path::{Path, PathBuf};

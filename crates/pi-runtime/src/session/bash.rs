@@ -1,4 +1,4 @@
-//! Shell commands of the user: output is published as it arrives, and the result is stored for the
+//! User shell commands: output is published as it arrives, and the result is stored for the
 //! model.
 
 use std::sync::Mutex;

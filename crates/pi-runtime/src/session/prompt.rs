@@ -22,7 +22,7 @@ use crate::hooks::{AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdi
 pub struct Prompt {
     pub text: String,
     pub images: Vec<ImageContent>,
-    /// How to queue the prompt during a run; `None` rejects it then.
+    /// How to queue the prompt if a run is in progress; with `None` it is rejected.
     pub streaming_behavior: Option<Delivery>,
     /// Whether to run commands and expand skills and templates.
     pub expand: bool,
@@ -30,7 +30,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Creates a text prompt that is expanded, and rejected during a run.
+    /// Creates a text prompt that is expanded, and is rejected if a run is in progress.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -47,7 +47,7 @@ pub enum InputSource {
     /// A user at the terminal.
     #[default]
     Interactive,
-    /// A client of the line protocol.
+    /// An RPC client.
     Rpc,
     Extension,
     Cli,
@@ -67,7 +67,7 @@ pub enum PromptOutcome {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// A run is in progress, and the prompt does not say how to queue it.
+    /// A run is in progress, and the prompt does not specify how to queue it.
     #[error(
         "the agent is busy: send the prompt as steering or as a follow-up, or wait until it is idle"
     )]
@@ -213,7 +213,7 @@ impl AgentSession {
             if self.state().disposed {
                 return Err(PromptError::Closed);
             }
-            // Another prompt was faster. If its run is already over, the claim is free again.
+            // Another prompt claimed the run first. If that run has already ended, try again.
             if let Some(guard) = EnqueueGuard::open_in_run(self) {
                 return self.queue_prompt(guard, text, images, delivery).await;
             }

@@ -118,7 +118,7 @@ impl ProcessTerminal {
     pub async fn suspend(&mut self, expects_replies: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         self.close(expects_replies);
         let mut continued = signals::Continued::new()?;
-        // Stop the process group, so that a shell script that started us stops, too.
+        // Stop the process group, so that a shell script that started us also stops.
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
         // Another thread may receive the signal. Until it does, this one keeps running and must not
         // touch the terminal. Without a shell that could resume us nothing stops, hence the limit.

@@ -28,7 +28,7 @@ const fn topic(
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
 pub(super) static TOPICS: [Topic; 25] = [
-    topic("quick-start", "Install pi, connect a model, make your first change", &["start", "begin", "install", "tutorial", "overview"]),
+    topic("quick-start", "Install pi, connect a model and make your first change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
     topic("configuration", "Settings, environment variables, files, trust", &["settings", "environment", "variables", "trust", "agents", "context", "files"]),
@@ -39,7 +39,7 @@ pub(super) static TOPICS: [Topic; 25] = [
     topic("compaction", "Summarize long conversations", &["compact", "summary", "context", "overflow"]),
     topic("tools", "Built-in tools and their limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
     topic("extensions", "Write extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
-    topic("extensions-compatibility", "Results of third-party packages", &["compatible", "tried"]),
+    topic("extensions-compatibility", "Tested third-party packages", &["compatible", "tried"]),
     topic("skills", "Instructions the model loads for a task", &["skill"]),
     topic("templates", "Reusable prompts as slash commands", &["prompts", "template", "prompt-templates"]),
     topic("themes", "Color themes", &["theme", "colors"]),
@@ -50,13 +50,13 @@ pub(super) static TOPICS: [Topic; 25] = [
     topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
     topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),
     topic("security", "Security model and sandboxing", &["sandbox", "trust", "secrets", "privacy", "telemetry"]),
-    topic("reliability", "Guarantees for your files, and their tests", &["durability", "faults", "soak", "damage"]),
+    topic("reliability", "Guarantees for your files, and the tests for them", &["durability", "faults", "soak", "damage"]),
     topic("hostile-input", "Known attacks and their mitigations", &["attacks", "injection", "hostile", "threats"]),
     topic("differences", "Differences from the TypeScript pi", &["typescript", "compatibility", "reference"]),
 ];
 
 impl Topic {
-    /// Returns the page for a terminal: without pictures and table markers, with links to other pages as commands.
+    /// Returns the page for a terminal: without images and table markers, with links to other pages as commands.
     pub(super) fn text(self) -> String {
         let source = manual::text(self.name);
         let lines = source.lines().filter(|line| !is_markup(line));
@@ -76,7 +76,7 @@ impl Topic {
     }
 }
 
-/// Whether a line is a table marker or a picture.
+/// Whether a line is a table marker or an image.
 fn is_markup(line: &str) -> bool {
     ["<!--", "<picture>", "!["]
         .iter()

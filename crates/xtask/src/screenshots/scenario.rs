@@ -1,4 +1,4 @@
-//! What happens in the pictures: a small project with a failing test, and a model that fixes it.
+//! The scenario for the screenshots: a small project with a failing test, and a model that fixes it.
 
 use pi_test_support::PtyTerminal;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ pub(super) fn reply(messages: &[Value]) -> FakeReply {
     }
 }
 
-/// Drives the terminal through the scenario; `capture` takes a picture of the current screen.
+/// Drives the terminal through the scenario; `capture` takes a screenshot.
 pub(super) fn play(terminal: &PtyTerminal, mut capture: impl FnMut(&'static str)) {
     terminal.wait(MODEL);
     terminal.submit(PROMPT);

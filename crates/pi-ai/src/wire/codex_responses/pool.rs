@@ -137,7 +137,10 @@ impl<S: MessageSocket> Lease<S> {
             return;
         };
         let recall = CancellationToken::new();
-        let idle_task = AbortOnDropHandle::new(tokio::spawn(hold_idle(connection, recall.clone())));
+        let idle_task = AbortOnDropHandle::new(tokio::spawn(hold_idle_connection(
+            connection,
+            recall.clone(),
+        )));
         let mut slots = lock(&self.pool.slots);
         slots.retain(|_, slot| match slot {
             PoolSlot::Leased => true,
@@ -156,7 +159,7 @@ impl<S: MessageSocket> Drop for Lease<S> {
 }
 
 /// Owns a connection until it is recalled, and returns it; or closes it when it is no longer usable.
-async fn hold_idle<S: MessageSocket>(
+async fn hold_idle_connection<S: MessageSocket>(
     mut connection: Connection<S>,
     recall: CancellationToken,
 ) -> Option<Connection<S>> {

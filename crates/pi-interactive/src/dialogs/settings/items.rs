@@ -17,7 +17,7 @@ use crate::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(super) struct SettingItem {
-    /// The name used in the documentation; searched, too.
+    /// The name used in the documentation; also matched by search.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) description: String,
@@ -196,7 +196,7 @@ pub(super) fn settings(options: &SettingsDialogOptions, ctx: &RenderContext) -> 
             ],
             SettingChange::TreeFilterMode,
         )
-        .description("Initial filter of /tree."),
+        .description("Initial filter in /tree."),
         switch(
             "warnings",
             "Extra-usage warning",
@@ -359,7 +359,7 @@ fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<Settin
             ],
             SettingChange::CacheWarming,
         )
-        .description("Refresh the prompt cache before it expires, if that is cheaper than refilling it."),
+        .description("Not used by this version. The TypeScript pi refreshes the prompt cache before it expires, if that is cheaper than refilling it."),
         switch("hide-thinking", "Hide thinking", settings.hide_thinking_block(), SettingChange::HideThinking)
             .description("Collapse thinking blocks to a label."),
         cycle(
@@ -436,7 +436,7 @@ fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
             SettingChange::InstallTelemetry,
         )
         .description(
-            "Not used by this version. The TypeScript pi sends an anonymous ping after updates.",
+            "Send attribution headers to providers that support them. The TypeScript pi also sends an anonymous ping after updates.",
         ),
         cycle(
             "default-project-trust",
@@ -450,7 +450,7 @@ fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
             SettingChange::DefaultProjectTrust,
         )
         .description(
-            "Whether to load a project's settings and extensions without a saved decision.",
+            "Whether to trust projects without a saved decision.",
         ),
     ]
 }

@@ -59,7 +59,7 @@ fn unpacks_a_valid_archive() {
         (EntryType::Symlink, "package/lib/c.js", "b.js", b""),
         (EntryType::Regular, "package/a.txt", "", b"again"),
     ]);
-    let done = unpack("x", &mut file, &target, UnpackLimits::USUAL).unwrap();
+    let done = unpack("x", &mut file, &target, UnpackLimits::DEFAULT).unwrap();
     assert_eq!(done, UnpackStats { files: 3, bytes: 8 });
     assert_eq!(fs::read_to_string(target.join("a.txt")).unwrap(), "again");
     assert_eq!(fs::read_to_string(target.join("lib/b.js")).unwrap(), "bb");
@@ -89,7 +89,7 @@ fn unsafe_entries_are_rejected() {
             "x",
             &mut archive(&[GOOD, entry]),
             &target,
-            UnpackLimits::USUAL,
+            UnpackLimits::DEFAULT,
         );
         assert!(
             matches!(result, Err(PackageError::UnsafeArchive { .. })),
@@ -141,7 +141,7 @@ fn invalid_archives_are_rejected() {
         file.rewind().unwrap();
         let target = dir.path().join(index.to_string());
         assert!(
-            unpack("x", &mut file, &target, UnpackLimits::USUAL).is_err(),
+            unpack("x", &mut file, &target, UnpackLimits::DEFAULT).is_err(),
             "{bytes:?}"
         );
     }

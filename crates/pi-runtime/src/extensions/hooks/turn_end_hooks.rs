@@ -1,4 +1,4 @@
-//! Hooks that let extensions append entries, write summaries, or run shell commands of the user.
+//! Hooks that let extensions append entries, write summaries, or run user shell commands.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -189,7 +189,7 @@ async fn copy_export_and_import() {
     terminal.submit("/copy");
     terminal.wait("No response to copy");
     terminal.submit("/fork");
-    terminal.wait("no message to fork from");
+    terminal.wait("no messages to fork from");
     terminal.submit("/logout");
     terminal.wait("No stored credentials");
     terminal.submit("export this");

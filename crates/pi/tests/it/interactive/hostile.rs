@@ -309,7 +309,7 @@ async fn project_files_have_no_effect_before_the_trust_decision() {
         context.home.write(&format!("project/.pi/{file}"), content);
     }
     let terminal = Terminal::start(&context, &[]);
-    terminal.wait("Do not trust this folder");
+    terminal.wait("Do not trust this directory");
     assert!(!context.project_dir().join("owned").exists());
     // Dismissing the dialog does not trust the project.
     terminal.send("\x1b");

@@ -138,6 +138,6 @@ async fn api_keys_are_not_shown_and_can_be_deleted() {
     terminal.submit("/logout");
     terminal.wait("Groq");
     terminal.send("\x1b[B\r");
-    terminal.wait("Deleted the stored credential");
+    terminal.wait("Removed the stored credential");
     terminal.quit();
 }
