@@ -28,7 +28,7 @@ const fn topic(
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
 pub(super) static TOPICS: [Topic; 25] = [
-    topic("quick-start", "Install pi, connect a model and make your first change", &["start", "begin", "install", "tutorial", "overview"]),
+    topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
     topic("configuration", "Settings, environment variables, files, trust", &["settings", "environment", "variables", "trust", "agents", "context", "files"]),
