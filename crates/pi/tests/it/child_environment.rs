@@ -51,7 +51,7 @@ async fn is_protected(variables: &[(&str, &str)]) -> Option<bool> {
 
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-    const UNPRIVILEGED_UID_UID: u32 = 65_534;
+    const UNPRIVILEGED_UID: u32 = 65_534;
     let context = TestContext::new([]).await;
     let mut command = context.command(&["--mode", "rpc"]);
     command.env_remove("PI_ALLOW_DEBUGGER");
@@ -64,7 +64,7 @@ async fn is_protected(variables: &[(&str, &str)]) -> Option<bool> {
         for directory in ["", "agent", "project"] {
             std::fs::set_permissions(context.home.path().join(directory), open.clone()).unwrap();
         }
-        command.uid(UNPRIVILEGED_UID_UID);
+        command.uid(UNPRIVILEGED_UID);
     }
     // The other user may have no access to the build directory.
     let mut child = command.spawn().ok()?;

@@ -109,8 +109,10 @@ pub(super) fn play(terminal: &PtyTerminal, mut capture: impl FnMut(&'static str)
     terminal.send("\x1b[A\r");
     terminal.wait("No summary");
     terminal.send("\r");
-    terminal.wait_gone("No summary");
+    terminal.wait("Moved to the selected entry");
+    // The editor contains the second prompt now.
     terminal.send("\x03");
+    terminal.wait_gone(SECOND_PROMPT);
     terminal.submit(THIRD_PROMPT);
     terminal.wait("two examples.");
 
