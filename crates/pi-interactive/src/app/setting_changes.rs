@@ -18,7 +18,7 @@ impl App {
                 .session
                 .settings()
                 .update(pi_config::ConfigScope::User, |settings| {
-                    store(settings, other)
+                    store(settings, other);
                 }),
         };
         if let Err(error) = saved {

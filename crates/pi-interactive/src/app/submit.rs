@@ -105,7 +105,7 @@ impl App {
         let sending = async move { session.prompt(prompt).await };
         self.spawn(sending, move |app, result| match result {
             Ok(PromptOutcome::Started | PromptOutcome::Queued | PromptOutcome::Handled) => {
-                app.refresh_queue()
+                app.refresh_queue();
             }
             // A compaction has started since.
             Err(PromptError::Compacting) => app.queue_during_compaction(text, delivery),
