@@ -20,8 +20,8 @@ const SESSION_FILE: &str = "agent/sessions/--elsewhere--/2026-01-01T00-00-00-000
 /// Writes a session of another project with an unreadable line.
 fn write_damaged_session(context: &TestContext) -> PathBuf {
     let (first, third) = (entry_line("a", "null"), entry_line("c", "\"b\""));
-    let content = format!("{HEADER}\n{first}\n{{\"type\":\"mess\u{1b}[31m\n{third}\n");
-    context.home.write(SESSION_FILE, content)
+    let damaged = format!("{HEADER}\n{first}\n{{\"type\":\"mess\u{1b}[31m\n{third}\n");
+    context.home.write(SESSION_FILE, damaged)
 }
 
 #[tokio::test]

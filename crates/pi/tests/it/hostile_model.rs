@@ -52,8 +52,8 @@ async fn calls_with_invalid_arguments_are_not_run() {
     let results = tool_results(&request);
     assert_eq!(results.len(), calls.len());
     for result in results {
-        let content = result["content"].to_string();
-        assert!(content.contains("not run"), "{content}");
+        let text = result["content"].to_string();
+        assert!(text.contains("not run"), "{text}");
     }
     assert!(!context.project_dir().join("owned").exists());
 }
@@ -92,8 +92,8 @@ async fn hooks_see_unescaped_arguments() {
             event.input.command.includes('touch') ? { block: true, reason: 'touch is blocked' } : undefined)",
     );
     let request = send_prompt(&context).await;
-    let content = tool_results(&request)[0]["content"].to_string();
-    assert!(content.contains("touch is blocked"), "{content}");
+    let text = tool_results(&request)[0]["content"].to_string();
+    assert!(text.contains("touch is blocked"), "{text}");
     assert!(!context.project_dir().join("owned").exists());
 }
 

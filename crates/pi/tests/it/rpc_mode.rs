@@ -83,8 +83,8 @@ async fn the_rust_client_drives_a_conversation() {
     client.set_session_name("a name").await.unwrap();
     let bash = client.bash("echo out; exit 3").await.unwrap();
     assert_eq!((bash.output.as_str(), bash.exit_code), ("out\n", Some(3)));
-    let stats = client.session_stats().await.unwrap();
-    assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
+    let totals = client.session_stats().await.unwrap();
+    assert_eq!((totals.user_messages, totals.assistant_messages), (1, 1));
     let entries = client.entries(None).await.unwrap();
     let messages = client.fork_messages().await.unwrap();
     assert_eq!(messages[0].text, "one");
