@@ -19,7 +19,7 @@ use crate::fake_model::FakeModel;
 use svg::ColorScheme;
 
 const COLUMNS: u16 = 100;
-const ROWS: u16 = 44;
+const ROWS: u16 = 48;
 
 /// Output directory, relative to the repository.
 const IMAGES: &str = "docs/images";
