@@ -41,11 +41,11 @@ impl FakeModel {
         Ok(Self { address })
     }
 
-    /// Returns a `models.json` with this server as `provider` and one `model`.
-    pub(crate) fn models_json(&self, provider: &str, model: &str) -> String {
+    /// Returns a `models.json` with this server as `provider` and one `model` with the given context window.
+    pub(crate) fn models_json(&self, provider: &str, model: &str, context_window: u64) -> String {
         let models = json!([{
             "id": model, "name": model, "reasoning": false, "input": ["text"],
-            "contextWindow": 200_000, "maxTokens": 8192,
+            "contextWindow": context_window, "maxTokens": 8192,
             "cost": {"input": 3, "output": 15, "cacheRead": 0, "cacheWrite": 0},
         }]);
         let settings = json!({

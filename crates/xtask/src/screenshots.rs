@@ -63,9 +63,9 @@ pub(crate) fn run(options: &ScreenshotOptions) -> Result<String> {
     let mut written = Vec::new();
     for scheme in [ColorScheme::Dark, ColorScheme::Light] {
         let capture = Capture::new(&binary, scheme)?;
-        for (name, picture) in capture.record() {
+        for (name, svg) in capture.record() {
             let path = Path::new(IMAGES).join(format!("{name}-{}.svg", scheme.name()));
-            File::create(&path)?.write_all(picture.as_bytes())?;
+            File::create(&path)?.write_all(svg.as_bytes())?;
             written.push(path.display().to_string());
         }
         if scheme == ColorScheme::Dark {
@@ -82,8 +82,6 @@ struct Capture {
     binary: PathBuf,
     home: TempDir,
     scheme: ColorScheme,
-    /// Kept alive for the scripted replies.
-    _model: FakeModel,
 }
 
 impl Capture {
@@ -99,7 +97,7 @@ impl Capture {
         };
         write(
             ".pi/agent/models.json",
-            &model.models_json("demo", scenario::MODEL),
+            &model.models_json("demo", scenario::MODEL, scenario::CONTEXT_WINDOW),
         )?;
         let settings = scenario::settings(scheme.name());
         write(".pi/agent/settings.json", &settings)?;
@@ -110,7 +108,6 @@ impl Capture {
             binary: binary.to_owned(),
             home,
             scheme,
-            _model: model,
         })
     }
 
@@ -127,15 +124,15 @@ impl Capture {
             command.env(name, value);
         }
         let terminal = PtyTerminal::spawn(command, COLUMNS, ROWS);
-        let mut pictures = Vec::new();
+        let mut screenshots = Vec::new();
         scenario::play(&terminal, |name| {
-            pictures.push((
+            screenshots.push((
                 name,
                 terminal.with_screen(|screen| svg::render(screen, self.scheme)),
             ));
         });
         terminal.quit();
-        pictures
+        screenshots
     }
 
     fn environment(&self) -> [(&'static str, String); 7] {
@@ -151,7 +148,7 @@ impl Capture {
     }
 
     /// Exports the recorded session as HTML and takes a screenshot of the page.
-    fn capture_export(&self, chromium: &str, picture: &Path) -> Result<()> {
+    fn capture_export(&self, chromium: &str, screenshot: &Path) -> Result<()> {
         let page = self.home.path().join("session.html");
         let exported = Command::new(&self.binary)
             .args(["--export", &self.session_file()?.to_string_lossy()])
@@ -178,7 +175,7 @@ impl Capture {
             .args(["--disable-component-update", "--disable-sync"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("--window-size=1200,800")
-            .arg(format!("--screenshot={}", picture.display()))
+            .arg(format!("--screenshot={}", screenshot.display()))
             .arg(format!("file://{}", page.display()))
             .output()
             .with_context(|| {
@@ -187,7 +184,7 @@ impl Capture {
                 )
             })?;
         ensure!(
-            taken.status.success() && picture.is_file(),
+            taken.status.success() && screenshot.is_file(),
             "{chromium} did not write a screenshot: {}",
             String::from_utf8_lossy(&taken.stderr)
         );

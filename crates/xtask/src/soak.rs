@@ -26,6 +26,9 @@ const LONG_SESSION_TURNS: usize = 500;
 
 const SAMPLES_PER_PHASE: usize = 20;
 
+/// Large enough that no phase compacts its session.
+const CONTEXT_WINDOW: u64 = 1_000_000;
+
 /// Loaded again at every reload.
 const EXTENSION: &str = include_str!("soak/reload.ts");
 
@@ -97,7 +100,7 @@ fn prepare(home: &Path, model: &FakeModel) -> Result<()> {
     for directory in ["agent", "project", "home"] {
         fs::create_dir_all(home.join(directory))?;
     }
-    let models = model.models_json("soak", "model");
+    let models = model.models_json("soak", "model", CONTEXT_WINDOW);
     File::create(home.join("agent/models.json"))?.write_all(models.as_bytes())?;
     Ok(File::create(home.join("reload.ts"))?.write_all(EXTENSION.as_bytes())?)
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::fake_model::FakeReply;
 
 pub(super) const MODEL: &str = "scripted-model";
+pub(super) const CONTEXT_WINDOW: u64 = 200_000;
 pub(super) const PROJECT_NAME: &str = "wordcount";
 
 const PROGRAM: &str = "\
