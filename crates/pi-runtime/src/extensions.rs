@@ -2,40 +2,38 @@
 //!
 //! [`SessionExtensions`] loads the extension files in their order, before the session exists; a
 //! file that fails to load is reported and skipped. Once the session exists, the extensions are
-//! bound to it and take effect through `SessionHooks`. They become stale when the session is
+//! bound to it and receive its events. They become stale when the session is
 //! replaced: objects an extension kept from it then throw. Without extension files nothing is
 //! created, and no JavaScript runs.
 
-mod agents;
 mod bridge;
-mod builtin;
+mod callbacks;
 mod calls;
-mod conversions;
+mod control;
+mod dispatch;
+pub(crate) mod events;
 mod front_end;
 mod handle;
-mod hooks;
+mod handlers;
 mod jobs;
-mod model_access;
 mod open_dialogs;
-mod open_sessions;
 mod prompt_options;
 mod provider;
 mod registration;
-mod requests;
 mod screen;
 mod send_message;
-mod session_json;
+mod session_events;
 mod sign_in;
-mod summaries;
+mod startup_ui;
 mod tool;
-mod trust;
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::{ExtensionProvider, RefreshOptions, Registration};
-use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, SourceInfo};
+use pi_ai::{Env, ExtensionProvider, RefreshOptions, Registration};
+use pi_config::{
+    AgentDir, ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, Settings,
+};
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
 use serde_json::{Map, Value};
 
@@ -44,6 +42,13 @@ pub use front_end::{
     ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
 };
 
+pub(crate) use bridge::host_error;
+pub(crate) use control::{
+    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ControlFuture,
+    ExtensionPrompt, ExtensionSession, MessageDelivery, ProgramServices, PromptInputs,
+    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionRun, SessionSetup,
+    SessionTool, ToolRegistration, TreeNavigation,
+};
 pub use handle::{
     ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
 };
@@ -52,21 +57,30 @@ pub use screen::{
     ExtensionCompletionRequest, ExtensionCompletions, ExtensionScreen, ExtensionShortcut,
     OverlayExtent, OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
 };
-pub(crate) use trust::ExtensionTrustResolver;
+pub(crate) use send_message::{DraftData, SendOptions};
+pub(crate) use startup_ui::StartupUi;
 
 use bridge::ExtensionBridge;
-use registration::{ExtensionRegistry, FlagKind, ProviderData, Registrations, ToolData};
+use registration::{FlagKind, ProviderData, Registrations, ToolData};
 use sign_in::ExtensionSignIn;
 
 use crate::commands::{CommandInfo, CommandSource};
-use crate::hooks::SessionHooks;
-use crate::runtime::WeakRuntime;
-use crate::services::Services;
-use crate::session::AgentSession;
-use crate::toolset::RegisteredTool;
 
 /// Cache of prepared sources, relative to the agent directory.
 const CACHE_DIR: &str = "cache/extensions";
+
+/// What extensions are loaded with.
+pub(crate) struct ExtensionEnvironment {
+    pub(crate) files: Vec<ExtensionFile>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) models: pi_ai::Models,
+    pub(crate) cwd: PathBuf,
+    pub(crate) is_trusted: bool,
+    /// Directory of the user's files.
+    pub(crate) agent_dir: AgentDir,
+    pub(crate) env: Env,
+    pub(crate) services: Arc<dyn ProgramServices>,
+}
 
 /// The extensions of one session. Handles are cheap to clone and refer to the same extensions.
 #[derive(Clone)]
@@ -78,23 +92,25 @@ pub(crate) struct ExtensionsInner {
 }
 
 impl SessionExtensions {
-    /// Loads the extension files of the resources; `None` if there are none.
+    /// Loads the extension files; `None` if there are none.
     pub(crate) async fn load(
-        services: &Services,
+        environment: ExtensionEnvironment,
         options: &ExtensionOptions,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Option<Self> {
-        let files = &services.resources.extensions;
+        let files = &environment.files;
         if files.is_empty() {
             let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
             diagnostics.extend(unclaimed.map(error_diagnostic));
             return None;
         }
-        let bridge = Arc::new(ExtensionBridge::new(services, options));
+        let bridge = Arc::new(ExtensionBridge::new(&environment, options));
         let mut engine = EngineOptions::new(Arc::clone(&bridge) as _)
-            .with_cache(SourceCache::new(services.agent_dir.path().join(CACHE_DIR)))
-            .with_process(process_info(&services.cwd))
-            .with_proxy(services.settings.settings().http_proxy());
+            .with_cache(SourceCache::new(
+                environment.agent_dir.path().join(CACHE_DIR),
+            ))
+            .with_process(process_info(&environment.cwd))
+            .with_proxy(environment.settings.http_proxy());
         if let Some(kit) = &options.tui_toolkit {
             engine = engine.with_tui_toolkit(Arc::clone(kit));
         }
@@ -103,14 +119,14 @@ impl SessionExtensions {
             bridge,
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
-        let settings = services.settings.settings();
+        let settings = &environment.settings;
         for file in files {
             let engine = options.engine;
             let engine = engine.unwrap_or_else(|| settings.extension_engine(&file.path));
             extensions.load_file(file, engine, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);
-        extensions.register_providers(services, diagnostics).await;
+        extensions.register_providers(diagnostics).await;
         if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
             diagnostics.push(load_error(&error, None));
         }
@@ -174,11 +190,8 @@ impl SessionExtensions {
         values
     }
 
-    async fn register_providers(
-        &self,
-        services: &Services,
-        diagnostics: &mut Vec<ConfigDiagnostic>,
-    ) {
+    async fn register_providers(&self, diagnostics: &mut Vec<ConfigDiagnostic>) {
+        let models = &self.0.bridge.models;
         let providers = std::mem::take(&mut self.0.bridge.registry().providers);
         if providers.is_empty() {
             return;
@@ -189,11 +202,11 @@ impl SessionExtensions {
             ..RefreshOptions::default()
         };
         for (extension, provider) in providers {
-            if let Err(error) = self.register_provider(&services.models, extension, provider) {
+            if let Err(error) = self.register_provider(models, extension, provider) {
                 diagnostics.push(error_diagnostic(error.to_string()));
             }
         }
-        for (provider, error) in services.models.refresh(refresh).await.errors {
+        for (provider, error) in models.refresh(refresh).await.errors {
             tracing::warn!(provider, %error, "provider of an extension is not ready");
         }
     }
@@ -225,7 +238,7 @@ impl SessionExtensions {
         models.register(&name, Registration::Extension(registration))
     }
 
-    pub(crate) fn tools(&self) -> Vec<RegisteredTool> {
+    pub(crate) fn tools(&self) -> Vec<ToolRegistration> {
         let registry = self.0.bridge.registry();
         let tools = registry.tools.iter();
         tools
@@ -233,7 +246,7 @@ impl SessionExtensions {
             .collect()
     }
 
-    fn tool(&self, extension: &str, data: &ToolData) -> RegisteredTool {
+    fn tool(&self, extension: &str, data: &ToolData) -> ToolRegistration {
         tool::registered(&self.0, extension, data)
     }
 
@@ -251,11 +264,8 @@ impl SessionExtensions {
             .collect()
     }
 
-    pub(crate) fn hooks(&self) -> Arc<dyn SessionHooks> {
-        Arc::new(hooks::ExtensionHooks::new(Arc::clone(&self.0)))
-    }
-
-    pub(crate) fn bind(&self, session: AgentSession) {
+    /// Binds the extensions to their session.
+    pub(crate) fn bind(&self, session: Arc<dyn ExtensionSession>) {
         self.0.bridge.bind(session);
         if let Some(screen) = self.0.bridge.ui.screen() {
             screen.connect(Some(ExtensionHandle::new(&self.0)));
@@ -263,52 +273,8 @@ impl SessionExtensions {
     }
 
     /// Gives commands access to the runtime, so they can replace the session.
-    pub(crate) fn attach(&self, runtime: WeakRuntime) {
+    pub(crate) fn attach(&self, runtime: Box<dyn RuntimeLink>) {
         self.0.bridge.attach(runtime);
-    }
-}
-
-impl ExtensionRegistry {
-    /// Adds the registrations of an extension; returns a message for each name conflict.
-    fn add(
-        &mut self,
-        extension: String,
-        source_info: &SourceInfo,
-        registrations: Registrations,
-    ) -> Vec<String> {
-        let mut clashes = Vec::new();
-        for tool in registrations.tools {
-            match self.tools.iter().find(|(_, known)| known.name == tool.name) {
-                Some((first, _)) => clashes.push(format!(
-                    "tool \"{}\" is already registered by {first}",
-                    tool.name
-                )),
-                None => self.tools.push((extension.clone(), tool)),
-            }
-        }
-        for flag in registrations.flags {
-            if self.flags.contains_key(&flag.name) {
-                clashes.push(format!("flag --{} is already registered", flag.name));
-            } else {
-                self.flags.insert(flag.name.clone(), flag);
-            }
-        }
-        for command in registrations.commands {
-            self.add_command(&extension, source_info, command);
-        }
-        for shortcut in registrations.shortcuts {
-            self.add_shortcut(&extension, shortcut);
-        }
-        self.message_renderers
-            .extend(registrations.message_renderers);
-        self.entry_renderers.extend(registrations.entry_renderers);
-        self.transforms_markdown |= registrations.transforms_markdown;
-        let providers = registrations.providers.into_iter();
-        self.providers
-            .extend(providers.map(|provider| (extension.clone(), provider)));
-        self.events = registrations.events.into_iter().collect::<HashSet<_>>();
-        self.sources.insert(extension, source_info.clone());
-        clashes
     }
 }
 

@@ -36,6 +36,7 @@ mod commands;
 mod error_text;
 mod event;
 mod export;
+mod extension_adapter;
 mod extensions;
 mod hooks;
 mod model_choice;

@@ -29,6 +29,7 @@ pub use options::{RuntimeOptions, SessionHooksFactory, StartNotification};
 pub use replace::ReplaceOutcome;
 
 use crate::commands::{CommandInfo, resource_commands};
+use crate::extension_adapter;
 use crate::extensions::SessionExtensions;
 use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
@@ -244,7 +245,7 @@ impl SessionRuntime {
     fn attach_extensions(&self) {
         let extensions = self.current().extensions.clone();
         if let Some(extensions) = extensions {
-            extensions.attach(WeakRuntime(Arc::downgrade(&self.0)));
+            extensions.attach(Box::new(WeakRuntime(Arc::downgrade(&self.0))));
         }
     }
 
@@ -437,8 +438,9 @@ async fn build(
     let mut services = Services::load_probed(service_options, probe).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
+    let environment = extension_adapter::environment(&services);
     let extensions =
-        SessionExtensions::load(&services, &options.extensions, &mut diagnostics).await;
+        SessionExtensions::load(environment, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
         InitialModel::Resolve => choose(options, service_options, &services, &session)
             .await
@@ -458,7 +460,7 @@ async fn build(
     let services = Arc::new(services);
     let mut custom_tools = extensions
         .as_ref()
-        .map_or_else(Vec::new, SessionExtensions::tools);
+        .map_or_else(Vec::new, extension_adapter::tools);
     custom_tools.extend(options.custom_tools.iter().cloned());
     let tools = services.toolset(
         options.tools.clone(),
@@ -467,7 +469,10 @@ async fn build(
     );
     let program = options.hooks.create_hooks(&services).await;
     let hooks = match &extensions {
-        Some(extensions) => Arc::new(HookChain::new(extensions.hooks(), program)),
+        Some(extensions) => Arc::new(HookChain::new(
+            extension_adapter::hooks(extensions),
+            program,
+        )),
         None => program,
     };
     let session = AgentSession::new(SessionParts {
@@ -485,7 +490,7 @@ async fn build(
         hooks,
     })?;
     match (&extensions, options.extensions.ui.screen()) {
-        (Some(extensions), _) => extensions.bind(session.clone()),
+        (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
         (None, Some(screen)) => screen.connect(None),
         (None, None) => {}
     }

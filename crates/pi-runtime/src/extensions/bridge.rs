@@ -1,7 +1,7 @@
 //! Host side of the JavaScript API: tracks the session and starts work for extensions.
 //!
-//! `calls` handles synchronous calls, `requests` asynchronous ones. Work runs on the program's own
-//! async runtime, never on the JavaScript thread.
+//! `calls` declares the calls of JavaScript, `handlers` implements them. Work runs on the program's
+//! own async runtime, never on the JavaScript thread.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,23 +15,21 @@ use pi_agent::UpdateSink;
 use pi_ai::Env;
 use pi_config::AgentDir;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::agents::ExtensionAgents;
+use super::calls::{Pending, to_json};
+use super::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeLink};
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
+use super::handlers::{Caller, ExtensionAgents, OpenSessions};
 use super::open_dialogs::OpenDialogs;
-use super::open_sessions::OpenSessions;
 use super::registration::ExtensionRegistry;
 use super::screen::ScreenChange;
 use super::sign_in::SignInStep;
-use super::{ExtensionsInner, SessionExtensions, session_json};
-use crate::runtime::{SessionRuntime, WeakRuntime};
-use crate::services::Services;
-use crate::session::AgentSession;
+use super::{ExtensionEnvironment, ExtensionsInner, SessionExtensions};
 
 /// Error for objects of a session that was replaced.
 const STALE_CONTEXT: &str = "stale extension context: the session was replaced or extensions were \
@@ -44,7 +42,7 @@ const STILL_LOADING: &str = "only registration is possible while extensions load
 /// Binding to the session.
 enum BridgeState {
     Loading,
-    Bound(AgentSession),
+    Bound(Arc<dyn ExtensionSession>),
     Stale,
 }
 
@@ -52,17 +50,21 @@ enum BridgeState {
 pub(super) struct ExtensionBridge {
     state: Mutex<BridgeState>,
     shared: OnceLock<Weak<ExtensionsInner>>,
-    runtime: OnceLock<WeakRuntime>,
+    runtime: OnceLock<Box<dyn RuntimeLink>>,
     registry: Mutex<ExtensionRegistry>,
     pub(super) ui: Arc<dyn ExtensionUi>,
     pub(super) models: pi_ai::Models,
     pub(super) cwd: PathBuf,
     pub(super) is_trusted: bool,
+    pub(super) services: Arc<dyn ProgramServices>,
     runtime_handle: Handle,
     next_signal: AtomicU64,
     pub(super) open_dialogs: Mutex<OpenDialogs>,
     pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
-    pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+    /// Output of shell commands that extensions run, in base64.
+    pub(super) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
+    /// Events of responses that extensions' providers stream.
+    pub(super) responses: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
     pub(super) jobs: Mutex<HashMap<u64, CancellationToken>>,
     pub(super) open_sessions: Mutex<OpenSessions>,
     pub(super) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
@@ -72,27 +74,29 @@ pub(super) struct ExtensionBridge {
 }
 
 impl ExtensionBridge {
-    pub(super) fn new(services: &Services, options: &ExtensionOptions) -> Self {
+    pub(super) fn new(environment: &ExtensionEnvironment, options: &ExtensionOptions) -> Self {
         Self {
             state: Mutex::new(BridgeState::Loading),
             shared: OnceLock::new(),
             runtime: OnceLock::new(),
             registry: Mutex::default(),
             ui: Arc::clone(&options.ui),
-            models: services.models.clone(),
-            cwd: services.cwd.clone(),
-            is_trusted: services.project.is_trusted(),
+            models: environment.models.clone(),
+            cwd: environment.cwd.clone(),
+            is_trusted: environment.is_trusted,
+            services: Arc::clone(&environment.services),
             runtime_handle: Handle::current(),
             next_signal: AtomicU64::new(1),
             open_dialogs: Mutex::default(),
             updates: Mutex::default(),
-            streams: Mutex::default(),
+            outputs: Mutex::default(),
+            responses: Mutex::default(),
             jobs: Mutex::default(),
             open_sessions: Mutex::default(),
             sign_ins: Mutex::default(),
             agents: Mutex::default(),
-            agent_dir: services.agent_dir.clone(),
-            env: services.env.clone(),
+            agent_dir: environment.agent_dir.clone(),
+            env: environment.env.clone(),
         }
     }
 
@@ -110,17 +114,17 @@ impl ExtensionBridge {
         shared.cloned().ok_or_else(|| HostError::new(STILL_LOADING))
     }
 
-    pub(super) fn bind(&self, session: AgentSession) {
+    pub(super) fn bind(&self, session: Arc<dyn ExtensionSession>) {
         *lock(&self.state) = BridgeState::Bound(session);
     }
 
-    pub(super) fn attach(&self, runtime: WeakRuntime) {
+    pub(super) fn attach(&self, runtime: Box<dyn RuntimeLink>) {
         self.runtime.set(runtime).ok();
     }
 
     /// Binds to the new session, for code that has replaced its own session.
     pub(super) fn rebind(&self) -> Result<(), HostError> {
-        let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
+        let runtime = self.runtime.get().and_then(|runtime| runtime.upgrade());
         let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
         *lock(&self.state) = BridgeState::Bound(runtime.session());
         Ok(())
@@ -131,17 +135,17 @@ impl ExtensionBridge {
         *lock(&self.state) = BridgeState::Stale;
     }
 
-    pub(super) fn session(&self) -> Result<AgentSession, HostError> {
+    pub(super) fn session(&self) -> Result<Arc<dyn ExtensionSession>, HostError> {
         match &*lock(&self.state) {
-            BridgeState::Bound(session) => Ok(session.clone()),
+            BridgeState::Bound(session) => Ok(Arc::clone(session)),
             BridgeState::Loading => Err(HostError::new(STILL_LOADING)),
             BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
         }
     }
 
-    pub(super) fn runtime(&self) -> Result<SessionRuntime, HostError> {
+    pub(super) fn runtime(&self) -> Result<Arc<dyn RuntimeControl>, HostError> {
         self.session()?;
-        let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
+        let runtime = self.runtime.get().and_then(|runtime| runtime.upgrade());
         runtime.ok_or_else(|| HostError::new(STILL_LOADING))
     }
 
@@ -180,15 +184,15 @@ impl ExtensionBridge {
         lock(&self.updates).remove(&signal);
     }
 
-    pub(super) fn open_stream(&self, signal: u64) -> mpsc::UnboundedReceiver<Value> {
-        // Unbounded, since JavaScript cannot be made to wait; it ends with the response.
+    /// Receives what JavaScript sends for a signal, until closed.
+    pub(super) fn open_channel<Data>(
+        channels: &Mutex<HashMap<u64, mpsc::UnboundedSender<Data>>>,
+        signal: u64,
+    ) -> mpsc::UnboundedReceiver<Data> {
+        // Unbounded, since JavaScript cannot be made to wait; it ends with the work.
         let (sender, receiver) = mpsc::unbounded_channel();
-        lock(&self.streams).insert(signal, sender);
+        lock(channels).insert(signal, sender);
         receiver
-    }
-
-    pub(super) fn close_stream(&self, signal: u64) {
-        lock(&self.streams).remove(&signal);
     }
 
     /// Starts work on the program's runtime. Like an asynchronous JavaScript function, it runs
@@ -203,19 +207,28 @@ impl ExtensionBridge {
     }
 
     /// Runs work that an extension awaits on the program's runtime.
-    pub(super) fn spawn_on_runtime(
+    pub(super) fn spawn_on_runtime<Data: Serialize + 'static>(
         &self,
-        work: impl Future<Output = Result<Value, HostError>> + Send + 'static,
-    ) -> HostFuture {
+        work: impl Future<Output = Result<Data, HostError>> + Send + 'static,
+    ) -> Pending<Data> {
         // Boxed, so that the task machinery is compiled once and not for every kind of work.
-        let work: HostFuture = Box::pin(work);
-        let work = self.runtime_handle.spawn(work);
-        Box::pin(async move {
-            match work.await {
+        let work: HostFuture = Box::pin(async move { to_json(work.await?) });
+        let task = self.runtime_handle.spawn(work);
+        Pending::from_json(Box::pin(async move {
+            match task.await {
                 Ok(response) => response,
-                Err(error) => Err(HostError::new(error.to_string())),
+                Err(error) => Err(host_error(error)),
             }
-        })
+        }))
+    }
+
+    /// Runs blocking work that an extension awaits.
+    pub(super) fn spawn_blocking<Data: Serialize + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<Data, HostError> + Send + 'static,
+    ) -> Pending<Data> {
+        let task = self.runtime_handle.spawn_blocking(work);
+        Pending::new(async move { task.await.map_err(host_error)? })
     }
 
     pub(super) fn report_failure(&self, failure: ExtensionFailure) {
@@ -257,58 +270,16 @@ impl EngineHost for ExtensionBridge {
         method: &str,
         arguments: Value,
     ) -> Result<Value, HostError> {
-        let (area, _) = method.split_once('.').unwrap_or((method, ""));
-        match area {
-            "owner" => Ok(json!(extension)),
-            "session" | "entry" => self.call_session(method, &arguments),
-            "ui" => self.call_ui(extension, method, arguments),
-            "models" | "model" | "thinking" => self.call_models(method, &arguments),
-            "messages" => session_json::call(method, &arguments),
-            "convert" => self.call_conversion(method, arguments),
-            "signIn" => self.show_sign_in(&arguments),
-            "shelf" => self.call_open_sessions(method, arguments),
-            "agent" => self.call_agent(method, &arguments),
-            "builtin" => self.call_builtin(method, &arguments),
-            "work" => self.call_job(method, arguments),
-            "tool" | "command" | "provider" | "shortcut" | "renderer" | "subscriptions" => {
-                self.call_registry(method, arguments)
-            }
-            _ => self.call_program(method, arguments),
-        }
+        Caller::new(self, extension).call(method, arguments)
     }
 
     fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        self.handle_request(extension, method, arguments)
+        Caller::new(self, extension).request(method, arguments)
     }
 }
 
-/// Deserializes a value from JavaScript.
-pub(super) fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
-    serde_json::from_value(value).map_err(host_error)
-}
-
-/// Deserializes one member of a value from JavaScript; absent means null.
-pub(super) fn field<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
-    let member = value.get(name).cloned().unwrap_or(Value::Null);
-    serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
-}
-
-pub(super) fn to_json(value: impl serde::Serialize) -> Result<Value, HostError> {
-    serde_json::to_value(value).map_err(host_error)
-}
-
-pub(super) fn result_to_json<Data: serde::Serialize, Failure: std::fmt::Display>(
-    outcome: Result<Data, Failure>,
-) -> Result<Value, HostError> {
-    to_json(outcome.map_err(host_error)?)
-}
-
-pub(super) fn host_error(error: impl std::fmt::Display) -> HostError {
+pub(crate) fn host_error(error: impl std::fmt::Display) -> HostError {
     HostError::new(error.to_string())
-}
-
-pub(super) fn unknown(method: &str) -> HostError {
-    HostError::new(format!("{method} is not supported by this version of pi"))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

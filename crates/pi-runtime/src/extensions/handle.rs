@@ -6,9 +6,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pi_ext::EngineError;
+use pi_ext::{EngineError, UiCall};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
@@ -92,9 +92,7 @@ impl ExtensionHandle {
         id: ComponentId,
         width: usize,
     ) -> Result<RenderedComponent, ExtensionRenderError> {
-        let drawn = self
-            .call("mount", "render", vec![json!(id), json!(width)])
-            .await?;
+        let drawn = self.call(UiCall::Render { id, width }).await?;
         let Value::String(drawn) = drawn else {
             return Err(ExtensionRenderError::Gone);
         };
@@ -115,9 +113,7 @@ impl ExtensionHandle {
         width: usize,
         data: Value,
     ) -> Result<RenderedToolCall, ExtensionRenderError> {
-        let drawn = self
-            .call("rows", "renderTool", vec![json!(id), json!(width), data])
-            .await?;
+        let drawn = self.call(UiCall::RenderTool { id, width, data }).await?;
         let drawn: Option<RenderedToolCallData> = read(drawn)?;
         let drawn = drawn.ok_or(ExtensionRenderError::Gone)?;
         Ok(RenderedToolCall {
@@ -133,9 +129,7 @@ impl ExtensionHandle {
         width: usize,
         data: Value,
     ) -> Result<Option<Vec<String>>, ExtensionRenderError> {
-        let drawn = self
-            .call("rows", "renderCustom", vec![json!(id), json!(width), data])
-            .await?;
+        let drawn = self.call(UiCall::RenderCustom { id, width, data }).await?;
         let drawn: Option<RenderedRowData> = read(drawn)?;
         Ok(drawn
             .and_then(|drawn| drawn.lines)
@@ -149,10 +143,8 @@ impl ExtensionHandle {
         parts: Value,
         shared: Value,
     ) -> Result<Vec<String>, ExtensionRenderError> {
-        let texts = self
-            .call("rows", "transformMarkdown", vec![parts, shared])
-            .await?;
-        read(texts)
+        let call = UiCall::TransformMarkdown { parts, shared };
+        read(self.call(call).await?)
     }
 
     /// Returns whether any extension transforms Markdown.
@@ -163,29 +155,32 @@ impl ExtensionHandle {
 
     /// Drops the state of rows that left the screen.
     pub async fn forget_rows(&self, ids: &[ComponentId]) {
-        self.notify("rows", "forgetRows", vec![json!(ids)]).await;
+        let ids = ids.to_vec();
+        self.notify(UiCall::ForgetRows { ids }).await;
     }
 
     /// Sends typed input to a component.
     pub async fn input(&self, id: ComponentId, data: &str) {
-        self.notify("mount", "input", vec![json!(id), json!(data)])
-            .await;
+        let data = data.to_owned();
+        self.notify(UiCall::Input { id, data }).await;
     }
 
     /// Sends a mouse event inside a component, in the format of the extension API.
     pub async fn mouse(&self, id: ComponentId, event: Value) {
-        self.notify("mount", "mouse", vec![json!(id), event]).await;
+        self.notify(UiCall::Mouse { id, event }).await;
     }
 
     /// Notifies a component that it gained or lost focus.
     pub async fn focus(&self, id: ComponentId, focused: bool) {
-        let values = vec![json!(id), json!(focused)];
-        self.notify("mount", "focusChanged", values).await;
+        self.notify(UiCall::FocusChanged { id, focused }).await;
     }
 
     /// Passes raw input to the extensions; `None` if one of them consumed it.
     pub async fn raw_input(&self, data: &str) -> Option<String> {
-        match self.call("screen", "rawInput", vec![json!(data)]).await {
+        let call = UiCall::RawInput {
+            data: data.to_owned(),
+        };
+        match self.call(call).await {
             Ok(Value::String(data)) => Some(data),
             Ok(_) => None,
             Err(_) => Some(data.to_owned()),
@@ -194,35 +189,35 @@ impl ExtensionHandle {
 
     /// Notifies extensions of a new screen size.
     pub async fn resized(&self) {
-        self.notify("screen", "resized", Vec::new()).await;
+        self.notify(UiCall::Resized).await;
     }
 
     /// Notifies extensions of a theme change.
     pub async fn theme_changed(&self, scheme: &str) {
-        self.notify("screen", "themeChanged", vec![json!(scheme)])
-            .await;
+        let scheme = scheme.to_owned();
+        self.notify(UiCall::ThemeChanged { scheme }).await;
     }
 
     /// Notifies extensions of a Git branch change.
     pub async fn branch_changed(&self) {
-        self.notify("screen", "branchChanged", Vec::new()).await;
+        self.notify(UiCall::BranchChanged).await;
     }
 
     pub async fn set_editor_text(&self, text: &str) {
-        self.notify("prompt_editor", "setText", vec![json!(text)])
-            .await;
+        let text = text.to_owned();
+        self.notify(UiCall::SetEditorText { text }).await;
     }
 
     /// Inserts text at the cursor of an extension's editor.
     pub async fn insert_editor_text(&self, text: &str) {
-        self.notify("prompt_editor", "insertText", vec![json!(text)])
-            .await;
+        let text = text.to_owned();
+        self.notify(UiCall::InsertEditorText { text }).await;
     }
 
     /// Adds a text to the history of an extension's editor.
     pub async fn add_editor_history(&self, text: &str) {
-        self.notify("prompt_editor", "remember", vec![json!(text)])
-            .await;
+        let text = text.to_owned();
+        self.notify(UiCall::AddEditorHistory { text }).await;
     }
 
     /// Returns completions of the extensions' providers.
@@ -230,15 +225,15 @@ impl ExtensionHandle {
         &self,
         question: &ExtensionCompletionRequest,
     ) -> Option<ExtensionCompletions> {
-        let values = vec![
-            json!(question.lines),
-            json!(question.line),
-            json!(question.column),
-            json!(question.force),
-        ];
+        let call = UiCall::Suggest {
+            lines: question.lines.clone(),
+            line: question.line,
+            column: question.column,
+            force: question.force,
+        };
         let shared = self.0.upgrade()?;
         // Without the render timeout: a provider may perform lookups.
-        let found = shared.engine.call_ui("completion", "suggest", values, None);
+        let found = shared.engine.call_ui(call, None);
         match found.await {
             Ok(found) => serde_json::from_value(found).ok().flatten(),
             Err(error) => {
@@ -353,28 +348,20 @@ impl ExtensionHandle {
         }
     }
 
-    async fn notify(&self, part: &str, function: &str, values: Vec<Value>) {
+    async fn notify(&self, call: UiCall) {
         if let Some(shared) = self.0.upgrade() {
-            let call = shared
-                .engine
-                .call_ui(part, function, values, Some(RENDER_TIMEOUT));
-            if let Err(error) = call.await {
-                self.report(function, &error);
+            let name = call.name();
+            let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
+            if let Err(error) = called.await {
+                self.report(name, &error);
             }
         }
     }
 
-    async fn call(
-        &self,
-        part: &str,
-        function: &str,
-        values: Vec<Value>,
-    ) -> Result<Value, ExtensionRenderError> {
+    async fn call(&self, call: UiCall) -> Result<Value, ExtensionRenderError> {
         let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
-        let call = shared
-            .engine
-            .call_ui(part, function, values, Some(RENDER_TIMEOUT));
-        call.await.map_err(|error| match error {
+        let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
+        called.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 ExtensionRenderError::TooSlow
             }

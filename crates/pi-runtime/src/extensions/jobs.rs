@@ -1,16 +1,16 @@
 //! Long-running jobs for extensions: they can be canceled and call back into JavaScript.
 //!
-//! JavaScript assigns a number to every job (`js/pi/work.js`). The number is used to cancel the job
+//! JavaScript assigns a number to every job (`js/pi/callbacks.js`). The number is used to cancel the job
 //! and to call the functions the extension supplied with it: operations, a listener.
 
 use std::sync::Weak;
 
 use pi_ext::{EngineError, HostError};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionsInner;
 use super::bridge::{ExtensionBridge, lock};
+use super::callbacks::Callback;
 
 /// Calls functions an extension supplied with a job.
 #[derive(Clone)]
@@ -22,23 +22,28 @@ pub(super) struct JobCallback {
 }
 
 impl JobCallback {
-    /// Calls a function the extension supplied.
-    pub(super) async fn call(
+    /// Calls a function that can be canceled with a signal ID.
+    pub(super) async fn run_cancellable<Function: Callback>(
         &self,
-        function: &str,
-        arguments: Value,
+        call: &Function,
         signal: Option<u64>,
-    ) -> Result<Value, EngineError> {
-        let Some(shared) = self.shared.upgrade() else {
-            return Err(EngineError::InvalidValue(
-                "the extension was unloaded".to_owned(),
-            ));
-        };
+    ) -> Result<Function::Reply, EngineError> {
+        let invalid = |error: serde_json::Error| EngineError::InvalidValue(error.to_string());
+        // Gone, so there is no engine left that could run it.
+        let shared = self.shared.upgrade().ok_or(EngineError::Stopped)?;
+        let arguments = serde_json::to_value(call).map_err(invalid)?;
         let extension = self.extension.as_deref();
-        shared
-            .engine
-            .run_callback(extension, self.number, function, arguments, signal)
-            .await
+        let engine = &shared.engine;
+        let reply = engine.run_callback(extension, self.number, Function::NAME, arguments, signal);
+        serde_json::from_value(reply.await?).map_err(invalid)
+    }
+
+    /// Calls a function the extension supplied.
+    pub(super) async fn run<Function: Callback>(
+        &self,
+        call: &Function,
+    ) -> Result<Function::Reply, EngineError> {
+        self.run_cancellable(call, None).await
     }
 }
 

@@ -3,16 +3,14 @@
 
 use std::sync::{Arc, Weak};
 
-use serde_json::{Value, json};
-
+use super::ExtensionsInner;
 use super::bridge::{ExtensionBridge, lock};
-use super::{ExtensionsInner, hooks};
+use super::events::{ExtensionEvent, UiPrompt, UiPromptEnd, UiPromptStart};
 
 #[derive(Debug, Default)]
 pub(super) struct OpenDialogs {
     count: usize,
-    /// The event data of the first one.
-    first: Value,
+    first: UiPrompt,
 }
 
 /// An open dialog, until dropped.
@@ -22,55 +20,53 @@ pub(super) struct DialogGuard {
 
 impl DialogGuard {
     /// Counts a dialog; `None` if there is no user to respond to it.
-    pub(super) fn begin(bridge: &ExtensionBridge, kind: &str, title: &str) -> Option<Self> {
+    pub(super) fn begin(bridge: &ExtensionBridge, kind: &'static str, title: &str) -> Option<Self> {
         let shared = bridge.shared().ok()?;
         if !bridge.ui.mode().has_ui() {
             return None;
         }
-        let mut event = json!({ "reason": "ui_prompt", "kind": kind });
-        if let (false, Some(event)) = (title.is_empty(), event.as_object_mut()) {
-            event.insert("title".to_owned(), title.into());
-        }
+        let prompt = UiPrompt {
+            reason: "ui_prompt",
+            kind,
+            title: (!title.is_empty()).then(|| title.to_owned()),
+        };
         let is_first = {
             let mut open = lock(&bridge.open_dialogs);
             open.count += 1;
             if open.count == 1 {
-                open.first = event.clone();
+                open.first = prompt.clone();
             }
             open.count == 1
         };
         let guard = Self { shared };
         if is_first {
-            guard.emit("ui_prompt_start", event);
+            guard.emit(UiPromptStart(prompt));
         }
         Some(guard)
     }
 
-    fn emit(&self, name: &'static str, event: Value) {
-        let Some(shared) = self.shared.upgrade() else {
-            return;
-        };
-        if shared.bridge.has_handler(name) {
+    fn emit(&self, event: impl ExtensionEvent + Send + Sync + 'static) {
+        if let Some(shared) = self.shared.upgrade() {
             let extensions = Arc::clone(&shared);
             shared.bridge.begin(async move {
-                extensions.emit(hooks::typed(name, event), None).await;
+                extensions.emit(None, || event).await;
             });
         }
     }
 
-    /// Uncounts the dialog; returns the event data of the first if this was the last.
-    fn end(&self) -> Option<Value> {
+    /// Uncounts the dialog; returns the first one if this was the last.
+    fn end(&self) -> Option<UiPrompt> {
         let shared = self.shared.upgrade()?;
         let mut open = lock(&shared.bridge.open_dialogs);
         open.count = open.count.saturating_sub(1);
-        (open.count == 0).then(|| open.first.take())
+        (open.count == 0).then(|| std::mem::take(&mut open.first))
     }
 }
 
 impl Drop for DialogGuard {
     fn drop(&mut self) {
-        if let Some(event) = self.end() {
-            self.emit("ui_prompt_end", event);
+        if let Some(prompt) = self.end() {
+            self.emit(UiPromptEnd(prompt));
         }
     }
 }

@@ -2,21 +2,20 @@
 
 use std::path::PathBuf;
 
-use pi_config::Skill;
 use pi_session::PromptSections;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::bridge::ExtensionBridge;
-use crate::session::AgentSession;
-use crate::system_prompt::{ProjectInstructions, SystemPromptParts};
+use super::control::{ExtensionSession, PromptInputs};
+use super::handlers::skill_infos;
 
 /// The prompt options as changed by an extension.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct ChangedOptions {
-    pub(super) sections: Map<String, Value>,
-    pub(super) selected_tools: Option<Vec<String>>,
+pub(crate) struct ChangedOptions {
+    sections: Map<String, Value>,
+    pub(crate) selected_tools: Option<Vec<String>>,
     custom_prompt: Option<String>,
     append_system_prompt: Option<String>,
     context_files: Option<Vec<ContextText>>,
@@ -29,72 +28,51 @@ struct ContextText {
 }
 
 impl ExtensionBridge {
-    /// Returns the prompt inputs of the current session as JSON.
-    pub(super) fn prompt_options(&self, session: &AgentSession) -> Value {
-        let parts = session.prompt_parts();
-        let tools = session.toolset();
-        let snippets = tools.tools().iter().filter_map(|tool| {
+    /// Returns the prompt inputs of a session as JSON.
+    pub(super) fn prompt_options(&self, session: &dyn ExtensionSession) -> Value {
+        let inputs = session.prompt_inputs();
+        let tools = session.tools();
+        let snippets = tools.iter().filter_map(|tool| {
             let snippet = tool.snippet.clone()?;
-            Some((tool.name().to_owned(), Value::String(snippet)))
+            Some((tool.name.clone(), Value::String(snippet)))
         });
-        let guidelines = tools
-            .tools()
-            .iter()
-            .filter(|tool| !tool.guidelines.is_empty());
-        let guidelines = guidelines.map(|tool| (tool.name().to_owned(), json!(tool.guidelines)));
-        let files = parts.instructions.iter();
-        let files = files.map(|file| json!({ "path": file.path, "content": file.content }));
-        let skills = match self.runtime() {
-            Ok(runtime) => skills_to_json(&runtime.services().resources.skills),
-            Err(_) => Vec::new(),
-        };
+        let guidelines = tools.iter().filter(|tool| !tool.guidelines.is_empty());
+        let guidelines = guidelines.map(|tool| (tool.name.clone(), json!(tool.guidelines)));
+        let files = inputs.instructions.iter();
+        let files = files.map(|(path, content)| json!({ "path": path, "content": content }));
+        let skills = self.runtime().map(|runtime| runtime.skills());
         let mut options = json!({
-            "cwd": parts.cwd,
-            "selectedTools": session.active_tool_names(),
+            "cwd": session.cwd(),
+            "selectedTools": session.active_tools(),
             "toolSnippets": snippets.collect::<Map<_, _>>(),
             "toolGuidelines": guidelines.collect::<Map<_, _>>(),
             "promptGuidelines": [],
-            "appendSystemPrompt": parts.append.join("\n\n"),
+            "appendSystemPrompt": inputs.append.join("\n\n"),
             "sections": {},
             "contextFiles": files.collect::<Vec<_>>(),
-            "skills": skills,
+            "skills": skill_infos(&skills.unwrap_or_default()),
         });
-        if let (Some(custom), Some(options)) = (parts.custom, options.as_object_mut()) {
+        if let (Some(custom), Some(options)) = (inputs.custom, options.as_object_mut()) {
             options.insert("customPrompt".to_owned(), custom.into());
         }
         options
     }
 }
 
-/// Serializes skills in the format of the extension API.
-pub(super) fn skills_to_json(skills: &[Skill]) -> Vec<Value> {
-    let request_to_json = skills.iter().map(|skill| {
-        json!({
-            "name": skill.name,
-            "description": skill.description,
-            "filePath": skill.file_path,
-            "baseDir": skill.base_dir,
-            "disableModelInvocation": skill.disable_model_invocation,
-            "sourceInfo": skill.source_info,
-        })
-    });
-    request_to_json.collect()
-}
-
 impl ChangedOptions {
     /// Returns the changed sections of the prompt; `default` if nothing changed.
     pub(super) fn sections(
         &self,
-        session: &AgentSession,
+        session: &dyn ExtensionSession,
         active: &[String],
         default: &PromptSections,
     ) -> PromptSections {
-        let parts = session.prompt_parts();
-        let changed = self.applied(&parts);
-        let mut sections = if changed == parts {
+        let inputs = session.prompt_inputs();
+        let changed = self.applied(&inputs);
+        let mut sections = if changed == inputs {
             default.clone()
         } else {
-            changed.sections(&session.toolset(), active)
+            session.prompt_sections(changed, active)
         };
         for (name, text) in &self.sections {
             let text = text.as_str().unwrap_or_default();
@@ -105,23 +83,22 @@ impl ChangedOptions {
         sections
     }
 
-    fn applied(&self, parts: &SystemPromptParts) -> SystemPromptParts {
-        let mut parts = parts.clone();
+    fn applied(&self, inputs: &PromptInputs) -> PromptInputs {
+        let mut inputs = inputs.clone();
         if self.custom_prompt.is_some() {
-            parts.custom.clone_from(&self.custom_prompt);
+            inputs.custom.clone_from(&self.custom_prompt);
         }
         if let Some(append) = &self.append_system_prompt
-            && *append != parts.append.join("\n\n")
+            && *append != inputs.append.join("\n\n")
         {
-            parts.append = vec![append.clone()];
+            inputs.append = vec![append.clone()];
         }
         if let Some(files) = &self.context_files {
-            let files = files.iter().map(|file| ProjectInstructions {
-                path: file.path.clone(),
-                content: file.content.clone(),
-            });
-            parts.instructions = files.collect();
+            let files = files.iter();
+            inputs.instructions = files
+                .map(|file| (file.path.clone(), file.content.clone()))
+                .collect();
         }
-        parts
+        inputs
     }
 }

@@ -5,15 +5,16 @@ use std::sync::{Arc, Weak};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AssistantMessage, AssistantStream, Credential, ErrorClass, MessageBuilder, ModelConfig,
-    ModelRequest, ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter,
-    ToolCall,
+    AssistantMessage, AssistantStream, Credential, ErrorClass, HeaderOverrides, Message,
+    MessageBuilder, ModelConfig, ModelRequest, ProviderDriver, ProviderError, RefreshContext,
+    StopReason, StreamWriter, ToolCall,
 };
 use secrecy::ExposeSecret;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ExtensionsInner;
+use super::bridge::{ExtensionBridge, lock};
 use super::registration::ProviderData;
 use super::sign_in::credential_to_json;
 use super::tool::error_message;
@@ -82,14 +83,14 @@ impl ProviderDriver for ExtensionProvider {
                 return Ok(None);
             };
             let key = context.api_key.as_ref().map(ExposeSecret::expose_secret);
-            let refresh = json!({
-                "credential": credential.map(credential_to_json),
-                "apiKey": key,
-                "allowNetwork": context.network.is_some(),
-                "force": context.force,
-            });
+            let refresh = ModelsRefresh {
+                credential: credential.map(credential_to_json),
+                api_key: key,
+                allow_network: context.network.is_some(),
+                force: context.force,
+            };
             let engine = &shared.engine;
-            let models = engine.refresh_models(&self.extension, &self.provider, refresh);
+            let models = engine.refresh_models(&self.extension, &self.provider, json!(refresh));
             let models = models.await.map_err(|error| failed(error_message(error)))?;
             serde_json::from_value(models).map_err(|error| failed(error.to_string()))
         }
@@ -109,7 +110,7 @@ async fn stream_response(
     mut writer: StreamWriter,
 ) {
     let signal = shared.bridge.new_signal();
-    let mut events = shared.bridge.open_stream(signal);
+    let mut events = ExtensionBridge::open_channel(&shared.bridge.responses, signal);
     let running = shared
         .engine
         .stream(extension, provider, request_to_json(&request), signal);
@@ -125,7 +126,7 @@ async fn stream_response(
             outcome = &mut running => break outcome,
         }
     };
-    shared.bridge.close_stream(signal);
+    lock(&shared.bridge.responses).remove(&signal);
     while let Ok(event) = events.try_recv() {
         apply(writer.message(), event);
     }
@@ -139,21 +140,49 @@ async fn stream_response(
     }
 }
 
+/// Why and how an extension lists the models of its provider.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ModelsRefresh<'a> {
+    credential: Option<Value>,
+    api_key: Option<&'a str>,
+    allow_network: bool,
+    force: bool,
+}
+
+/// The conversation of a request to an extension's provider.
+#[derive(Serialize)]
+struct StreamContext<'a> {
+    messages: &'a [Message],
+}
+
+/// The options of a request to an extension's provider.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestOptions<'a> {
+    api_key: Option<&'a str>,
+    headers: &'a HeaderOverrides,
+    session_id: Option<&'a str>,
+    max_tokens: Option<u64>,
+    temperature: Option<f64>,
+    reasoning: &'static str,
+}
+
 /// Serializes model, context and options for JavaScript.
 fn request_to_json(request: &ModelRequest) -> [Value; 3] {
     let options = &request.options;
-    let key = options.api_key.as_ref().map(ExposeSecret::expose_secret);
-    let reasoning = options.reasoning.as_str();
     [
         json!(request.model),
-        json!({ "messages": request.messages }),
-        json!({
-            "apiKey": key,
-            "headers": options.headers,
-            "sessionId": options.session_id,
-            "maxTokens": options.max_tokens,
-            "temperature": options.temperature,
-            "reasoning": reasoning,
+        json!(StreamContext {
+            messages: &request.messages,
+        }),
+        json!(RequestOptions {
+            api_key: options.api_key.as_ref().map(ExposeSecret::expose_secret),
+            headers: &options.headers,
+            session_id: options.session_id.as_deref(),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            reasoning: options.reasoning.as_str(),
         }),
     ]
 }

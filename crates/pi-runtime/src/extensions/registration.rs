@@ -115,6 +115,48 @@ pub(super) struct ExtensionRegistry {
 }
 
 impl ExtensionRegistry {
+    /// Adds the registrations of an extension; returns a message for each name conflict.
+    pub(super) fn add(
+        &mut self,
+        extension: String,
+        source_info: &SourceInfo,
+        registrations: Registrations,
+    ) -> Vec<String> {
+        let mut clashes = Vec::new();
+        for tool in registrations.tools {
+            match self.tools.iter().find(|(_, known)| known.name == tool.name) {
+                Some((first, _)) => clashes.push(format!(
+                    "tool \"{}\" is already registered by {first}",
+                    tool.name
+                )),
+                None => self.tools.push((extension.clone(), tool)),
+            }
+        }
+        for flag in registrations.flags {
+            if self.flags.contains_key(&flag.name) {
+                clashes.push(format!("flag --{} is already registered", flag.name));
+            } else {
+                self.flags.insert(flag.name.clone(), flag);
+            }
+        }
+        for command in registrations.commands {
+            self.add_command(&extension, source_info, command);
+        }
+        for shortcut in registrations.shortcuts {
+            self.add_shortcut(&extension, shortcut);
+        }
+        self.message_renderers
+            .extend(registrations.message_renderers);
+        self.entry_renderers.extend(registrations.entry_renderers);
+        self.transforms_markdown |= registrations.transforms_markdown;
+        let providers = registrations.providers.into_iter();
+        self.providers
+            .extend(providers.map(|provider| (extension.clone(), provider)));
+        self.events = registrations.events.into_iter().collect::<HashSet<_>>();
+        self.sources.insert(extension, source_info.clone());
+        clashes
+    }
+
     /// Adds a command, or replaces the extension's command of the same name.
     pub(super) fn add_command(
         &mut self,

@@ -24,7 +24,6 @@ pub type ComponentId = u64;
 pub enum ScreenChange {
     Mount {
         id: ComponentId,
-        #[serde(rename = "place")]
         placement: ComponentPlacement,
         /// Whether it receives key releases.
         key_release: bool,
@@ -52,10 +51,8 @@ pub enum ScreenChange {
     OverlayReleased {
         id: ComponentId,
         /// Whether focus returns to the default component.
-        #[serde(rename = "usual")]
         restore_default: bool,
         /// The component to focus otherwise.
-        #[serde(rename = "heir")]
         next_focus: Option<ComponentId>,
     },
     /// Extensions start or stop receiving raw input before all other components.

@@ -12,7 +12,6 @@ use pi_ai::{
     LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthCredential,
     OAuthError, OAuthFlow, OAuthRequestAuth,
 };
-use pi_ext::{HostError, HostFuture};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionsInner;
-use super::bridge::{ExtensionBridge, field, lock};
+use super::bridge::lock;
 use super::tool::error_message;
 
 /// IDs of choices. The login API needs static IDs, so an extension's own IDs are mapped to these.
@@ -149,38 +148,6 @@ impl SignInPrompt {
                 option.map_or(given, |option| option.id.clone())
             }
         }
-    }
-}
-
-impl ExtensionBridge {
-    /// Shows a notice of the current sign-in.
-    pub(super) fn show_sign_in(&self, arguments: &Value) -> Result<Value, HostError> {
-        let signal: u64 = field(arguments, "signalId")?;
-        let notice: SignInNotice = field(arguments, "shown")?;
-        if let Some(steps) = lock(&self.sign_ins).get(&signal) {
-            // The sign-in may be over.
-            steps.send(SignInStep::Show(notice)).ok();
-        }
-        Ok(Value::Null)
-    }
-
-    /// Shows a prompt of the current sign-in.
-    pub(super) fn ask_sign_in(&self, arguments: &Value) -> Result<HostFuture, HostError> {
-        let signal: u64 = field(arguments, "signalId")?;
-        let prompt: SignInPrompt = field(arguments, "asked")?;
-        let (sender, reply) = oneshot::channel();
-        let steps = lock(&self.sign_ins).get(&signal).cloned();
-        let is_sent =
-            steps.is_some_and(|steps| steps.send(SignInStep::Ask(prompt, sender)).is_ok());
-        if !is_sent {
-            return Err(HostError::new("this sign-in has ended"));
-        }
-        Ok(Box::pin(async move {
-            match reply.await {
-                Ok(Some(text)) => Ok(text.into()),
-                Ok(None) | Err(_) => Err(HostError::new("Login cancelled")),
-            }
-        }))
     }
 }
 

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionsInner;
+use super::control::ToolRegistration;
 use super::registration::ToolData;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 struct ExtensionTool {
     /// Weak, since the session owns its tools and the extensions own the session.
@@ -42,7 +42,7 @@ pub(super) fn registered(
     shared: &Arc<ExtensionsInner>,
     extension: &str,
     data: &ToolData,
-) -> RegisteredTool {
+) -> ToolRegistration {
     let tool = ExtensionTool {
         shared: Arc::downgrade(shared),
         extension: extension.to_owned(),
@@ -51,9 +51,8 @@ pub(super) fn registered(
         prepares: data.prepares_arguments,
         declaration: declaration(data),
     };
-    RegisteredTool {
+    ToolRegistration {
         tool: Arc::new(tool),
-        origin: ToolOrigin::Extension,
         snippet: data.prompt_snippet.clone(),
         guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
     }

@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
 use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
 
-use crate::extensions::{ExtensionOptions, ExtensionTrustResolver};
+use crate::extension_adapter::ExtensionTrustResolver;
+use crate::extensions::ExtensionOptions;
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
 use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};

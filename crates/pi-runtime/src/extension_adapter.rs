@@ -1,0 +1,53 @@
+//! Connects the extensions with the session: implements what they need from a session and from the
+//! runtime, and turns session hooks into events.
+
+mod agents;
+mod hooks;
+mod runtime;
+mod session;
+mod trust;
+
+use std::sync::Arc;
+
+use crate::extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
+use crate::hooks::SessionHooks;
+use crate::services::Services;
+use crate::toolset::{RegisteredTool, ToolOrigin};
+
+pub(crate) use trust::ExtensionTrustResolver;
+
+/// Returns the parts of the services that extensions use.
+pub(crate) fn environment(services: &Services) -> ExtensionEnvironment {
+    ExtensionEnvironment {
+        files: services.resources.extensions.clone(),
+        settings: services.settings.settings(),
+        models: services.models.clone(),
+        cwd: services.cwd.clone(),
+        is_trusted: services.project.is_trusted(),
+        agent_dir: services.agent_dir.clone(),
+        env: services.env.clone(),
+        services: Arc::new(agents::RuntimeServices),
+    }
+}
+
+/// Returns the tools of the extensions.
+pub(crate) fn tools(extensions: &SessionExtensions) -> Vec<RegisteredTool> {
+    let tools = extensions.tools().into_iter();
+    tools
+        .map(|tool| registered(tool, ToolOrigin::Extension))
+        .collect()
+}
+
+/// Returns the session hooks of the extensions.
+pub(crate) fn hooks(extensions: &SessionExtensions) -> Arc<dyn SessionHooks> {
+    Arc::new(hooks::ExtensionHooks::new(extensions.clone()))
+}
+
+fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {
+    RegisteredTool {
+        tool: tool.tool,
+        origin,
+        snippet: tool.snippet,
+        guidelines: tool.guidelines,
+    }
+}

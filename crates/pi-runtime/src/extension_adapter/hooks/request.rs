@@ -1,0 +1,52 @@
+//! Hooks for requests and responses on the wire.
+
+use futures_util::future::BoxFuture;
+use pi_ai::{HeaderOverrides, Model, RequestHooks, ResponseHead};
+use serde_json::Value;
+
+use crate::extensions::SessionExtensions;
+use crate::extensions::events::{
+    AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest,
+};
+
+pub(super) struct WireHooks(pub(super) SessionExtensions);
+
+impl RequestHooks for WireHooks {
+    fn on_payload<'a>(&'a self, payload: Value, _model: &'a Model) -> BoxFuture<'a, Value> {
+        Box::pin(async move {
+            let event = || BeforeProviderRequest { payload: &payload };
+            let result = self.0.emit(None, event).await;
+            result.map_or(payload, |result| result.payload)
+        })
+    }
+
+    fn on_headers<'a>(
+        &'a self,
+        headers: HeaderOverrides,
+        _model: &'a Model,
+    ) -> BoxFuture<'a, HeaderOverrides> {
+        Box::pin(async move {
+            let event = || BeforeProviderHeaders { headers: &headers };
+            let result = self.0.emit(None, event).await;
+            result.and_then(|result| result.headers).unwrap_or(headers)
+        })
+    }
+
+    fn on_response<'a>(
+        &'a self,
+        response: &'a ResponseHead,
+        _model: &'a Model,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // An HTTP error is an error of the request, not a response for hooks.
+            if response.status >= 400 {
+                return;
+            }
+            let event = || AfterProviderResponse {
+                status: response.status,
+                headers: &response.headers,
+            };
+            self.0.emit(None, event).await;
+        })
+    }
+}

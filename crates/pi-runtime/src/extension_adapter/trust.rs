@@ -1,0 +1,71 @@
+//! Lets the user's extensions decide whether to trust a project before any of its files are read.
+//!
+//! Extensions from user settings and the command line are loaded with the project untrusted, called,
+//! and dropped. The session loads its extensions again once the complete list is known.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_config::{ConfigDiagnostic, ProjectAccess};
+
+use super::environment;
+use crate::extensions::events::ProjectTrust;
+use crate::extensions::{ExtensionOptions, SessionExtensions, StartupUi};
+use crate::services::{ServiceOptions, Services, TrustResolution, TrustResolver};
+
+pub(crate) struct ExtensionTrustResolver(pub(crate) ExtensionOptions);
+
+impl ExtensionTrustResolver {
+    async fn run_handlers(
+        &self,
+        options: &ServiceOptions,
+        cwd: &Path,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Option<TrustResolution> {
+        let options = ServiceOptions {
+            trust: Some(false),
+            trust_prompt: None,
+            trust_resolver: None,
+            ..options.clone()
+        };
+        let services = Services::load(&options, cwd).await;
+        let ui = Arc::new(StartupUi::new(Arc::clone(&self.0.ui)));
+        let front_end = ExtensionOptions {
+            ui: Arc::clone(&ui) as _,
+            flags: Vec::new(),
+            ..self.0.clone()
+        };
+        // Problems are reported when the session loads the extension.
+        let mut load_diagnostics = Vec::new();
+        let extensions =
+            SessionExtensions::load(environment(&services), &front_end, &mut load_diagnostics)
+                .await?;
+        if !extensions.has_handler::<ProjectTrust<'_>>() {
+            return None;
+        }
+        let decision = extensions.emit(None, || ProjectTrust { cwd }).await;
+        diagnostics.append(&mut ui.take_diagnostics());
+        let decision = decision?;
+        let access = match decision.trusted.as_deref() {
+            Some("yes") => ProjectAccess::Trusted,
+            Some("no") => ProjectAccess::Denied,
+            _ => return None,
+        };
+        Some(TrustResolution {
+            access,
+            remember: decision.remember == Some(true),
+        })
+    }
+}
+
+impl TrustResolver for ExtensionTrustResolver {
+    fn resolve<'a>(
+        &'a self,
+        options: &'a ServiceOptions,
+        cwd: &'a Path,
+        diagnostics: &'a mut Vec<ConfigDiagnostic>,
+    ) -> BoxFuture<'a, Option<TrustResolution>> {
+        Box::pin(self.run_handlers(options, cwd, diagnostics))
+    }
+}

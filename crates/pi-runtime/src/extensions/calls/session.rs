@@ -1,0 +1,87 @@
+//! Calls about the history of the current session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pi_agent::SharedMessage;
+use pi_ai::AgentMessage;
+use pi_session::{Entry, SessionHeader};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::group::calls;
+use super::replacement::Replacement;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::extensions) struct SessionInfo {
+    pub(in crate::extensions) id: String,
+    pub(in crate::extensions) file: Option<PathBuf>,
+    pub(in crate::extensions) directory: PathBuf,
+    pub(in crate::extensions) leaf_id: Option<String>,
+}
+
+/// The model's context of a session.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::extensions) struct SessionContext {
+    pub(in crate::extensions) messages: Vec<SharedMessage>,
+    pub(in crate::extensions) thinking_level: &'static str,
+    pub(in crate::extensions) model: Option<ContextModelInfo>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::extensions) struct ContextModelInfo {
+    pub(in crate::extensions) provider: String,
+    pub(in crate::extensions) model_id: String,
+}
+
+/// An entry and the messages the model sees for it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::extensions) struct EntryMessages {
+    pub(in crate::extensions) source_entry: Arc<Entry>,
+    pub(in crate::extensions) messages: Vec<AgentMessage>,
+}
+
+/// A custom entry to append.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::extensions) struct AppendedEntry {
+    pub(in crate::extensions) custom_type: String,
+    /// Null is stored; only absent data is not.
+    #[serde(default, deserialize_with = "present")]
+    pub(in crate::extensions) data: Option<Value>,
+}
+
+fn present<'de, Source: Deserializer<'de>>(source: Source) -> Result<Option<Value>, Source::Error> {
+    Value::deserialize(source).map(Some)
+}
+
+calls! {
+    trait SessionCalls {
+        call "session.name" => name() -> Option<String>;
+        call "session.setName" => set_name(name: String);
+        call "session.info" => info() -> SessionInfo;
+        call "session.header" => header() -> SessionHeader;
+        call "session.entry" => entry(id: Option<String>) -> Option<Arc<Entry>>;
+        call "session.entries" => entries() -> Vec<Arc<Entry>>;
+        /// Returns the entries from the root to an entry, by default to the leaf.
+        call "session.branch" => branch(from as "fromId": Option<String>) -> Vec<Arc<Entry>>;
+        call "session.label" => label(id: Option<String>) -> Option<String>;
+        call "session.setLabel" => set_label(entry as "entryId": String, label: Option<String>);
+        call "session.appendEntry" => append_entry(entry as "...": AppendedEntry);
+        call "session.context" => context() -> SessionContext;
+        /// Returns the model's context, entry by entry.
+        call "session.projection" => projection() -> Vec<EntryMessages>;
+        /// Moves to another entry of the tree.
+        request "session.navigate" => navigate(
+            target as "targetId": String,
+            summarize: bool = false,
+            instructions as "customInstructions": Option<String>,
+            replace_instructions as "replaceInstructions": bool = false,
+            label: Option<String>,
+        ) -> Replacement;
+    }
+}

@@ -1,0 +1,181 @@
+//! Results of events, as combined by JavaScript.
+//!
+//! Handlers may return anything: an invalid member is treated as absent.
+
+use pi_ai::json::JsonObject;
+use pi_ai::{AgentMessage, HeaderOverrides, ImageContent, InputBlock, Usage};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::{EventResult, parse};
+use crate::extensions::prompt_options::ChangedOptions;
+use crate::extensions::send_message::DraftData;
+
+/// Deserializes a member; an invalid one is absent.
+pub(super) fn lenient<'de, Data: DeserializeOwned, Source: Deserializer<'de>>(
+    source: Source,
+) -> Result<Option<Data>, Source::Error> {
+    let value = Value::deserialize(source)?;
+    Ok(parse(value))
+}
+
+/// Results that are deserialized as a whole.
+macro_rules! deserialized {
+    ($($result:ty),* $(,)?) => {
+        $(
+            impl EventResult for $result {
+                fn from_json(value: Value) -> Option<Self> {
+                    parse(value)
+                }
+            }
+        )*
+    };
+}
+
+deserialized!(
+    CancelResult,
+    ChangedResult,
+    DiscoveredResources,
+    DraftedEntries,
+    HeadersResult,
+    InputAction,
+    MessageResult,
+    StartResult,
+    ToolCallResult,
+    TrustResult,
+    UserBashResult,
+);
+
+/// Whether a handler canceled the operation.
+#[derive(Deserialize)]
+pub(crate) struct CancelResult {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) cancel: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct TrustResult {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) trusted: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) remember: Option<bool>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DiscoveredResources {
+    pub(crate) skill_paths: Vec<DiscoveredPath>,
+    pub(crate) prompt_paths: Vec<DiscoveredPath>,
+    pub(crate) theme_paths: Vec<DiscoveredPath>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct DiscoveredPath {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) path: Option<String>,
+}
+
+/// What handlers did with the user's input.
+#[derive(Deserialize)]
+pub(crate) struct InputAction {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) action: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) text: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) images: Option<Vec<ImageContent>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct StartResult {
+    pub(crate) messages: Vec<DraftData>,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) options: Option<ChangedOptions>,
+}
+
+/// Entries to append at the end of a turn or before settling.
+#[derive(Deserialize)]
+pub(crate) struct DraftedEntries {
+    /// Parsed by the hook, which reports invalid entries.
+    pub(crate) entries: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) r#continue: Option<bool>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct MessageResult {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) message: Option<AgentMessage>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct HeadersResult {
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) headers: Option<HeaderOverrides>,
+}
+
+/// The verdict about a tool call.
+#[derive(Deserialize)]
+pub(crate) struct ToolCallResult {
+    /// The error of a handler, which blocks the call.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) failure: Option<String>,
+    /// Present if a handler blocked the call.
+    pub(crate) block: Option<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) terminate: Option<bool>,
+    /// The arguments, as changed by handlers.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) input: Option<JsonObject>,
+}
+
+/// Changes of a tool's result. One invalid member discards all.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ChangedResult {
+    pub(crate) content: Option<Vec<InputBlock>>,
+    pub(crate) details: Option<Value>,
+    pub(crate) is_error: Option<bool>,
+    pub(crate) usage: Option<Usage>,
+}
+
+/// What handlers did with a user's shell command.
+#[derive(Deserialize)]
+pub(crate) struct UserBashResult {
+    /// The error of a handler, which prevents the command from running.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) failure: Option<String>,
+    /// The number of the operations to run it with.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) operations: Option<u64>,
+    /// The result of the command. Parsed by the hook, which rejects an invalid one.
+    pub(crate) result: Option<Value>,
+}
+
+/// The messages of a request. Large, so its value is moved instead of deserialized.
+pub(crate) struct ContextResult {
+    pub(crate) messages: Value,
+}
+
+impl EventResult for ContextResult {
+    fn from_json(mut value: Value) -> Option<Self> {
+        let messages = value.get_mut("messages")?.take();
+        Some(Self { messages })
+    }
+}
+
+/// The payload of a request. Large, so its value is moved instead of deserialized.
+pub(crate) struct PayloadResult {
+    pub(crate) payload: Value,
+}
+
+impl EventResult for PayloadResult {
+    fn from_json(mut value: Value) -> Option<Self> {
+        let payload = value.get_mut("payload")?.take();
+        Some(Self { payload })
+    }
+}
