@@ -1,3 +1,5 @@
+//! Handles calls that belong to work in progress.
+
 use pi_agent::ToolOutput;
 use pi_ext::HostError;
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! Handles calls that only concern the messages they are given.
+
 use pi_ai::json::JsonObject;
 use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::transcript::{current_system_message, system_text};

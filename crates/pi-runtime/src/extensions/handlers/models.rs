@@ -1,3 +1,5 @@
+//! Handles calls about models and providers.
+
 use std::sync::Arc;
 
 use pi_ai::{AuthKind, AuthOverrides, KeySource, Message, Model, RefreshOptions};

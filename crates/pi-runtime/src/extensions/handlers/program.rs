@@ -1,3 +1,5 @@
+//! Handles calls about the program.
+
 use pi_ext::HostError;
 
 use super::Caller;

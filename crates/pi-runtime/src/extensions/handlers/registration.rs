@@ -1,3 +1,5 @@
+//! Handles registrations of extensions that are already loaded.
+
 use pi_ai::{ProviderLayer, RefreshOptions};
 use pi_ext::HostError;
 

@@ -1,3 +1,5 @@
+//! Handles calls that replace the current session.
+
 use std::path::PathBuf;
 
 use pi_ext::HostError;

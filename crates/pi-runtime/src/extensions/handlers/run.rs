@@ -1,3 +1,5 @@
+//! Handles calls about the run of the current session.
+
 use std::sync::Arc;
 
 use pi_ai::MessageContent;

@@ -1,3 +1,5 @@
+//! Handles calls to the terminal.
+
 use pi_ext::HostError;
 
 use super::Caller;

@@ -1,3 +1,5 @@
+//! Handles calls about tools, model and thinking level.
+
 use std::sync::Arc;
 
 use pi_ai::{Model, ThinkingLevel};

@@ -1,3 +1,5 @@
+//! Handles notices and prompts of sign-ins.
+
 use pi_ext::HostError;
 use tokio::sync::oneshot;
 

@@ -1,3 +1,5 @@
+//! Handles dialogs and notices.
+
 use std::time::Duration;
 
 use pi_ext::HostError;
