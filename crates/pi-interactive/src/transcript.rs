@@ -14,7 +14,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_ai::{AgentMessage, Usage};
 use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_ai::{AssistantMessageEvent, LiveMessage, Usage};
 use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
 use tokio_util::sync::CancellationToken;

@@ -31,7 +31,7 @@ mod turn_end_hooks;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
+use pi_core::{Agent, AgentOptions, SharedMessage, Subscription};
 use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
 use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};

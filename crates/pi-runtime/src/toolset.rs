@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_agent::Tool;
+use pi_core::Tool;
 use pi_ai::{Modality, Model};
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,

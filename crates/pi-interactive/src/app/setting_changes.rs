@@ -1,6 +1,6 @@
 //! Applies changes from the settings dialog.
 
-use pi_agent::QueueMode;
+use pi_core::QueueMode;
 use pi_config::{DeliveryMode, Settings};
 
 use super::App;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_agent::{SharedMessage, ToolOutput};
+use pi_core::{SharedMessage, ToolOutput};
 use pi_ai::{
     AssistantBlock, AssistantMessage, AssistantMessageEvent, FauxProvider, InputBlock,
     MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::ToolOutput;
+use pi_core::ToolOutput;
 use pi_ai::{KeySource, ProviderLayer, RefreshOptions, ThinkingLevel};
 use pi_ext::HostError;
 use pi_session::EntryId;

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
+use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
 use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::Tool as ToolDeclaration;
 use pi_ai::json::JsonObject;
 use pi_ext::EngineError;

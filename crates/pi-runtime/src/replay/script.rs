@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantStream, ErrorClass, FauxModel,

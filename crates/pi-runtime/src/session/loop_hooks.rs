@@ -8,7 +8,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
+use pi_core::{
     AgentEvent, AgentHooks, AgentListener, FinishedToolCall, FinishedTurn, HookError, LoopContext,
     LoopUpdate, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };

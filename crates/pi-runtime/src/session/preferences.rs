@@ -1,6 +1,6 @@
 //! Converts settings to the types of the crates that use them.
 
-use pi_agent::QueueMode;
+use pi_core::QueueMode;
 use pi_ai::{Model, StreamOptions, Timeouts};
 use pi_config::{DeliveryMode, Settings};
 use pi_session::CompactionSettings;

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 
 use super::{AgentSession, SessionCore, lock};
 use crate::event::SessionEvent;

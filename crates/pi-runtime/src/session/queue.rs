@@ -3,7 +3,7 @@
 //! The agent holds the messages; the session holds their texts, so users can see and take them
 //! back.
 
-use pi_agent::QueueMode;
+use pi_core::QueueMode;
 use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_config::{ConfigScope, SettingsError};
 use serde::{Deserialize, Serialize};

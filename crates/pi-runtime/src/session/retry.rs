@@ -3,7 +3,7 @@
 //! The failed attempt stays in the file but is omitted from the context. A context that is too
 //! large is compacted instead of retried.
 
-use pi_agent::SharedMessage;
+use pi_core::SharedMessage;
 use pi_ai::overflow::is_context_overflow;
 use pi_ai::retry::is_retryable;
 use pi_ai::{AgentMessage, AssistantMessage};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
+use pi_core::SharedMessage;
 use pi_ai::{AgentMessage, BashExecutionMessage, Model, ScopedModel, ThinkingLevel};
 use pi_session::{EntryId, PromptSections, RecoveryState};
 use tokio_util::sync::CancellationToken;

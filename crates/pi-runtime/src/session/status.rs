@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_agent::{QueueMode, SharedMessage};
+use pi_core::{QueueMode, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
 use pi_session::{
     AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,

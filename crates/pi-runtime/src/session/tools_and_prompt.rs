@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
+use pi_core::SharedMessage;
 use pi_ai::transcript::{current_system_message, system_text};
 use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
@@ -102,7 +102,7 @@ impl AgentSession {
         let systems: Vec<Message> = messages
             .iter()
             .filter(|message| is_system(message))
-            .filter_map(|message| pi_agent::model_message(message))
+            .filter_map(|message| pi_core::model_message(message))
             .collect();
         let current = current_system_message(&systems);
         let head = SystemMessage {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::{FinishedTurn, TurnDecision};
+use pi_core::{FinishedTurn, TurnDecision};
 use pi_ai::{AgentMessage, Message};
 use pi_session::{
     CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,

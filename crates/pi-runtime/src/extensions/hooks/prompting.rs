@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::{HookError, SharedMessage};
+use pi_core::{HookError, SharedMessage};
 use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, SystemMessage};
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ impl ExtensionHooks {
                 // The combined effect of the system messages, before the replaced conversation.
                 let systems = messages.iter().filter(|message| is_system(message));
                 let systems: Vec<_> = systems
-                    .filter_map(|message| pi_agent::model_message(message))
+                    .filter_map(|message| pi_core::model_message(message))
                     .collect();
                 let head = current_system_message(&systems).map(AgentMessage::from);
                 messages = head.map(Arc::new).into_iter().chain(changed).collect();

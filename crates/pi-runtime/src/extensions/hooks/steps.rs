@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_ai::AgentMessage;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pi_agent::HookError;
+use pi_core::HookError;
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::ToolOutput;
+use pi_core::ToolOutput;
 use pi_ai::{FauxResponse, ProviderError, StopReason};
 use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_ai::{AgentMessage, FauxResponse};
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;

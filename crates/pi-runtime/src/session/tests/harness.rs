@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     Env, ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::QueueMode;
+use pi_core::QueueMode;
 use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentEvent, ToolOutput};
+use pi_core::{AgentEvent, ToolOutput};
 use pi_ai::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;

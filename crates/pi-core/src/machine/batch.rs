@@ -11,7 +11,7 @@ use crate::event::AgentEvent;
 use crate::tool::{ExecutionMode, ToolOutput};
 
 #[derive(Debug, Clone)]
-pub(crate) struct CallOutcome {
+pub struct CallOutcome {
     pub output: ToolOutput,
     pub is_error: bool,
 }
@@ -54,7 +54,8 @@ pub(super) enum BatchAction {
 
 impl BatchStep {
     fn emit(&mut self, event: AgentEvent) {
-        self.actions.push(BatchAction::Do(Effect::Emit(event)));
+        self.actions
+            .push(BatchAction::Do(super::turns::emit(event)));
     }
 
     fn add_result(&mut self, call: &ToolCall, outcome: &CallOutcome) {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Agent, AgentOptions, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     AssistantStream, Message, Model, StopReason, StreamOptions, Tool as ToolDeclaration, ToolCall,
 };
+use pi_core::{Agent, AgentOptions, Tool, ToolError, ToolOutput, UpdateSink};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -110,7 +110,7 @@ fn text_deltas(bencher: divan::Bencher, deltas: usize) {
             writer.complete().await;
         })
     };
-    let models: Arc<dyn pi_agent::ModelStream> = Arc::new(models);
+    let models: Arc<dyn pi_core::ModelStream> = Arc::new(models);
     bencher
         .with_inputs(|| Agent::new(AgentOptions::new(Arc::clone(&models), model())))
         .bench_values(|agent| {

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use pi_agent::{AgentEvent, SharedMessage};
 use pi_ai::{AssistantMessage, ThinkingLevel, Usage};
 use pi_session::{CompactionReason, Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+
+use crate::event::{AgentEvent, SharedMessage};
 
 /// An event of a session.
 #[derive(Debug, Clone, Serialize)]
@@ -80,6 +81,9 @@ pub enum SessionEvent {
         /// The last error, if no attempt succeeded.
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<String>,
+        /// Whether the delay before the next attempt was canceled. Not sent to RPC clients.
+        #[serde(skip)]
+        canceled: bool,
     },
     /// A failed summary request will be retried after a delay.
     SummarizationRetryScheduled {
@@ -108,6 +112,18 @@ pub enum SessionEvent {
     #[serde(untagged)]
     Agent(AgentEvent),
 }
+
+/// How retrying ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RetryEnd {
+    Succeeded,
+    Failed(String),
+    /// The delay was canceled.
+    Canceled,
+}
+
+/// The error clients see when the delay was canceled.
+const RETRY_CANCELED: &str = "Retry canceled";
 
 /// Purpose of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -150,6 +166,21 @@ pub enum UpdateFormat {
 }
 
 impl SessionEvent {
+    pub(crate) fn retry_ended(attempt: u32, end: RetryEnd) -> Self {
+        let canceled = end == RetryEnd::Canceled;
+        let (success, final_error) = match end {
+            RetryEnd::Succeeded => (true, None),
+            RetryEnd::Failed(error) => (false, Some(error)),
+            RetryEnd::Canceled => (false, Some(RETRY_CANCELED.to_owned())),
+        };
+        Self::AutoRetryEnd {
+            success,
+            attempt,
+            final_error,
+            canceled,
+        }
+    }
+
     /// Serializes the event as one line of JSON, without the line feed.
     pub fn to_json(&self, form: UpdateFormat) -> serde_json::Result<String> {
         match (self, form) {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
+use pi_ai::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
+use pi_core::{
     AgentHooks, FinishedToolCall, HookError, LoopContext, LoopUpdate, PendingToolCall,
     SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +100,7 @@ impl AgentHooks for CompactingHooks {
                         content: custom.content.clone(),
                         ..UserMessage::default()
                     })),
-                    other => pi_agent::model_message(other),
+                    other => pi_core::model_message(other),
                 })
                 .collect())
         })

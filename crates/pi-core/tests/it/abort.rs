@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::ToolOutput;
+use pi_core::ToolOutput;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
-    UpdateSink,
-};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     AgentMessage, AssistantStream, Message, Model, ProviderError, StopReason, StreamOptions,
     StreamWriter, Tool as ToolDeclaration, ToolCall,
+};
+use pi_core::{
+    Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
+    UpdateSink,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -257,7 +257,7 @@ impl AgentListener for EventLogger {
     }
 }
 
-pub(crate) fn texts(messages: &[pi_agent::SharedMessage]) -> Vec<String> {
+pub(crate) fn texts(messages: &[pi_core::SharedMessage]) -> Vec<String> {
     messages
         .iter()
         .map(|message| match &**message {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentError, AgentEvent, AgentListener};
+use pi_core::{AgentError, AgentEvent, AgentListener};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;

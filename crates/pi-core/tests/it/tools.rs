@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pi_agent::{ToolError, ToolOutput};
+use pi_core::{ToolError, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::{Barrier, Notify};
 
