@@ -18,7 +18,7 @@ mod validation;
 
 pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
 pub use error::HookError;
-pub use event::{AgentEvent, SharedMessage};
+pub use event::{AgentEvent, SharedMessage, model_message};
 pub use machine::{
     ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,

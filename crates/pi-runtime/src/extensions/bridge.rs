@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
-use pi_core::UpdateSink;
 use pi_ai::Env;
 use pi_config::AgentDir;
+use pi_core::UpdateSink;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

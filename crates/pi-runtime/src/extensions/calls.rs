@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use pi_core::ToolOutput;
 use pi_ai::{KeySource, ProviderLayer, RefreshOptions, ThinkingLevel};
+use pi_core::ToolOutput;
 use pi_ext::HostError;
 use pi_session::EntryId;
 use serde::Deserialize;

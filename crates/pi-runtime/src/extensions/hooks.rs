@@ -17,10 +17,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
@@ -29,13 +29,13 @@ use tokio_util::sync::CancellationToken;
 use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
     CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,
     SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
+use pi_core::SessionEvent;
 
 /// Time an extension has to finish canceled work; a promise that never settles would block the
 /// session forever.

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::Tool as ToolDeclaration;
 use pi_ai::json::JsonObject;
+use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ext::EngineError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

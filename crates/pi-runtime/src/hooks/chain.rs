@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
 use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
 use pi_session::{EntryId, ForkPosition};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use super::{
     SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved, TreeProposal,
     TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-use crate::event::SessionEvent;
+use pi_core::SessionEvent;
 
 /// Calls two sets of hooks in order.
 pub(crate) struct HookChain {
@@ -337,7 +337,7 @@ impl RequestHooks for RequestHookChain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::InputSource;
+    use pi_core::InputSource;
 
     /// Appends a letter to the input and allows or vetoes switches.
     struct AppendLetter(&'static str, bool);

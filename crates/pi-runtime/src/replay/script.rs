@@ -4,18 +4,20 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantStream, ErrorClass, FauxModel,
     FauxProvider, ModelList, ModelRequest, Provider, ProviderError, StopReason, ToolResultMessage,
     join_text,
 };
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{AgentSession, InputSource};
+use crate::session::AgentSession;
+
 use crate::toolset::{RegisteredTool, ToolOrigin};
+use pi_core::InputSource;
 
 pub(super) const PROVIDER: &str = "replay";
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_ai::retry::is_retryable;
 use pi_ai::{AssistantMessage, HeaderOverrides, Model, RequestHooks, StopReason};
+use pi_core::{SessionEvent, SummarySource};
 use pi_session::{Summary, SummaryError, SummaryRequest};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AgentSession, preferences};
-use crate::event::{SessionEvent, SummarySource};
 
 /// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);

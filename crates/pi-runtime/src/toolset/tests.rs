@@ -1,9 +1,9 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_core::{ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{InputLimits, Tool as ToolDeclaration};
+use pi_core::{ToolError, ToolOutput, UpdateSink};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

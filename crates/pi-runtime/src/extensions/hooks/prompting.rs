@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_core::{HookError, SharedMessage};
 use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, SystemMessage};
+use pi_core::{HookError, SharedMessage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +12,7 @@ use super::ExtensionHooks;
 use super::results::StartData;
 use crate::extensions::front_end::ExtensionFailure;
 use crate::hooks::{AgentStart, AgentStartChanges, InputVerdict, UserInput};
-use crate::session::{Delivery, InputSource};
+use pi_core::{Delivery, InputSource};
 
 impl ExtensionHooks {
     pub(super) async fn handle_input(&self, input: UserInput) -> InputVerdict {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::ToolOutput;
 use pi_ai::{FauxResponse, ProviderError, StopReason};
+use pi_core::ToolOutput;
 use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -13,7 +13,8 @@ use super::harness::{
     HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
 };
 use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
-use crate::session::{CompactError, Prompt, PromptError};
+use crate::session::{CompactError, PromptError};
+use pi_core::Prompt;
 
 fn small() -> SessionHarness {
     SessionHarness::with_options(HarnessOptions {

@@ -5,26 +5,27 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
     Env, ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
     ThinkingLevel, Tool as ToolDeclaration,
 };
 use pi_config::{Settings, SettingsStore};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
-    AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
+    AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
+use pi_core::Prompt;
+use pi_core::{SessionEvent, UpdateFormat};
 
 pub(super) struct HarnessOptions {
     pub models: Vec<FauxModel>,

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use pi_ai::{AgentMessage, AssistantBlock, FauxResponse, InputBlock, Message};
 use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, AssistantBlock, FauxResponse, InputBlock, Message};
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
@@ -14,13 +14,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::{HarnessOptions, SessionHarness, line};
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
     UserInput,
 };
 use crate::session::BashRequest;
+use pi_core::SessionEvent;
 
 /// Logs every call; its decisions are in its fields.
 #[derive(Default)]

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use pi_core::QueueMode;
 use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
+use pi_core::QueueMode;
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::CustomMessageDraft;
-use crate::session::{
-    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError,
-    NavigateOptions, Persist, Prompt, PromptOutcome,
-};
+use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
+use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome};
 
 fn thinking(id: &str) -> FauxModel {
     FauxModel {
