@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    AgentMessage, AssistantStream, Env, ImageContent, InputBlock, LiveMessage, Message,
-    MessageContent, Model, Models, StreamOptions, StreamPhase, ThinkingLevel, UserMessage,
+use pi_env::Env;
+use pi_protocol::{
+    AgentMessage, ImageContent, InputBlock, LiveMessage, Message, MessageContent, Model,
+    ThinkingLevel, UserMessage,
 };
+use pi_providers::{AssistantStream, Models, StreamOptions, StreamPhase};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, InputBlock, Message, Model, ThinkingLevel, ToolCall, Usage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, InputBlock, Message, Model, ThinkingLevel, ToolCall, Usage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

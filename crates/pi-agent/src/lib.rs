@@ -7,7 +7,8 @@
 //! ```
 //! use std::sync::Arc;
 //! use pi_agent::{Agent, AgentOptions};
-//! use pi_ai::{AssistantStream, Message, Model, StreamOptions};
+//! use pi_protocol::{Message, Model};
+//! use pi_providers::{AssistantStream, StreamOptions};
 //!
 //! # async fn example(model: Arc<Model>) -> Result<(), pi_agent::AgentError> {
 //! let models = |model: Arc<Model>, _messages: Arc<[Message]>, _options: StreamOptions| {

@@ -14,15 +14,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use pi_ai::transcript::{ToolChanges, active_tools};
-use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, SystemMessage};
-
 pub(crate) use batch::CallOutcome;
 pub(crate) use effect::Effect;
 pub(crate) use input::{ContextUpdate, MachineInput, PreflightOutcome};
 pub(crate) use state::{Machine, ToolSpec};
 
 use batch::{Batch, BatchAction, BatchStep};
+use pi_protocol::transcript::{ToolChanges, active_tools};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, SystemMessage,
+};
 use state::{Phase, PollPoint, RunData};
 
 use crate::error::AgentError;
@@ -448,7 +449,7 @@ impl Machine {
             StopReason::Error
         };
         let message = Arc::new(AgentMessage::from(AssistantMessage {
-            content: vec![pi_ai::AssistantBlock::text("")],
+            content: vec![pi_protocol::AssistantBlock::text("")],
             api: self.model.api.clone(),
             provider: self.model.provider.clone(),
             model: self.model.id.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use serde::{Deserialize, Serialize};
 
 /// How many queued messages a drain takes.

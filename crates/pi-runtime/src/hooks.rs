@@ -13,9 +13,10 @@ use futures_util::future::BoxFuture;
 use pi_agent::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{
-    AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
+use pi_protocol::{
+    AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
 };
+use pi_providers::RequestHooks;
 use pi_session::{
     AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
     ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,

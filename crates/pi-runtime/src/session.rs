@@ -32,8 +32,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
-use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
+use pi_env::Env;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{Models, ScopedModel};
 use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;

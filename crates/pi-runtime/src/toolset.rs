@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_agent::Tool;
-use pi_ai::{Modality, Model};
+use pi_protocol::{Modality, Model};
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
     ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,

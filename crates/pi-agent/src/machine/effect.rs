@@ -1,7 +1,7 @@
 //! Effects requested by the machine.
 
-use pi_ai::ToolCall;
-use pi_ai::json::JsonObject;
+use pi_protocol::ToolCall;
+use pi_protocol::json::JsonObject;
 
 use crate::event::AgentEvent;
 use crate::turn::FinishedTurn;

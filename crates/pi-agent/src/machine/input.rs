@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, AssistantMessageEvent, Model, ThinkingLevel};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, AssistantMessageEvent, Model, ThinkingLevel};
 
 use super::batch::CallOutcome;
 use super::state::ToolSpec;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pi_ai::transcript::current_system_message;
-use pi_ai::{AgentMessage, LiveMessage, Message, Model, ThinkingLevel, Tool as ToolDeclaration};
+use pi_protocol::transcript::current_system_message;
+use pi_protocol::{
+    AgentMessage, LiveMessage, Message, Model, ThinkingLevel, Tool as ToolDeclaration,
+};
 
 use super::TurnOutcome;
 use super::batch::Batch;

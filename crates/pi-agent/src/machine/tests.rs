@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_ai::{
+use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, Model, ProviderError,
     StopReason, Tool as ToolDeclaration, ToolCall, UserMessage,
 };
@@ -35,7 +35,7 @@ fn machine(tools: &[(&str, ExecutionMode)]) -> Machine {
                 description: String::new(),
                 parameters: json!({}),
                 constrained_sampling: None,
-                extra: pi_ai::json::JsonObject::new(),
+                extra: pi_protocol::json::JsonObject::new(),
             },
             mode: *mode,
         })

@@ -20,8 +20,9 @@ use futures_util::future::BoxFuture;
 use pi_agent::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
+use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;

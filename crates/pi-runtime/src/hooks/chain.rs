@@ -9,7 +9,9 @@ use futures_util::future::BoxFuture;
 use pi_agent::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
+use pi_http::{HeaderOverrides, ResponseHead};
+use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use pi_agent::HookError;
-use pi_ai::{AgentMessage, BashExecutionMessage};
+use pi_protocol::{AgentMessage, BashExecutionMessage};
 use pi_session::SessionError;
 use pi_tools::{ProcessError, ShellResult, UserShell};
 use serde_json::Value;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{ConfigScope, SettingsError};
+use pi_protocol::{AgentMessage, AssistantMessage, Model};
 use pi_session::{
     CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
     CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,

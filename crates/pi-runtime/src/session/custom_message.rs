@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent};
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
 use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 

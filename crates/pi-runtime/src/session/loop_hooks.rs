@@ -12,7 +12,7 @@ use pi_agent::{
     AgentEvent, AgentHooks, AgentListener, FinishedToolCall, FinishedTurn, HookError, LoopContext,
     LoopUpdate, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
-use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
+use pi_protocol::{AgentMessage, AssistantMessage, Message, StopReason};
 use pi_session::{RecoveryState, to_model_messages};
 use tokio_util::sync::CancellationToken;
 

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ModelCost, ScopedModel, ThinkingLevel};
 use pi_config::{ConfigScope, SettingsError};
+use pi_protocol::{Model, ModelCost, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
 use serde::Serialize;
 use thiserror::Error;
@@ -310,6 +311,6 @@ pub(super) fn placeholder_model() -> Model {
         sampling_params: None,
         headers: None,
         compat: None,
-        extra: pi_ai::json::JsonObject::new(),
+        extra: pi_protocol::json::JsonObject::new(),
     }
 }

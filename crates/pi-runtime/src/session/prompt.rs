@@ -6,7 +6,8 @@
 
 use std::future::Future;
 
-use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
+use pi_auth::AuthError;
+use pi_protocol::{AgentMessage, CustomMessage, ImageContent, Model};
 use pi_session::{CompactionPhase, SessionError};
 use thiserror::Error;
 
@@ -333,7 +334,7 @@ impl AgentSession {
         let hooks = self.0.hooks.request_hooks();
         let session_id = self.session_id();
         self.0.agent.update_stream_options(|current| {
-            *current = pi_ai::StreamOptions {
+            *current = pi_providers::StreamOptions {
                 hooks,
                 session_id: Some(session_id),
                 ..options

@@ -4,8 +4,8 @@
 //! back.
 
 use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_config::{ConfigScope, SettingsError};
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use serde::{Deserialize, Serialize};
 
 use super::prompt::{InputSource, PromptError, PromptOutcome};

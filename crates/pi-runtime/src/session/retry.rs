@@ -4,10 +4,10 @@
 //! large is compacted instead of retried.
 
 use pi_agent::SharedMessage;
-use pi_ai::overflow::is_context_overflow;
-use pi_ai::retry::is_retryable;
-use pi_ai::{AgentMessage, AssistantMessage};
 use pi_config::ConfigScope;
+use pi_protocol::overflow::is_context_overflow;
+use pi_protocol::retry::is_retryable;
+use pi_protocol::{AgentMessage, AssistantMessage};
 use pi_session::{ContextEditEntry, EntryId, SessionError};
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, StopReason};
+use pi_protocol::{AgentMessage, StopReason};
 use pi_session::CompactionPhase;
 
 use super::AgentSession;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pi_agent::SharedMessage;
-use pi_ai::{AgentMessage, BashExecutionMessage, Model, ScopedModel, ThinkingLevel};
+use pi_protocol::{AgentMessage, BashExecutionMessage, Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::{EntryId, PromptSections, RecoveryState};
 use tokio_util::sync::CancellationToken;
 

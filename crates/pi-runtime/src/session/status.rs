@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_agent::{QueueMode, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
+use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
+use pi_providers::StreamPhase;
 use pi_session::{
     AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
     Session, SessionError, SessionTotals, SessionTree, TokenTotals,
@@ -185,7 +186,7 @@ impl AgentSession {
     pub fn messages_json(&self) -> Result<String, SessionError> {
         if self.state().context_loaded {
             let messages = self.0.agent.state().messages;
-            return pi_ai::json::to_string(&messages).map_err(SessionError::Serialize);
+            return pi_protocol::json::to_string(&messages).map_err(SessionError::Serialize);
         }
         self.with_session(Session::messages_json)
     }
@@ -198,7 +199,7 @@ impl AgentSession {
         self.transcript().message_count().unwrap_or_default()
     }
 
-    pub fn streaming_message(&self) -> Option<pi_ai::LiveMessage> {
+    pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {
         self.0.agent.state().streaming_message
     }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use pi_agent::SharedMessage;
-use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
+use pi_protocol::transcript::{current_system_message, system_text};
+use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 

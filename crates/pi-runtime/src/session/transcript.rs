@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pi_agent::SharedMessage;
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{
     BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
     SessionTotals,

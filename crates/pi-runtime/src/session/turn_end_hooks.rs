@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_agent::{FinishedTurn, TurnDecision};
-use pi_ai::{AgentMessage, Message};
+use pi_protocol::{AgentMessage, Message};
 use pi_session::{
     CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
     EntryBody, NewSession, Projection, Session, SessionError, SummaryAuthor, to_model_messages,

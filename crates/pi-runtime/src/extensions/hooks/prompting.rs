@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pi_agent::{HookError, SharedMessage};
-use pi_ai::transcript::current_system_message;
-use pi_ai::{AgentMessage, SystemMessage};
+use pi_protocol::transcript::current_system_message;
+use pi_protocol::{AgentMessage, SystemMessage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ impl ExtensionHooks {
 
     pub(super) async fn handle_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
         let result = self.emit("before_agent_start", || {
-            let prompt = pi_ai::transcript::system_text(&SystemMessage {
+            let prompt = pi_protocol::transcript::system_text(&SystemMessage {
                 sections: Some(start.sections.rendered()),
                 ..SystemMessage::default()
             });

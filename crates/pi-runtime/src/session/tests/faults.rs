@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, FauxResponse};
+use pi_protocol::AgentMessage;
+use pi_providers::FauxResponse;
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    Env, ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
-    ThinkingLevel, Tool as ToolDeclaration,
-};
 use pi_config::{Settings, SettingsStore};
+use pi_env::Env;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
+use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{AgentEvent, ToolOutput};
-use pi_ai::{FauxGate, FauxResponse};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
