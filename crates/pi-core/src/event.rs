@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message};
+use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 

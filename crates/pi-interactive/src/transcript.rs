@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use pi_core::AgentEvent;
-use pi_ai::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Usage};
 use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};

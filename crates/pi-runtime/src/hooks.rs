@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
-};
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
+    SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
+use pi_protocol::{
+    AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
+};
+use pi_providers::RequestHooks;
 use pi_session::{
     AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
     ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,
@@ -25,8 +27,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::{AgentSession, BoundaryView};
-use pi_core::{ActivityOutcome, SessionEvent};
-use pi_core::{Delivery, InputSource};
 
 pub(crate) use chain::HookChain;
 

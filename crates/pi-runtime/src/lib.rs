@@ -7,7 +7,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
+//! use pi_env::Env;
+//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //! use pi_config::{AgentDir, Settings, SettingsStore};
 //! use pi_runtime::{Prompt, RuntimeOptions, SessionChoice, SessionRuntime};
 //!
@@ -46,6 +47,7 @@ mod services;
 mod session;
 mod session_choice;
 mod share;
+mod summary_options;
 mod system_prompt;
 mod toolset;
 

@@ -13,11 +13,10 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{
-    AgentMessage, Env, ImageContent, InputBlock, MessageContent, Models, ModelsOptions,
-    Registration, UserMessage,
-};
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_env::Env;
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
@@ -205,7 +204,7 @@ fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {
                 InputBlock::Image(image) => Some(image.clone()),
                 _ => None,
             });
-            (pi_ai::join_text(blocks), images.collect())
+            (pi_protocol::join_text(blocks), images.collect())
         }
     }
 }

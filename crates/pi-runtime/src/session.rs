@@ -29,9 +29,11 @@ mod turn_end_hooks;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
+use pi_env::Env;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{Models, ScopedModel};
 use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
 use tokio::sync::watch;
 

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::{Modality, Model};
 use pi_core::{ExecutionMode, Tool};
+use pi_protocol::{Modality, Model};
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
     ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AgentMessage, AssistantStream, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent};
+use pi_providers::AssistantStream;
 use pi_session::{CompactionDecision, RecoveryFailure};
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::select_all;
-use pi_ai::ToolCall;
-use pi_ai::json::JsonObject;
+use pi_protocol::ToolCall;
+use pi_protocol::json::JsonObject;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 

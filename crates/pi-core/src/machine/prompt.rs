@@ -1,6 +1,6 @@
 //! From a prompt to the run that answers it, and the other ways a message enters a session.
 
-use pi_ai::{AgentMessage, BashExecutionMessage};
+use pi_protocol::{AgentMessage, BashExecutionMessage};
 use pi_session::{CompactionDecision, CompactionReason};
 
 use super::activity::{Activity, Preparation, PreparationStep, Run};

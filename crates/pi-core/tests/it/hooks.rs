@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
 use pi_core::{
     AgentHooks, FinishedToolCall, HookError, LoopContext, LoopUpdate, PendingToolCall,
     SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
+use pi_protocol::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ impl AgentHooks for BlockingHooks {
         call: &'a FinishedToolCall,
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
-        let text = format!("{}!", pi_ai::join_text(&call.output.content));
+        let text = format!("{}!", pi_protocol::join_text(&call.output.content));
         Box::pin(async move {
             Ok(ToolResultUpdate {
                 content: Some(vec![InputBlock::text(text)]),

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    AgentMessage, AssistantStream, Message, Model, ProviderError, StopReason, StreamOptions,
-    StreamWriter, Tool as ToolDeclaration, ToolCall,
-};
 use pi_core::{
     Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
     UpdateSink,
 };
+use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentMessage, Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall,
+};
+use pi_providers::{AssistantStream, StreamOptions, StreamWriter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -176,7 +176,7 @@ impl TestTool {
                 parameters: json!({"type": "object", "required": ["text"],
                     "properties": {"text": {"type": "string"}}}),
                 constrained_sampling: None,
-                extra: pi_ai::json::JsonObject::new(),
+                extra: pi_protocol::json::JsonObject::new(),
             },
             mode: ExecutionMode::Parallel,
             body: Box::new(move |arguments, updates, cancel| {
@@ -271,7 +271,7 @@ pub(crate) fn texts(messages: &[pi_core::SharedMessage]) -> Vec<String> {
                 format!(
                     "{kind} {}: {}",
                     result.tool_call_id,
-                    pi_ai::join_text(&result.content)
+                    pi_protocol::join_text(&result.content)
                 )
             }
             _ => "other".to_owned(),

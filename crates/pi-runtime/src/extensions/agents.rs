@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::ThinkingLevel;
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};

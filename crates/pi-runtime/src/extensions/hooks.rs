@@ -17,11 +17,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
 use pi_ext::EngineError;
+use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +37,6 @@ use crate::hooks::{
     SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-use pi_core::SessionEvent;
 
 /// Time an extension has to finish canceled work; a promise that never settles would block the
 /// session forever.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AgentMessage, AssistantStream, ImageContent, StreamOptions};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
     Rejection, RunFailure, SessionEvent, SharedMessage, Tool, ToolCallVerdict, ToolResultUpdate,
     TurnDecision,
 };
+use pi_protocol::{AgentMessage, ImageContent};
+use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::{CompactionDecision, RecoveryFailure, SessionError, to_model_messages};
 use tokio_util::sync::CancellationToken;
 

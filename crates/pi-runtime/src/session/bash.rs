@@ -3,8 +3,8 @@
 
 use std::sync::Mutex;
 
-use pi_ai::BashExecutionMessage;
 use pi_core::{HookError, Input, Lane, SessionEvent};
+use pi_protocol::BashExecutionMessage;
 use pi_session::SessionError;
 use pi_tools::{ProcessError, ShellResult, UserShell};
 use serde_json::Value;

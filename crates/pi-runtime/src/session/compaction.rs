@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{ConfigScope, SettingsError};
 use pi_core::{
     CompactionJob, CompactionOutcome, ContextCheck, Input, Lane, Rejection, Reply, SessionEvent,
     SummarySource,
 };
+use pi_protocol::{AgentMessage, AssistantMessage, Model};
 use pi_session::{
     CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
     CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryFailure, RecoveryState,

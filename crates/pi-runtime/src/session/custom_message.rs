@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent};
 use pi_core::{
     AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Lane, Prompt,
     PromptOutcome, SessionEvent,
 };
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
 use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 

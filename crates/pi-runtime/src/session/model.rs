@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ScopedModel, ThinkingLevel};
 use pi_config::{ConfigScope, SettingsError};
 use pi_core::SessionEvent;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
 use serde::Serialize;
 use thiserror::Error;

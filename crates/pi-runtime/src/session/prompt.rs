@@ -6,11 +6,12 @@
 
 use std::future::Future;
 
-use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
+use pi_auth::AuthError;
 use pi_core::{
     ActivityKind, Delivery, Input, InputSource, Lane, PreparedRun, Prompt, PromptInput,
     PromptOutcome, Rejection, Reply,
 };
+use pi_protocol::{AgentMessage, CustomMessage, ImageContent, Model};
 use pi_session::SessionError;
 use thiserror::Error;
 

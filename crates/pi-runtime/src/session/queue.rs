@@ -1,8 +1,8 @@
 //! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 
-use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_config::{ConfigScope, SettingsError};
 use pi_core::{Delivery, Input, InputSource, Lane, PromptOutcome, QueueMode, QueuedTexts, Reply};
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
 
 use super::prompt::PromptError;
 use super::{AgentSession, preferences};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::Model;
+use pi_protocol::Model;
 use pi_session::{CompactionPlan, PromptSections};
 use tokio_util::sync::CancellationToken;
 

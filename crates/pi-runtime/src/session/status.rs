@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
 use pi_core::{ActivityKind, QueueMode, SharedMessage};
+use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
+use pi_providers::StreamPhase;
 use pi_session::{
     AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
     Session, SessionError, SessionTotals, SessionTree, TokenTotals,
@@ -181,7 +182,8 @@ impl AgentSession {
     pub fn messages_json(&self) -> Result<String, SessionError> {
         let mut transcript = self.transcript();
         if transcript.is_loaded() {
-            return pi_ai::json::to_string(transcript.messages()?).map_err(SessionError::Serialize);
+            return pi_protocol::json::to_string(transcript.messages()?)
+                .map_err(SessionError::Serialize);
         }
         transcript.session().messages_json()
     }
@@ -191,7 +193,7 @@ impl AgentSession {
         self.transcript().message_count().unwrap_or_default()
     }
 
-    pub fn streaming_message(&self) -> Option<pi_ai::LiveMessage> {
+    pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {
         self.machine().streaming().cloned()
     }
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::transcript::{ToolChanges, active_tools, current_system_message, system_text};
-use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_core::SharedMessage;
+use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
+use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
 use pi_core::SharedMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{
     BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
     SessionTotals,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Message};
 use pi_core::{FinishedTurn, SessionEvent, TurnDecision};
+use pi_protocol::{AgentMessage, Message};
 use pi_session::{
     CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
     EntryBody, NewSession, Projection, Session, SessionError, SummaryAuthor, to_model_messages,

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::{ImageContent, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags};
+use pi_protocol::{ImageContent, ThinkingLevel};
 use serde::Deserialize;
 
 use super::super::bridge::ExtensionBridge;

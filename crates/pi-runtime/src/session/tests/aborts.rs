@@ -1,6 +1,6 @@
 //! Cancellation in every phase: the session always settles, and its transcript can be continued.
 
-use pi_ai::{FauxGate, FauxResponse};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

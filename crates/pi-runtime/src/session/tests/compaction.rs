@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{FauxResponse, ProviderError, StopReason};
-use pi_core::ToolOutput;
+use pi_core::{Prompt, ToolOutput};
+use pi_protocol::{ProviderError, StopReason};
+use pi_providers::FauxResponse;
 use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -14,7 +15,6 @@ use super::harness::{
 };
 use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
 use crate::session::{CompactError, PromptError};
-use pi_core::Prompt;
 
 fn small() -> SessionHarness {
     SessionHarness::with_options(HarnessOptions {

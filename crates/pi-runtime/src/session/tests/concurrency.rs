@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{FauxProvider, FauxResponse};
+use pi_providers::{FauxProvider, FauxResponse};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 

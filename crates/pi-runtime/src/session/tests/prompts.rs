@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use futures_util::future::BoxFuture;
-use pi_ai::{FauxGate, FauxResponse, ImageContent, Message};
+use pi_protocol::{ImageContent, Message};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 
 use super::harness::{HarnessOptions, SessionHarness};

@@ -1,7 +1,8 @@
 //! Retries of failed turns.
 
-use pi_ai::{FauxResponse, ProviderError};
 use pi_config::Settings;
+use pi_protocol::ProviderError;
+use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 
 use super::harness::{HarnessOptions, SessionHarness, one_turn, overloaded};
