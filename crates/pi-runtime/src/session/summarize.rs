@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AgentSession, preferences};
+use crate::summary_options::summary_options;
 
 /// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);
@@ -103,7 +104,7 @@ impl AgentSession {
                 .hooks
                 .request_hooks()
                 .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
-            ..request.options(base)
+            ..summary_options(request, base)
         };
         let messages = request.messages.clone();
         self.0
