@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage};
+use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -80,4 +80,15 @@ fn usage_of<S: Serializer>(message: &LiveMessage, serializer: S) -> Result<S::Ok
 
 pub(crate) fn text_blocks(text: impl Into<String>) -> Vec<InputBlock> {
     vec![InputBlock::text(text)]
+}
+
+/// Returns the message if models understand its role.
+pub fn model_message(message: &AgentMessage) -> Option<Message> {
+    match message {
+        AgentMessage::System(message) => Some(Message::System(message.clone())),
+        AgentMessage::User(message) => Some(Message::User(message.clone())),
+        AgentMessage::Assistant(message) => Some(Message::Assistant(message.clone())),
+        AgentMessage::ToolResult(message) => Some(Message::ToolResult(message.clone())),
+        _ => None,
+    }
 }

@@ -3,19 +3,22 @@
 //! [`Machine`] decides what a session does next; it has no files, tasks, clock or model. The driver performs its
 //! effects through a backend and feeds the outcomes back. Tools implement [`Tool`].
 
+mod driver;
 mod error;
 mod event;
 mod machine;
 mod prompt;
 mod queue;
+mod request_phase;
 mod session_event;
 mod tool;
 mod tool_call;
 mod turn;
 mod validation;
 
+pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
 pub use error::HookError;
-pub use event::{AgentEvent, SharedMessage};
+pub use event::{AgentEvent, SharedMessage, model_message};
 pub use machine::{
     ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,

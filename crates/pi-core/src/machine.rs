@@ -21,8 +21,9 @@ mod turns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_ai::retry::RetryPolicy;
-use pi_ai::{AgentMessage, BashExecutionMessage, LiveMessage, Model, ScopedModel, ThinkingLevel};
+use pi_protocol::retry::RetryPolicy;
+use pi_protocol::{AgentMessage, BashExecutionMessage, LiveMessage, Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::RecoveryState;
 
 pub use activity::ActivityKind;

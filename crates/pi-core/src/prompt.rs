@@ -1,6 +1,6 @@
 //! A prompt, as clients submit it.
 
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 
 use crate::queue::Delivery;
 

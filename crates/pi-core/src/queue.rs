@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use serde::{Deserialize, Serialize};
 
 /// How many queued messages a turn takes.
@@ -231,7 +231,7 @@ impl QueuedTexts {
 
 #[cfg(test)]
 mod tests {
-    use pi_ai::UserMessage;
+    use pi_protocol::UserMessage;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Forwards the phase of the current request from its stream to watchers of the agent.
 
-use pi_ai::{AssistantStream, StreamPhase};
+use pi_providers::{AssistantStream, StreamPhase};
 use tokio::sync::watch;
 
 /// Publishes the phases of one request. Dropping it resets the published phase to `None`.
@@ -53,7 +53,7 @@ impl Drop for PhaseRelay {
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt as _;
-    use pi_ai::Model;
+    use pi_protocol::Model;
     use serde_json::json;
 
     use super::*;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AssistantMessage, ThinkingLevel, Usage};
+use pi_protocol::{AssistantMessage, ThinkingLevel, Usage};
 use pi_session::{CompactionReason, Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -201,9 +201,9 @@ impl SessionEvent {
                         partial: Assistant::of(&message),
                     },
                 };
-                pi_ai::json::to_string(&update)
+                pi_protocol::json::to_string(&update)
             }
-            _ => pi_ai::json::to_string(self),
+            _ => pi_protocol::json::to_string(self),
         }
     }
 }
@@ -220,7 +220,7 @@ struct FullUpdate<'event> {
 #[derive(Serialize)]
 struct FullAssistantEvent<'event> {
     #[serde(flatten)]
-    event: &'event pi_ai::AssistantMessageEvent,
+    event: &'event pi_protocol::AssistantMessageEvent,
     partial: Assistant<'event>,
 }
 
@@ -251,14 +251,14 @@ fn reason_name<S: Serializer>(reason: &CompactionReason, serializer: S) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use pi_ai::{AssistantMessageEvent, MessageBuilder, Model};
+    use pi_protocol::{AssistantMessageEvent, MessageBuilder, Model};
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
     use super::*;
 
     fn model() -> Model {
-        pi_ai::FauxProvider::new().model()
+        pi_providers::FauxProvider::new().model()
     }
 
     fn json_of(event: &SessionEvent, form: UpdateFormat) -> Value {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_ai::json::JsonObject;
-use pi_ai::{InputBlock, Tool as ToolDeclaration, Usage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{InputBlock, Tool as ToolDeclaration, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;

@@ -1,7 +1,7 @@
 //! A tool call before and after it runs, and what hooks decide about it.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{InputBlock, ToolCall, Usage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{InputBlock, ToolCall, Usage};
 use serde_json::Value;
 
 use crate::event::SharedMessage;

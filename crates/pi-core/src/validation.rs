@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
-use pi_ai::Tool as ToolDeclaration;
-use pi_ai::json::JsonObject;
+use pi_protocol::Tool as ToolDeclaration;
+use pi_protocol::json::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pi_core::AgentEvent;
-use pi_ai::{AgentMessage, AssistantMessageEvent, StreamPhase};
+use pi_protocol::{AgentMessage, AssistantMessageEvent};
+use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 

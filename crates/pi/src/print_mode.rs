@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_core::{AgentEvent, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
+use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
 use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
 
 use crate::conversation::converse;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 
 use super::TurnOutcome;
 use super::batch::Batch;

@@ -1,8 +1,8 @@
 //! The tool calls of one response. Calls are validated in call order, run in parallel or
 //! sequentially, end in completion order, and enter the transcript in call order.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{ToolCall, ToolResultMessage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{ToolCall, ToolResultMessage};
 use serde_json::Value;
 
 use super::effect::Effect;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, ImageContent, ToolCall};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, ImageContent, ToolCall};
 use pi_session::{CompactionReason, EntryId, RecoveryFailure, RecoveryState};
 
 use super::input::Input;

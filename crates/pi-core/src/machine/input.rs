@@ -1,7 +1,7 @@
 //! Inputs of the machine.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
 use pi_session::CompactionDecision;
 
 use super::batch::CallOutcome;

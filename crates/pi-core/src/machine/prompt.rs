@@ -1,6 +1,6 @@
 //! From a prompt to the run that answers it, and the other ways a message enters a session.
 
-use pi_ai::{AgentMessage, BashExecutionMessage};
+use pi_protocol::{AgentMessage, BashExecutionMessage};
 use pi_session::{CompactionDecision, CompactionReason};
 
 use super::activity::{Activity, Preparation, PreparationStep, Run};
@@ -15,6 +15,9 @@ use crate::session_event::SessionEvent;
 impl Machine {
     pub(super) fn prompt(&mut self, prompt: PromptInput, effects: &mut Vec<Effect>) {
         if self.is_closed {
+            if matches!(self.activity, Activity::Resubmitting) {
+                self.activity = Activity::Idle;
+            }
             return reject(Rejection::Closed, effects);
         }
         match &self.activity {
@@ -261,6 +264,7 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         self.activity = Activity::Idle;
+        effects.push(Effect::EndRun);
         reject(rejection, effects);
         self.start_deferred(effects);
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::overflow::is_context_overflow;
-use pi_ai::retry::is_retryable;
-use pi_ai::{AgentMessage, AssistantMessage, StopReason};
+use pi_protocol::overflow::is_context_overflow;
+use pi_protocol::retry::is_retryable;
+use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
 use pi_session::{CompactionDecision, CompactionReason, EntryId, RecoveryState};
 
 use super::Machine;

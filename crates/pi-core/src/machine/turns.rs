@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason};
+use pi_protocol::{
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason,
+};
 use pi_session::{CompactionDecision, RecoveryState};
 
 use super::activity::{BetweenTurnsStep, PlanItem, PollPoint, Run, RunPhase};

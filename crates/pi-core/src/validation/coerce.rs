@@ -74,7 +74,7 @@ fn convert(value: &Value, name: &str) -> Option<Value> {
             _ => None,
         },
         ("string", Value::Number(_) | Value::Bool(_)) => {
-            Some(Value::String(pi_ai::json::value_to_string(value)))
+            Some(Value::String(pi_protocol::json::value_to_string(value)))
         }
         ("null", Value::String(text)) if text.is_empty() => Some(Value::Null),
         _ => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_core::QueueMode;
-use pi_ai::{AgentMessage, ImageContent, Model, ThinkingLevel};
+use pi_protocol::{AgentMessage, ImageContent, Model, ThinkingLevel};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_ai::ProviderConfig;
 use pi_config::SourceInfo;
+use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use pi_core::Tool;
-use pi_ai::{ConstrainedSampling, Strictness};
+use pi_protocol::{ConstrainedSampling, Strictness};
 use pi_tools::{EditTool, LsTool, ReadTool, WriteTool};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

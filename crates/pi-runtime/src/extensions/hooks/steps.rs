@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use pi_core::AgentEvent;
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use serde_json::json;
 
 use super::ExtensionHooks;
