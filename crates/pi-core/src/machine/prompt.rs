@@ -15,9 +15,6 @@ use crate::session_event::SessionEvent;
 impl Machine {
     pub(super) fn prompt(&mut self, prompt: PromptInput, effects: &mut Vec<Effect>) {
         if self.is_closed {
-            if matches!(self.activity, Activity::Resubmitting) {
-                self.activity = Activity::Idle;
-            }
             return reject(Rejection::Closed, effects);
         }
         match &self.activity {
@@ -264,7 +261,6 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         self.activity = Activity::Idle;
-        effects.push(Effect::EndRun);
         reject(rejection, effects);
         self.start_deferred(effects);
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, BashExecutionMessage, CustomMessage, Model, SystemMessage, UserMessage};
+use pi_protocol::{
+    AgentMessage, BashExecutionMessage, CustomMessage, Model, SystemMessage, UserMessage,
+};
 use serde_json::json;
 
 use crate::machine::{

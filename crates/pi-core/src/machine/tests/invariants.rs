@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::label;

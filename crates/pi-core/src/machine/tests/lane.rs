@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_ai::{AssistantMessageEvent, ToolCall};
+use pi_protocol::{AssistantMessageEvent, ToolCall};
 
 use super::fixtures::label_of;
 use super::script::ScriptedResponse;

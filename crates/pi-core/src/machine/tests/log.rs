@@ -1,6 +1,6 @@
 //! Events as lines of text, so that stories read like a log.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use crate::event::{AgentEvent, SharedMessage};
 use crate::session_event::SessionEvent;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use super::fixtures::{prompt_input, user};
 use super::script::preflight;

@@ -99,9 +99,9 @@ fn a_canceled_retry_is_reported_as_canceled() {
     ]));
     simulation.machine.configure(
         0,
-        pi_ai::retry::RetryPolicy {
+        pi_protocol::retry::RetryPolicy {
             max_retries: 0,
-            ..pi_ai::retry::RetryPolicy::default()
+            ..pi_protocol::retry::RetryPolicy::default()
         },
     );
     let simulation = simulation.run(prompt("go"));

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use pi_ai::StopReason;
+use pi_protocol::StopReason;
 use pi_session::{CompactionDecision, RecoveryFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -221,7 +221,9 @@ fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
 }
 
 /// Makes the messages of hooks unique.
-fn numbered(added: VecDeque<Vec<pi_ai::AgentMessage>>) -> VecDeque<Vec<pi_ai::AgentMessage>> {
+fn numbered(
+    added: VecDeque<Vec<pi_protocol::AgentMessage>>,
+) -> VecDeque<Vec<pi_protocol::AgentMessage>> {
     let numbered = added.into_iter().enumerate().map(|(number, messages)| {
         let name = format!("added {number}");
         messages.iter().map(|_| custom_message(&name)).collect()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_ai::{
+use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, ProviderError,
     StopReason, ToolCall,
 };

@@ -7,7 +7,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use pi_ai::{AssistantMessageEvent, MessageBuilder};
+use pi_protocol::{AssistantMessageEvent, MessageBuilder};
 
 use super::fixtures::{label, machine};
 use super::lane::{RunningTool, SimulatedLane, Work};

@@ -1,6 +1,6 @@
 //! Event order of prompts, turns and tool calls.
 
-use pi_ai::StopReason;
+use pi_protocol::StopReason;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, custom_message, prompt, steer, system};
