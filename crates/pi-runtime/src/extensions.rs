@@ -30,11 +30,12 @@ mod tool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::{Env, ExtensionProvider, RefreshOptions, Registration};
 use pi_config::{
     AgentDir, ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, Settings,
 };
+use pi_env::Env;
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
+use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
 pub use front_end::{
@@ -73,7 +74,7 @@ const CACHE_DIR: &str = "cache/extensions";
 pub(crate) struct ExtensionEnvironment {
     pub(crate) files: Vec<ExtensionFile>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) models: pi_ai::Models,
+    pub(crate) models: pi_providers::Models,
     pub(crate) cwd: PathBuf,
     pub(crate) is_trusted: bool,
     /// Directory of the user's files.
@@ -213,22 +214,22 @@ impl SessionExtensions {
 
     fn register_provider(
         &self,
-        models: &pi_ai::Models,
+        models: &pi_providers::Models,
         extension: String,
         provider: ProviderData,
-    ) -> Result<(), pi_ai::ConfigError> {
+    ) -> Result<(), pi_providers::ConfigError> {
         let name = provider.name.clone();
         let changes = provider.sign_in.as_ref();
         let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
         let has_code = provider.streams || provider.refreshes || changes_models;
         let driver = has_code.then(|| {
             let driver = provider::ExtensionProvider::new(&self.0, extension.clone(), &provider);
-            Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
+            Arc::new(driver) as Arc<dyn pi_providers::ProviderDriver>
         });
         let oauth = provider.sign_in.map(|data| {
             let shared = Arc::downgrade(&self.0);
             let sign_in = ExtensionSignIn::new(shared, extension, name.clone(), data);
-            Arc::new(sign_in) as Arc<dyn pi_ai::OAuthFlow>
+            Arc::new(sign_in) as Arc<dyn pi_auth::OAuthFlow>
         });
         let registration = ExtensionProvider {
             config: provider.config,

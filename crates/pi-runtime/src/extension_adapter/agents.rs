@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_core::{SessionEvent, UpdateFormat};
 use pi_ext::HostError;
 
 use super::registered;
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::extensions::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
     ProgramServices, RunningAgent, ToolRegistration, host_error,

@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
+use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::SessionEvent;
 use crate::extensions::events::{
     AgentEnded, AgentSettled, CancelResult, CompactionDone, CompactionFailure, ModelSelect,
     SessionInfoChanged, ThinkingLevelSelect, TreeNavigated,

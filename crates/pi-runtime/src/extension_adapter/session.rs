@@ -4,25 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::SharedMessage;
-use pi_ai::{MessageContent, Model, ThinkingLevel};
+use pi_core::{
+    CompactionOutcome, CustomDelivery, CustomMessageOptions, Delivery, InputSource, Prompt,
+    QueuedTexts, SharedMessage,
+};
 use pi_ext::HostError;
+use pi_protocol::{MessageContent, Model, ThinkingLevel};
 use pi_session::{ContextUsage, EntryId, PromptSections, Session};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::registered;
-use crate::event::CompactionOutcome;
 use crate::extensions::{
     ControlFuture, DraftData, ExtensionPrompt, MessageDelivery, PromptInputs, SendOptions,
     SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration, TreeNavigation,
     host_error,
 };
 use crate::hooks::CustomMessageDraft;
-use crate::session::{
-    AgentSession, BashRequest, CustomDelivery, CustomMessageOptions, Delivery, InputSource,
-    NavigateOptions, Persist, Prompt, QueuedTexts, SessionStats,
-};
+use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist, SessionStats};
 use crate::system_prompt::ProjectInstructions;
 use crate::toolset::ToolOrigin;
 

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pi_agent::ToolOutput;
-use pi_ai::json::JsonObject;
+use pi_core::ToolOutput;
+use pi_protocol::json::JsonObject;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +50,7 @@ callbacks! {
 
 /// Events of a model's response, in order.
 #[derive(Serialize)]
-pub(super) struct ModelEvents(pub(super) Vec<pi_ai::AssistantMessageEvent>);
+pub(super) struct ModelEvents(pub(super) Vec<pi_protocol::AssistantMessageEvent>);
 
 /// An event of an agent's session, as clients receive it.
 #[derive(Serialize)]

@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{SharedMessage, Tool};
-use pi_ai::{Env, ImageContent, MessageContent, Model, Models, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags, Resources, Skill};
+use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage, Tool};
+use pi_env::Env;
 use pi_ext::HostError;
+use pi_protocol::{ImageContent, MessageContent, Model, ThinkingLevel};
+use pi_providers::Models;
 use pi_session::{ContextUsage, EntryId, ForkPosition, PromptSections, Session};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::send_message::{DraftData, SendOptions};
 use crate::commands::CommandInfo;
-use crate::event::CompactionOutcome;
-use crate::session::{QueuedTexts, SessionStats};
+use crate::session::SessionStats;
 
 /// The result of a command to a session.
 pub(crate) type ControlFuture<'a, Data> = BoxFuture<'a, Result<Data, HostError>>;

@@ -1,6 +1,6 @@
 //! Messages sent by extensions and their delivery options, as received from JavaScript.
 
-use pi_ai::MessageContent;
+use pi_protocol::MessageContent;
 use serde::Deserialize;
 use serde_json::Value;
 

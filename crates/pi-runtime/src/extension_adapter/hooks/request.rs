@@ -1,7 +1,9 @@
 //! Hooks for requests and responses on the wire.
 
 use futures_util::future::BoxFuture;
-use pi_ai::{HeaderOverrides, Model, RequestHooks, ResponseHead};
+use pi_http::{HeaderOverrides, ResponseHead};
+use pi_protocol::Model;
+use pi_providers::RequestHooks;
 use serde_json::Value;
 
 use crate::extensions::SessionExtensions;

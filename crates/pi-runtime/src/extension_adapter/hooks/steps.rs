@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::AgentEvent;
-use pi_ai::AgentMessage;
+use pi_core::AgentEvent;
+use pi_protocol::AgentMessage;
 
 use super::ExtensionHooks;
 use crate::extensions::events::{
@@ -36,6 +36,7 @@ impl ExtensionHooks {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => {
                 let event = || MessageUpdate {
                     message: AgentMessage::from(message.snapshot()),

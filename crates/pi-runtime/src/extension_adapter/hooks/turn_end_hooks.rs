@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::HookError;
+use pi_core::{ActivityOutcome, HookError};
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
@@ -16,8 +16,8 @@ use crate::extensions::events::{
     DraftedEntries, ExtensionEvent, FileLists, SummarySettings, TreePreparation, TurnEnd, UserBash,
 };
 use crate::hooks::{
-    ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
-    SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
+    BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft, SettleBoundary,
+    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
 };
 use crate::session::BoundaryView;
 
@@ -42,7 +42,7 @@ enum EntryDraftData {
         summary: String,
         first_kept_entry_id: Option<String>,
         details: Option<Value>,
-        usage: Option<pi_ai::Usage>,
+        usage: Option<pi_protocol::Usage>,
     },
 }
 

@@ -4,18 +4,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
-use pi_ai::{ImageContent, MessageContent, Model, ThinkingLevel};
+use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
+use pi_protocol::{ImageContent, MessageContent, Model, ThinkingLevel};
 use pi_session::ContextUsage;
 use pi_tools::ShellResult;
 use serde::Serialize;
 
 use super::group::calls;
 use super::selection::{ScopedModelInfo, ToolSummary};
-use crate::event::CompactionOutcome;
 use crate::extensions::handlers::ExtensionAgentOptions;
 use crate::extensions::send_message::{DraftData, SendOptions};
-use crate::session::{QueuedTexts, SessionStats};
+use crate::session::SessionStats;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

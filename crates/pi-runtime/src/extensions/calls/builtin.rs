@@ -1,8 +1,8 @@
 //! Calls that run built-in tools.
 
-use pi_agent::ToolOutput;
-use pi_ai::ConstrainedSampling;
-use pi_ai::json::JsonObject;
+use pi_core::ToolOutput;
+use pi_protocol::ConstrainedSampling;
+use pi_protocol::json::JsonObject;
 use serde::Serialize;
 use serde_json::Value;
 

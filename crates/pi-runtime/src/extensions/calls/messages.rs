@@ -1,7 +1,7 @@
 //! Calls that only concern the messages they are given.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
 
 use super::group::calls;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pi_ai::{HeaderOverrides, Message, Model};
+use pi_http::HeaderOverrides;
+use pi_protocol::{Message, Model};
 use serde::Serialize;
 
 use super::group::calls;

@@ -1,11 +1,11 @@
 //! Calls about the run of the current session: state, messages, compaction.
 
-use pi_ai::MessageContent;
+use pi_core::CompactionOutcome;
+use pi_protocol::MessageContent;
 use pi_session::ContextUsage;
 use serde_json::Value;
 
 use super::group::calls;
-use crate::event::CompactionOutcome;
 use crate::extensions::send_message::{DraftData, SendOptions};
 
 calls! {

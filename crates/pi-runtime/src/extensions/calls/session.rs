@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
-use pi_ai::AgentMessage;
+use pi_core::SharedMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{Entry, SessionHeader};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Usage};
 use pi_session::{Entry, SessionHeader};
 use serde::Serialize;
 use serde_json::Value;

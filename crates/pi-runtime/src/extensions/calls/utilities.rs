@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::{AgentMessage, Usage};
 use pi_config::SourceInfo;
+use pi_protocol::{AgentMessage, Usage};
 use serde::Serialize;
 use serde_json::Value;
 

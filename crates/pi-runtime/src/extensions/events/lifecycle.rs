@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
-use pi_ai::Model;
+use pi_core::SharedMessage;
+use pi_protocol::Model;
 use serde::Serialize;
 
 use super::events;

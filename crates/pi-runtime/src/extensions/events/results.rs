@@ -2,8 +2,9 @@
 //!
 //! Handlers may return anything: an invalid member is treated as absent.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, HeaderOverrides, ImageContent, InputBlock, Usage};
+use pi_http::HeaderOverrides;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, Usage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

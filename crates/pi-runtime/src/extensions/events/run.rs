@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_agent::{AgentEvent, SharedMessage};
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    AgentMessage, AssistantMessageEvent, HeaderOverrides, ImageContent, InputBlock, Message, Usage,
-};
+use pi_core::{AgentEvent, SharedMessage};
+use pi_http::HeaderOverrides;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, AssistantMessageEvent, ImageContent, InputBlock, Message, Usage};
 use pi_session::Entry;
 use serde::Serialize;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Usage};
 use pi_session::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

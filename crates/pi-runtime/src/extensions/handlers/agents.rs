@@ -10,16 +10,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::SharedMessage;
-use pi_ai::{ImageContent, MessageContent, ThinkingLevel};
+use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
 use pi_ext::HostError;
+use pi_protocol::{ImageContent, MessageContent, ThinkingLevel};
 use pi_session::ContextUsage;
 use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::Caller;
 use super::selection::{scoped_models, tool_summaries};
-use crate::event::CompactionOutcome;
 use crate::extensions::bridge::{ExtensionBridge, lock};
 use crate::extensions::callbacks::SessionEventData;
 use crate::extensions::calls::{
@@ -28,7 +27,7 @@ use crate::extensions::calls::{
 use crate::extensions::control::{AgentObserver, ExtensionPrompt, ExtensionSession, RunningAgent};
 use crate::extensions::jobs::JobCallback;
 use crate::extensions::send_message::{DraftData, SendOptions, parse_delivery};
-use crate::session::{QueuedTexts, SessionStats};
+use crate::session::SessionStats;
 pub(in crate::extensions) use options::ExtensionAgentOptions;
 
 /// The agents of extensions, by number.

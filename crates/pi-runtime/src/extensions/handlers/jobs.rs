@@ -1,6 +1,6 @@
 //! Handles calls that belong to work in progress.
 
-use pi_agent::ToolOutput;
+use pi_core::ToolOutput;
 use pi_ext::HostError;
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! Handles calls that only concern the messages they are given.
 
-use pi_ai::json::JsonObject;
-use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
-use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
 use pi_ext::HostError;
+use pi_protocol::json::JsonObject;
+use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
+use pi_protocol::transcript::{current_system_message, system_text};
+use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
 use pi_session::{serialize_conversation, to_model_messages};
 
 use super::Caller;
@@ -32,7 +32,7 @@ impl MessageCalls for Caller<'_> {
     }
 
     fn parse_partial_json(&self, text: String) -> Result<JsonObject, HostError> {
-        Ok(pi_ai::partial_json::parse_object(&text))
+        Ok(pi_protocol::partial_json::parse_object(&text))
     }
 
     fn system(&self, messages: Vec<Message>) -> Result<Option<Message>, HostError> {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use pi_ai::json::JsonObject;
-use pi_ai::transcript::initial_system_message;
-use pi_ai::{HeaderOverrides, Message, Model, StreamOptions, ThinkingLevel, Tool};
 use pi_ext::HostError;
+use pi_http::HeaderOverrides;
+use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::initial_system_message;
+use pi_protocol::{Message, Model, ThinkingLevel, Tool};
+use pi_providers::StreamOptions;
 use secrecy::SecretString;
 use serde::Deserialize;
 

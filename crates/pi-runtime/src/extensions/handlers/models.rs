@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AuthKind, AuthOverrides, KeySource, Message, Model, RefreshOptions};
+use pi_auth::{AuthKind, AuthOverrides, KeySource};
 use pi_ext::HostError;
+use pi_protocol::{Message, Model};
+use pi_providers::RefreshOptions;
 use secrecy::ExposeSecret;
 
 use super::{Caller, ModelCall};
@@ -47,7 +49,7 @@ impl ModelCalls for Caller<'_> {
     }
 
     fn environment_keys(&self, provider: String) -> Result<Vec<&'static str>, HostError> {
-        let known = pi_ai::builtin_provider(&provider).and_then(|info| info.key.as_ref());
+        let known = pi_providers::builtin_provider(&provider).and_then(|info| info.key.as_ref());
         Ok(match known.map(|key| key.source) {
             Some(KeySource::Variables(names)) => names.to_vec(),
             Some(KeySource::Anthropic) => vec!["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"],

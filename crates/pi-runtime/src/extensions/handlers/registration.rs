@@ -1,7 +1,7 @@
 //! Handles registrations of extensions that are already loaded.
 
-use pi_ai::{ProviderLayer, RefreshOptions};
 use pi_ext::HostError;
+use pi_providers::{ProviderLayer, RefreshOptions};
 
 use super::Caller;
 use crate::extensions::bridge::host_error;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_ai::MessageContent;
+use pi_core::CompactionOutcome;
 use pi_ext::HostError;
+use pi_protocol::MessageContent;
 use pi_session::ContextUsage;
 use serde_json::Value;
 
 use super::Caller;
-use crate::event::CompactionOutcome;
 use crate::extensions::calls::{Pending, RunCalls};
 use crate::extensions::front_end::ExtensionFailure;
 use crate::extensions::send_message::{DraftData, SendOptions};

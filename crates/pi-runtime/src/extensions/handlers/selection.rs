@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ThinkingLevel};
 use pi_ext::HostError;
+use pi_protocol::{Model, ThinkingLevel};
 
 use super::Caller;
 use crate::extensions::calls::{

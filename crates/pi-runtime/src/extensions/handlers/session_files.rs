@@ -7,16 +7,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Usage};
 use pi_config::AgentDir;
 use pi_ext::HostError;
+use pi_protocol::{AgentMessage, Usage};
 use pi_session::{
     AccessMode, BranchSummary, Entry, EntryBody, EntryId, NewSession, OpenSession, ProjectedEntry,
     Session, SessionDirectory, SessionHeader, listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::{Caller, session};
 use crate::extensions::bridge::{ExtensionBridge, host_error, lock};
@@ -181,13 +180,12 @@ impl SessionFileCalls for Caller<'_> {
         let directory = cwd.map(|cwd| self.bridge.directory(&cwd, session_dir.as_deref()));
         Ok(self.bridge.spawn_blocking(move || {
             let text = listing::MessageText::Collect;
-            let token = CancellationToken::new();
             let found = match directory {
-                Some(directory) => listing::list(&directory, text, &mut |_| {}, &token),
+                Some(directory) => listing::list(&directory, text, &mut |_| {}, &|| false),
                 None => {
                     let root = pi_session::sessions_root(agent_dir.path());
                     let root = session_dir.unwrap_or(root);
-                    listing::list_all(&root, text, &mut |_| {}, &token)
+                    listing::list_all(&root, text, &mut |_| {}, &|| false)
                 }
             };
             let found = found.map_err(host_error)?;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
 use pi_ext::HostError;
+use pi_http::HeaderOverrides;
+use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_providers::{Models, StreamOptions};
 use pi_session::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, EntryId,
     MessageSelection, Summarizer, Summary, SummaryInstructions, SummaryRequest,
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Caller;
 use crate::extensions::bridge::host_error;
 use crate::extensions::calls::{BranchSummaryText, CompactionSummary, Pending};
+use crate::summary_options::summary_options;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +111,7 @@ async fn call(
     request: &SummaryRequest,
     cancel: CancellationToken,
 ) -> Result<Summary, HostError> {
-    let options = request.options(job.options(cancel));
+    let options = summary_options(request, job.options(cancel));
     let model = Arc::new(job.model.clone());
     let response = models.stream(&model, request.messages.clone(), options);
     request.read(&*response.result().await).map_err(host_error)

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::ThinkingLevel;
 use pi_config::{AgentDir, ResourceFlags};
+use pi_protocol::ThinkingLevel;
 use serde::Deserialize;
 
 use super::tool;
