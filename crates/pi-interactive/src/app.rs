@@ -44,18 +44,18 @@ use self::extensions::ExtensionState;
 pub(crate) use self::handle::AppHandle;
 use self::header::HeaderBlocks;
 use self::sign_in::ActiveSignIn;
-use crate::dialog::Dialog;
-use crate::double_press::DoublePress;
-use crate::extension_ui::ExtensionUiBridge;
-use crate::image_converter::ImageConversion;
-use crate::intent::QuestionAnswer;
+use crate::dialogs::dialog::Dialog;
+use crate::dialogs::intent::QuestionAnswer;
+use crate::extensions::bridge::ExtensionUiBridge;
+use crate::prompt::double_press::DoublePress;
 use crate::screen::AppScreen;
-use crate::session_events::{SessionEvents, SessionUpdate};
-use crate::theme_selector::ThemeSelector;
-use crate::theme_watch::ThemeWatch;
+use crate::screen::working::WorkingIndicator;
+use crate::session::events::{SessionEvents, SessionUpdate};
+use crate::theme::image_converter::ImageConversion;
+use crate::theme::selector::ThemeSelector;
+use crate::theme::ui_theme::UiTheme;
+use crate::theme::watch::ThemeWatch;
 use crate::transcript::{Notice, NoticeLevel, Transcript};
-use crate::ui_theme::UiTheme;
-use crate::working::WorkingIndicator;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
 
 /// Called with the answer to the open dialog.

@@ -1,17 +1,19 @@
 //! Selectors and dialogs: created from data, driven by keys and mouse, answered with intents.
 //!
 //! A dialog is a `DialogBody` in a `DialogFrame`. The frame implements the
-//! [`Dialog`](crate::dialog::Dialog) contract and caches the painted lines; the body has the content. None of
+//! [`Dialog`](crate::dialogs::dialog::Dialog) contract and caches the painted lines; the body has the content. None of
 //! them accesses a session, a file or the terminal.
 
 mod canvas;
 mod countdown;
+pub(crate) mod dialog;
 mod event_queue;
 mod field;
 mod first_start;
 mod fork;
 mod frame;
 mod hint;
+pub(crate) mod intent;
 mod intent_sink;
 mod list_body;
 mod login;

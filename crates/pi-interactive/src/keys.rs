@@ -234,8 +234,8 @@ mod tests {
     use pi_tui::{Component as _, EditorOptions, InputContext, InputEvent, KeyEvent};
 
     use super::*;
-    use crate::editor_area::{EditorArea, PromptEvent};
-    use crate::ui_theme::UiTheme;
+    use crate::prompt::editor_area::{EditorArea, PromptEvent};
+    use crate::theme::ui_theme::UiTheme;
 
     #[test]
     fn every_default_key_is_valid() {

@@ -4,68 +4,38 @@
 //! into intents; the `app` module connects them to the session, the settings and the terminal.
 
 mod app;
-mod block;
 mod blocks;
-mod byte_size;
-mod clipboard;
-mod crash;
-mod dialog;
 mod dialogs;
-mod diff_view;
-mod double_press;
-mod editor_area;
-mod extension_completion;
-mod extension_question;
-mod extension_ui;
-mod extension_view;
-mod external_editor;
-mod footer;
-mod git_branch;
-mod header;
-mod image_converter;
-mod intent;
+mod extensions;
 mod keys;
-mod paths;
-mod queue_view;
+mod prompt;
 mod reference;
-mod resource_config;
 mod screen;
-mod session_events;
-mod session_report;
+mod session;
 mod slash;
-mod standalone_dialog;
 mod startup;
-mod temp_files;
-mod terminal_setup;
-mod theme_selector;
-mod theme_watch;
-mod thousands;
-mod title;
+mod terminal;
+mod text;
+mod theme;
 mod transcript;
-mod trust_prompter;
-mod tui_toolkit;
-mod ui_theme;
-mod untrusted_text;
-mod web_address;
-mod widgets;
-mod working;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
-pub use extension_ui::ExtensionUiBridge;
+pub use extensions::bridge::ExtensionUiBridge;
+pub use extensions::toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
-pub use resource_config::configure_resources;
-pub use trust_prompter::TrustPrompter;
-pub use tui_toolkit::PiTuiToolkit;
+pub use startup::resource_config::configure_resources;
+pub use startup::trust_prompter::TrustPrompter;
 
 use app::{App, AppParts};
-use editor_area::EditorArea;
+use prompt::editor_area::EditorArea;
 use screen::{AppScreen, Dock};
-use theme_selector::ThemeSelector;
-use ui_theme::UiTheme;
+use terminal::setup;
+use theme::selector::ThemeSelector;
+use theme::ui_theme::UiTheme;
 
 /// Startup options besides the session itself.
 #[derive(Debug, Default)]
@@ -104,7 +74,7 @@ impl StartupNotices {
 impl std::fmt::Debug for StartupNotices {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("StartupNews")
+            .debug_struct("StartupNotices")
             .finish_non_exhaustive()
     }
 }
@@ -131,16 +101,16 @@ pub async fn run(
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
     let services = runtime.services();
-    crash::install_panic_hook(services.agent_dir.path(), &options.version);
+    terminal::crash::install_panic_hook(services.agent_dir.path(), &options.version);
     let settings = services.settings.settings();
     let env = &services.env;
-    let capabilities = terminal_setup::capabilities(&settings, env);
-    let mode = terminal_setup::color_mode(capabilities, env);
-    let mut themes = ThemeSelector::new(mode, terminal_setup::color_scheme(env), &settings);
+    let capabilities = setup::capabilities(&settings, env);
+    let mode = setup::color_mode(capabilities, env);
+    let mut themes = ThemeSelector::new(mode, setup::color_scheme(env), &settings);
     themes.load(&settings, &services.resources.themes);
-    let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);
+    let (keys, problems) = setup::read_keys(&services.agent_dir, env);
     let chosen = themes.choose();
-    let ui = UiTheme::new(terminal_setup::render_context(
+    let ui = UiTheme::new(setup::render_context(
         &settings,
         chosen.theme,
         keys.clone(),
@@ -148,7 +118,7 @@ pub async fn run(
         services.cwd.clone(),
         env.home_dir(),
     ));
-    let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
+    let mut tui = Tui::new(setup::tui_options(&settings, env, keys));
     let editor = EditorArea::new(
         &ui,
         EditorOptions {

@@ -4,6 +4,12 @@
 //! footer.
 
 mod extensions;
+pub(crate) mod footer;
+pub(crate) mod git_branch;
+pub(crate) mod header;
+pub(crate) mod title;
+pub(crate) mod widgets;
+pub(crate) mod working;
 
 use std::any::Any;
 use std::time::Instant;
@@ -13,13 +19,13 @@ use pi_tui::{
     Liveness, MouseEvent, MouseOutcome, Runner, Tui,
 };
 
-use crate::dialog::Dialog;
-use crate::editor_area::EditorArea;
-use crate::footer::Footer;
-use crate::queue_view::QueueView;
-use crate::ui_theme::UiTheme;
-use crate::widgets::Widgets;
-use crate::working::WorkingIndicator;
+use self::footer::Footer;
+use self::widgets::Widgets;
+use self::working::WorkingIndicator;
+use crate::dialogs::dialog::Dialog;
+use crate::prompt::editor_area::EditorArea;
+use crate::prompt::queue_view::QueueView;
+use crate::theme::ui_theme::UiTheme;
 use extensions::ExtensionSlots;
 
 pub(crate) use extensions::WidgetSide;

@@ -1,14 +1,18 @@
 //! Startup: the header, loaded resources, problems.
 
+pub(crate) mod resource_config;
+pub(crate) mod standalone_dialog;
+pub(crate) mod trust_prompter;
+
 use std::path::Path;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
 use pi_runtime::Prompt;
 
 use crate::app::App;
-use crate::block::BlockView;
-use crate::header::{HeaderBlock, HeaderData, HeaderSection};
-use crate::paths::with_tilde;
+use crate::blocks::block::BlockView;
+use crate::screen::header::{HeaderBlock, HeaderData, HeaderSection};
+use crate::text::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
 /// Maximum number of problems listed before the rest is only counted.

@@ -20,13 +20,13 @@ use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, 
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
-use crate::block::{BlockView, TranscriptBlock};
+use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
-use crate::ui_theme::UiTheme;
+use crate::extensions::bridge::ExtensionUiBridge;
+use crate::theme::ui_theme::UiTheme;
 use costs::CostTracker;
 use history::{HistoryBlocks, HistoryBuilder};
 

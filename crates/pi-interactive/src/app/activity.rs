@@ -8,7 +8,7 @@ use pi_runtime::SessionEvent;
 use pi_session::CompactionReason;
 
 use super::App;
-use crate::working::Activity;
+use crate::screen::working::Activity;
 
 impl App {
     pub(super) fn on_session(&mut self, event: &SessionEvent) {

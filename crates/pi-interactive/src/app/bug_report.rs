@@ -4,9 +4,9 @@ use pi_runtime::{BugReport, WrittenReport, secrets_in_use};
 use serde_json::json;
 
 use super::App;
-use crate::byte_size::format_size;
-use crate::crash;
 use crate::dialogs::QuestionOptions;
+use crate::terminal::crash;
+use crate::text::byte_size::format_size;
 use crate::transcript::NoticeLevel;
 
 /// Environment variable with the path of the log file.

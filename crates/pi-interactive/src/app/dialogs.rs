@@ -15,7 +15,7 @@ use pi_tui::{Markdown, MarkdownTheme};
 
 use super::App;
 use super::login_options::{login_options, stored_logins};
-use crate::dialog::{Dialog, DialogUpdate};
+use crate::dialogs::dialog::{Dialog, DialogUpdate};
 use crate::dialogs::{
     EnabledModel, FirstStartDialog, ForkDialog, ForkPoint, LoginDialog, LogoutDialog, ModelDialog,
     ModelDialogOptions, QuestionDialog, ReaderDialog, ResumeDialog, ScopedModelsDialog,
@@ -338,7 +338,7 @@ impl App {
     }
 
     /// Passes an answer to the handler of the open question.
-    pub(super) fn take_answer(&mut self, answer: crate::intent::QuestionAnswer) {
+    pub(super) fn take_answer(&mut self, answer: crate::dialogs::intent::QuestionAnswer) {
         if let Some(on_answer) = self.pending_answer.take() {
             on_answer(self, answer);
         }

@@ -6,8 +6,8 @@ use pi_runtime::{DialogResponse, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::extension_question;
-use crate::extension_ui::DialogId;
+use crate::extensions::bridge::DialogId;
+use crate::extensions::question;
 
 /// A dialog that waits for the prompt area to become free.
 pub(super) struct WaitingDialog {
@@ -66,12 +66,12 @@ impl App {
             answer,
             asked_at,
         } = waiting;
-        let shown = extension_question::dialog(&dialog, self.ui.clone(), asked_at);
+        let shown = question::dialog(&dialog, self.ui.clone(), asked_at);
         let question = dialog.prompt;
         self.extensions.open = Some(id);
         self.pending_answer = Some(Box::new(move |app, answered| {
             app.extensions.open = None;
-            let answered = extension_question::to_dialog_answer(&question, answered);
+            let answered = question::to_dialog_answer(&question, answered);
             if answer.send(answered).is_err() {
                 tracing::debug!("extension no longer waits for its answer");
             }

@@ -13,12 +13,12 @@ use serde_json::Value;
 use super::App;
 use super::extension_dialogs::WaitingDialog;
 use crate::ExitReason;
-use crate::extension_ui::{ComponentTask, DialogId, DrawOutcome, ExtensionEvent};
-use crate::extension_view::ExtensionView;
+use crate::extensions::bridge::{ComponentTask, DialogId, DrawOutcome, ExtensionEvent};
+use crate::extensions::view::ExtensionView;
 use crate::screen::WidgetSide;
+use crate::screen::working::{INTERVAL, WorkingOverrides};
+use crate::text::untrusted_text::out_of_band;
 use crate::transcript::NoticeLevel;
-use crate::untrusted_text::out_of_band;
-use crate::working::{INTERVAL, WorkingOverrides};
 
 /// Maximum number of stack-trace lines shown.
 const STACK_LINES: usize = 6;
@@ -469,7 +469,7 @@ fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),
-        None => crate::working::FRAMES.map(str::to_owned).to_vec(),
+        None => crate::screen::working::FRAMES.map(str::to_owned).to_vec(),
     };
     let interval = indicator.get("intervalMs").and_then(Value::as_u64);
     // At most one change per frame.

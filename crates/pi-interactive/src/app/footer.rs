@@ -8,10 +8,10 @@ use pi_runtime::{AgentSession, SessionStats};
 use pi_tui::{ExitBehavior, RunnerError};
 
 use super::App;
-use crate::footer::FooterData;
-use crate::git_branch::current_branch;
-use crate::paths::with_tilde;
-use crate::title;
+use crate::screen::footer::FooterData;
+use crate::screen::git_branch::current_branch;
+use crate::screen::title;
+use crate::text::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
 /// Sessions with at most this many entries are counted synchronously.

@@ -6,9 +6,9 @@ use pi_runtime::ComponentId;
 use pi_tui::{BlockId, Liveness};
 
 use super::App;
-use crate::block::BlockView;
-use crate::extension_view::ExtensionView;
-use crate::header::HeaderBlock;
+use crate::blocks::block::BlockView;
+use crate::extensions::view::ExtensionView;
+use crate::screen::header::HeaderBlock;
 
 /// Document blocks of the header.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,8 +8,8 @@ use pi_tui::{InputEvent, KeyId, RunnerEvent, ScreenMode, action};
 
 use super::App;
 use crate::ExitReason;
-use crate::editor_area::{EditorArea, PromptEvent};
 use crate::keys;
+use crate::prompt::editor_area::{EditorArea, PromptEvent};
 
 /// Number of screens above the viewport for which older entries are loaded.
 const LOADED_AHEAD: usize = 2;
@@ -94,7 +94,9 @@ impl App {
 
     /// Performs an application action triggered in an extension's editor.
     pub(super) fn perform_action_by_name(&mut self, action: &str) {
-        let known = crate::editor_area::ACTIONS.iter().chain([&keys::EXIT]);
+        let known = crate::prompt::editor_area::ACTIONS
+            .iter()
+            .chain([&keys::EXIT]);
         if let Some(action) = known.copied().find(|known| *known == action) {
             self.perform(action);
         }

@@ -9,9 +9,9 @@ use pi_session::{EntryId, ForkPosition};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::dialog::DialogUpdate;
 use crate::dialogs::TrustDialog;
-use crate::intent::{Intent, Summarize};
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, Summarize};
 
 impl App {
     pub(super) fn handle_intent(&mut self, intent: Intent) {

@@ -6,7 +6,7 @@ use pi_runtime::NavigateOptions;
 use pi_session::EntryId;
 
 use super::App;
-use crate::working::Activity;
+use crate::screen::working::Activity;
 
 impl App {
     /// Navigates to an entry; interrupts the current run first.

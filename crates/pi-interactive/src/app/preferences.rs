@@ -8,11 +8,11 @@ use pi_runtime::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
 use super::App;
-use crate::image_converter::ImageConversion;
-use crate::terminal_setup::{apply_to_screen, read_keys, screen_mode};
-use crate::theme_watch::ThemeWatch;
+use crate::terminal::setup::{apply_to_screen, read_keys, screen_mode};
+use crate::theme::image_converter::ImageConversion;
+use crate::theme::ui_theme::RenderContext;
+use crate::theme::watch::ThemeWatch;
 use crate::transcript::NoticeLevel;
-use crate::ui_theme::RenderContext;
 
 impl App {
     /// Changes the render context; everything is laid out again.

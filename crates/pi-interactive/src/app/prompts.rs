@@ -5,7 +5,7 @@ use pi_runtime::QueuedTexts;
 use pi_tui::ColorToken;
 
 use super::App;
-use crate::extension_ui::ComponentTask;
+use crate::extensions::bridge::ComponentTask;
 
 impl App {
     /// Returns the prompt text, with large pastes as markers.

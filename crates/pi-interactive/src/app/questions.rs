@@ -6,11 +6,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
 use super::handle::AppHandle;
-use crate::dialog::DialogUpdate;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::QuestionAnswer;
 use crate::dialogs::{
     ProgressDialog, ProgressUpdate, PromptDialog, QuestionDialog, QuestionOptions,
 };
-use crate::intent::QuestionAnswer;
 
 /// A handle to work shown in a progress dialog; used to update and close the dialog.
 #[derive(Clone, Debug)]

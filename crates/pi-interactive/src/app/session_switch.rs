@@ -9,12 +9,12 @@ use pi_session::EntryBody;
 use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};
 
 use super::App;
-use crate::extension_completion::{self, ExtensionCompletionProvider};
-use crate::session_events::SessionEvents;
+use crate::extensions::completion::{self, ExtensionCompletionProvider};
+use crate::screen::working::Activity;
+use crate::session::events::SessionEvents;
 use crate::slash;
 use crate::startup;
 use crate::transcript::Transcript;
-use crate::working::Activity;
 
 /// Number of prompts added to the history when a session is opened.
 const REMEMBERED_PROMPTS: usize = 100;
@@ -118,7 +118,7 @@ impl App {
             }
             match &link {
                 Some(link) if link.completes(&name) => {
-                    extension_completion::with_arguments(completion, link.clone(), name)
+                    completion::with_arguments(completion, link.clone(), name)
                 }
                 _ => completion,
             }

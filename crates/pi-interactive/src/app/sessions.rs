@@ -9,8 +9,8 @@ use pi_session::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
-use crate::dialog::DialogUpdate;
-use crate::intent::SessionScope;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::SessionScope;
 
 impl App {
     pub(super) fn update_dialog(&mut self, update: DialogUpdate) {

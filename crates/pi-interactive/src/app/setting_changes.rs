@@ -4,7 +4,7 @@ use pi_agent::QueueMode;
 use pi_config::{DeliveryMode, Settings};
 
 use super::App;
-use crate::intent::SettingChange;
+use crate::dialogs::intent::SettingChange;
 
 impl App {
     /// Saves a user setting and applies it.

@@ -4,10 +4,10 @@ use pi_runtime::{GhCli, Gist, HtmlOptions, ShareError, SharePage, secrets_in_use
 use tokio_util::sync::CancellationToken;
 
 use super::App;
-use crate::block::BlockView;
 use crate::blocks::LinksBlock;
-use crate::byte_size::format_size;
+use crate::blocks::block::BlockView;
 use crate::dialogs::QuestionOptions;
+use crate::text::byte_size::format_size;
 
 impl App {
     /// Prepares a redacted page and asks for confirmation.

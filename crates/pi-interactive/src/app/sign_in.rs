@@ -11,8 +11,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::App;
 use super::handle::AppHandle;
-use crate::dialog::DialogUpdate;
-use crate::intent::SecretText;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::SecretText;
 
 /// The sign-in in progress; dropping it cancels it.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;
-use crate::clipboard::{self, ClipboardContents};
-use crate::crash;
-use crate::external_editor;
-use crate::terminal_setup::overrides;
+use crate::terminal::clipboard::{self, ClipboardContents};
+use crate::terminal::crash;
+use crate::terminal::external_editor;
+use crate::terminal::setup::overrides;
+use crate::text::web_address::is_web;
 use crate::transcript::NoticeLevel;
-use crate::web_address::is_web;
 
 impl App {
     /// Suspends the process until the shell resumes it.

@@ -16,8 +16,8 @@ use pi_tui::{
 
 use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 use super::extension_renderer::TextTransform;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerPartKind {

@@ -6,11 +6,11 @@ use pi_ai::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
 use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
-use crate::block::TranscriptBlock;
+use crate::blocks::block::TranscriptBlock;
 use crate::keys;
+use crate::screen::working::{FRAMES, INTERVAL};
+use crate::theme::ui_theme::RenderContext;
 use crate::transcript::BashOutcome;
-use crate::ui_theme::RenderContext;
-use crate::working::{FRAMES, INTERVAL};
 
 /// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 20;

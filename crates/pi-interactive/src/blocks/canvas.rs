@@ -10,7 +10,7 @@ use pi_tui::{
 };
 
 use crate::keys;
-use crate::ui_theme::RenderContext;
+use crate::theme::ui_theme::RenderContext;
 
 /// Marks the first line of a message, for shells and for jumping between messages (OSC 133).
 const ZONE_START: &str = "\x1b]133;A\x07";

@@ -3,8 +3,8 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CostNotice {

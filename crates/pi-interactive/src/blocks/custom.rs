@@ -5,8 +5,8 @@ use pi_tui::{ColorToken, Line, Lines, MarkdownOptions};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING};
 use super::extension_renderer::CustomRenderer;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 /// An extension's message, drawn by the extension or in the default style.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use pi_tui::{ColorToken, Lines, action};
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
-use crate::thousands::group_thousands;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::text::thousands::group_thousands;
+use crate::theme::ui_theme::RenderContext;
 
 /// Shows the number of entries that are not loaded.
 #[derive(Debug)]

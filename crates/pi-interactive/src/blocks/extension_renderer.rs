@@ -6,9 +6,9 @@ use pi_runtime::{ComponentId, RenderedToolCall, ToolRenderer};
 use pi_tui::{Line, Theme};
 use serde_json::{Value, json};
 
-use crate::extension_ui::{DrawSubject, ExtensionUiBridge};
-use crate::ui_theme::RenderContext;
-use crate::untrusted_text::fitted_line;
+use crate::extensions::bridge::{DrawSubject, ExtensionUiBridge};
+use crate::text::untrusted_text::fitted_line;
+use crate::theme::ui_theme::RenderContext;
 
 /// Key of a request: width, theme, and state of the block.
 type RequestKey = (usize, Arc<Theme>, u64);

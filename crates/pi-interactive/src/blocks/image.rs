@@ -8,8 +8,8 @@ use pi_tui::{
     sanitize,
 };
 
-use crate::image_converter::ConvertedPng;
-use crate::ui_theme::RenderContext;
+use crate::theme::image_converter::ConvertedPng;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct ImagePreview {

@@ -3,9 +3,9 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::{BlockCanvas, clean_line};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
-use crate::web_address::is_web;
+use crate::blocks::block::TranscriptBlock;
+use crate::text::web_address::is_web;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct LinksBlock(Vec<(&'static str, String)>);

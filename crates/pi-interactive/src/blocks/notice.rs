@@ -3,9 +3,9 @@
 use pi_tui::{ColorToken, Lines};
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 use crate::transcript::{Notice, NoticeLevel};
-use crate::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct NoticeBlock {

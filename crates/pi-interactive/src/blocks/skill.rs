@@ -3,8 +3,8 @@
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 /// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

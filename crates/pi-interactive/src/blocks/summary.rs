@@ -3,9 +3,9 @@
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
-use crate::block::TranscriptBlock;
-use crate::thousands::group_thousands;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::text::thousands::group_thousands;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {

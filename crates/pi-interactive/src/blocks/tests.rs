@@ -17,10 +17,10 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::block::TranscriptBlock;
-use crate::image_converter::ImageConversion;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::image_converter::ImageConversion;
+use crate::theme::ui_theme::RenderContext;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
-use crate::ui_theme::RenderContext;
 
 /// Returns the rows of a block without colors and trailing padding.
 fn shown_with(block: &mut impl TranscriptBlock, width: usize, ctx: &RenderContext) -> Vec<String> {

@@ -16,8 +16,8 @@ use super::extension_renderer::{CallRenderer, CallState};
 use super::image::ImagePreview;
 use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 /// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);

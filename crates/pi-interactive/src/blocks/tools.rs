@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::canvas::{BlockCanvas, clean_line};
 use super::tool_call::{CallOutput, CallView};
-use crate::byte_size::format_size;
-use crate::ui_theme::RenderContext;
+use crate::text::byte_size::format_size;
+use crate::theme::ui_theme::RenderContext;
 
 pub(super) use edit::EditPreviews;
 

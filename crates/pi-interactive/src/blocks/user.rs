@@ -7,8 +7,8 @@ use pi_tui::{ColorToken, Lines, MarkdownOptions};
 use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;
 use super::image::describe;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {

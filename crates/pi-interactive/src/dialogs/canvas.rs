@@ -11,7 +11,7 @@ use pi_tui::{
 };
 
 use super::hint::Hint;
-use crate::ui_theme::RenderContext;
+use crate::theme::ui_theme::RenderContext;
 
 /// Priority of a row, from the first to drop to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

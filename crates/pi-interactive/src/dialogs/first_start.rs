@@ -9,8 +9,8 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::intent::{Intent, SettingChange};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::{Intent, SettingChange};
+use crate::theme::ui_theme::UiTheme;
 
 /// Value of the theme setting, and its label.
 const THEMES: [(&str, &str); 3] = [

@@ -9,8 +9,8 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::intent::Intent;
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
 
 const MAX_MESSAGES: usize = 10;
 /// The message, its position, and an empty row.

@@ -8,9 +8,9 @@ use pi_tui::{
 
 use super::canvas::{DialogCanvas, HitTarget, PaintedDialog};
 use super::intent_sink::IntentSink;
-use crate::dialog::{Dialog, DialogUpdate};
-use crate::intent::Intent;
-use crate::ui_theme::UiTheme;
+use crate::dialogs::dialog::{Dialog, DialogUpdate};
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
 
 /// Rows of the footer, which stays below a dialog.
 const ROWS_BELOW: usize = 3;

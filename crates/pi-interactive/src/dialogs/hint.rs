@@ -3,7 +3,7 @@
 use pi_tui::ColorToken;
 use pi_tui::action;
 
-use crate::ui_theme::RenderContext;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hint {

@@ -1,6 +1,6 @@
 //! Collects the intents of a dialog, and whether it is done.
 
-use crate::intent::Intent;
+use crate::dialogs::intent::Intent;
 
 /// Passed to a body while it handles an event.
 #[derive(Debug, Default)]

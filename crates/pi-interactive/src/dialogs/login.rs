@@ -11,9 +11,9 @@ use super::picker::PickerEvent;
 use super::plain_text::one_line;
 use super::question::{QuestionDialog, QuestionOptions};
 use super::secret_field::SecretField;
-use crate::dialog::DialogUpdate;
-use crate::intent::{Intent, QuestionAnswer};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
+use crate::theme::ui_theme::UiTheme;
 
 mod logout;
 mod providers;

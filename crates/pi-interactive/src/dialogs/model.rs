@@ -16,10 +16,10 @@ use super::intent_sink::IntentSink;
 use super::list_body::{ListBody, SearchBody};
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::dialog::DialogUpdate;
-use crate::intent::Intent;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::Intent;
 use crate::keys;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 const MAX_ROWS: usize = 10;
 

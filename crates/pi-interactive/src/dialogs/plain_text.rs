@@ -6,8 +6,8 @@ use std::path::Path;
 
 use pi_tui::sanitize;
 
-use crate::paths::with_tilde;
-use crate::ui_theme::RenderContext;
+use crate::text::paths::with_tilde;
+use crate::theme::ui_theme::RenderContext;
 
 /// Maximum number of characters of a text on one line.
 const MAX_LINE_CHARS: usize = 1_000;

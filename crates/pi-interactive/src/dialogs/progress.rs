@@ -7,9 +7,9 @@ use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::plain_text::sanitize_lines;
-use crate::dialog::DialogUpdate;
-use crate::intent::{Intent, QuestionAnswer};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
+use crate::theme::ui_theme::UiTheme;
 
 const MAX_BAR_WIDTH: usize = 40;
 

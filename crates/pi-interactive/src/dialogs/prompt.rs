@@ -15,8 +15,8 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::plain_text::one_line;
 use super::question::{QuestionOptions, paint_question};
-use crate::intent::{Intent, QuestionAnswer};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
+use crate::theme::ui_theme::UiTheme;
 
 pub(crate) struct PromptDialog {
     question: QuestionOptions,

@@ -13,8 +13,8 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::{one_line, path_line, sanitize_lines};
-use crate::intent::{Intent, QuestionAnswer};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
+use crate::theme::ui_theme::UiTheme;
 
 const MAX_CHOICES: usize = 12;
 

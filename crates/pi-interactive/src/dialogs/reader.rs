@@ -10,7 +10,7 @@ use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::plain_text::one_line;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 mod hotkeys;
 

@@ -15,7 +15,7 @@ use super::intent_sink::IntentSink;
 use super::list_body::{ListBody, SearchBody};
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 /// Maximum number of rows shown, however tall the terminal is.
 const MAX_ROWS: usize = 40;

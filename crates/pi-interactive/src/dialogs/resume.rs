@@ -17,10 +17,10 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::dialog::DialogUpdate;
-use crate::intent::{Intent, SessionScope};
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, SessionScope};
 use crate::keys;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 mod age;
 mod query;

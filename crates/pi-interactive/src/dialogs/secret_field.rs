@@ -3,7 +3,7 @@
 use pi_tui::{CURSOR_MARKER, InputContext, InputEvent, action};
 
 use super::plain_text::one_line;
-use crate::intent::SecretText;
+use crate::dialogs::intent::SecretText;
 
 /// Maximum number of dots shown.
 const MAX_DOTS: usize = 24;

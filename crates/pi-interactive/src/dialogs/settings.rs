@@ -17,8 +17,8 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::theme::{ThemeDialog, ThemeDialogOptions};
-use crate::intent::{Intent, SettingChange};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::{Intent, SettingChange};
+use crate::theme::ui_theme::UiTheme;
 
 mod items;
 mod model_thinking;

@@ -9,9 +9,9 @@ use pi_tui::{
     BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
 };
 
-use crate::dialog::{Dialog, DialogUpdate};
-use crate::intent::Intent;
-use crate::ui_theme::UiTheme;
+use crate::dialogs::dialog::{Dialog, DialogUpdate};
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
 
 pub(super) struct DialogTester<D> {
     tui: Tui,

@@ -11,10 +11,10 @@ use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::question::{QuestionOptions, paint_question};
-use crate::dialog::DialogUpdate;
-use crate::intent::{Intent, QuestionAnswer};
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
 use crate::keys;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 pub(crate) struct EditorDialog {
     question: QuestionOptions,

@@ -13,9 +13,9 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::list_body::{ListBody, SearchBody};
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
-use crate::intent::Intent;
+use crate::dialogs::intent::Intent;
 use crate::keys;
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 /// Returns a short description of a level.
 pub(super) fn level_description(level: ThinkingLevel) -> &'static str {

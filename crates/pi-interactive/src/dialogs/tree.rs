@@ -17,8 +17,8 @@ use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use super::question::{QuestionDialog, QuestionOptions};
 use super::text_editor::EditorDialog;
-use crate::intent::{Intent, QuestionAnswer, Summarize};
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::{Intent, QuestionAnswer, Summarize};
+use crate::theme::ui_theme::UiTheme;
 
 mod entry_summary;
 mod input;

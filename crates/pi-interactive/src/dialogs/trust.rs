@@ -12,8 +12,8 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::{one_line, path_line};
-use crate::intent::Intent;
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
 
 /// What closing the dialog means.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use pi_tui::{
 };
 
 use super::AppScreen;
-use crate::extension_view::ExtensionView;
+use crate::extensions::view::ExtensionView;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WidgetSide {

@@ -1,7 +1,7 @@
 //! Commands that show information.
 
 use crate::app::App;
-use crate::session_report::session_report;
+use crate::session::report::session_report;
 use crate::transcript::NoticeLevel;
 
 /// `/name [name]`

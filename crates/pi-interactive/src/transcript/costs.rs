@@ -7,7 +7,7 @@ use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};
-use crate::footer::short_count;
+use crate::screen::footer::short_count;
 
 /// Misses below both thresholds are not reported.
 const MIN_REPORTED_TOKENS: u64 = 20_000;

@@ -11,7 +11,7 @@ use crate::blocks::{
     AssistantMessageBlock, CallRenderer, CustomBlock, CustomRenderer, TextTransform, ToolCallBlock,
     UserBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
+use crate::extensions::bridge::ExtensionUiBridge;
 
 impl Transcript {
     pub(crate) fn accept_call(

@@ -11,13 +11,13 @@ use pi_tui::Component;
 use super::assistant::ended_early;
 use super::costs::CostTracker;
 use super::extension_rendering;
-use crate::block::{BlockView, TranscriptBlock};
+use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
     SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
-use crate::ui_theme::UiTheme;
+use crate::extensions::bridge::ExtensionUiBridge;
+use crate::theme::ui_theme::UiTheme;
 
 /// Splits off the last `count` IDs and returns them.
 ///

@@ -9,8 +9,8 @@ use super::super::intent_sink::IntentSink;
 use super::super::picker::PickerEvent;
 use super::LoginOption;
 use super::providers::ProviderList;
-use crate::intent::Intent;
-use crate::ui_theme::UiTheme;
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
 
 pub(crate) struct LogoutDialog {
     providers: ProviderList,

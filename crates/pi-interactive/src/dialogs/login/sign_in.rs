@@ -17,10 +17,10 @@ use super::super::intent_sink::IntentSink;
 use super::super::plain_text::{one_line, sanitize_lines};
 use super::super::question::{QuestionDialog, QuestionOptions};
 use super::super::secret_field::SecretField;
-use crate::dialog::DialogUpdate;
-use crate::intent::{Intent, QuestionAnswer};
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::intent::{Intent, QuestionAnswer};
 use crate::keys;
-use crate::web_address::is_web;
+use crate::text::web_address::is_web;
 
 /// Maximum number of messages kept; older ones scroll out.
 const MAX_MESSAGES: usize = 12;

@@ -2,8 +2,8 @@ use pi_ai::{AuthSource, LoginEvent, LoginPrompt};
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::dialogs::intent::SecretText;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
-use crate::intent::SecretText;
 
 fn option(provider: &str, name: &str, kind: AuthKind, source: Option<AuthSource>) -> LoginOption {
     LoginOption {
@@ -311,7 +311,7 @@ fn every_step_fits_any_terminal() {
     }
     let mut dialog = LoginDialog::open(ui, options(), Some("xai"));
     for _ in 0..30 {
-        crate::dialog::Dialog::on_update(
+        crate::dialogs::dialog::Dialog::on_update(
             &mut dialog,
             DialogUpdate::SignIn(LoginEvent::Progress {
                 message: "still waiting".to_owned(),

@@ -1,8 +1,8 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialog::Dialog;
-use crate::dialog::DialogUpdate;
+use crate::dialogs::dialog::Dialog;
+use crate::dialogs::dialog::DialogUpdate;
 use crate::dialogs::prompt::PromptDialog;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 use crate::dialogs::text_editor::EditorDialog;

@@ -5,7 +5,7 @@ use pi_tui::{
     truncate_to_width, visible_width,
 };
 
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 /// Maximum width of the key column.
 const MAX_KEYS_WIDTH: usize = 34;

@@ -281,7 +281,7 @@ fn session_names_are_sanitized() {
     hostile.cwd = format!("/tmp/{HOSTILE}");
     hostile.path = PathBuf::from(format!("/tmp/{HOSTILE}.jsonl"));
     let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
-    crate::dialog::Dialog::on_update(
+    crate::dialogs::dialog::Dialog::on_update(
         &mut dialog,
         found(SessionScope::Project, vec![Arc::new(hostile)]),
     );
@@ -295,7 +295,10 @@ fn session_names_are_sanitized() {
 #[test]
 fn fits_any_terminal() {
     let mut dialog = ResumeDialog::open(UiTheme::for_tests(), None, NOW);
-    crate::dialog::Dialog::on_update(&mut dialog, found(SessionScope::Project, sessions()));
+    crate::dialogs::dialog::Dialog::on_update(
+        &mut dialog,
+        found(SessionScope::Project, sessions()),
+    );
     fits_every_size(dialog);
     fits_every_size(ResumeDialog::open(UiTheme::for_tests(), None, NOW));
 }
@@ -305,8 +308,11 @@ fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
-        crate::dialog::Dialog::take_intents(&mut dialog);
-        crate::dialog::Dialog::on_update(&mut dialog, found(SessionScope::Project, sessions()));
+        crate::dialogs::dialog::Dialog::take_intents(&mut dialog);
+        crate::dialogs::dialog::Dialog::on_update(
+            &mut dialog,
+            found(SessionScope::Project, sessions()),
+        );
         dialog
     });
 }

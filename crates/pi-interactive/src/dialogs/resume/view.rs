@@ -8,7 +8,7 @@ use super::super::canvas::{DialogCanvas, RowPriority};
 use super::super::hint::Hint;
 use super::super::plain_text::{one_line, path_line};
 use super::{ResumeDialog, ResumeMode, ThreadedSession, age, is_named, title};
-use crate::intent::SessionScope;
+use crate::dialogs::intent::SessionScope;
 use crate::keys;
 
 const MAX_ROWS: usize = 10;

@@ -11,9 +11,9 @@ use pi_tui::FuzzyQuery;
 
 use super::super::plain_text::one_line;
 use super::SettingsDialogOptions;
-use crate::intent::SettingChange;
+use crate::dialogs::intent::SettingChange;
 use crate::keys;
-use crate::ui_theme::RenderContext;
+use crate::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(super) struct SettingItem {

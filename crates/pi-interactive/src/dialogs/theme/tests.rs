@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialogs::frame::DialogFrame;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
-use crate::ui_theme::UiTheme;
+use crate::theme::ui_theme::UiTheme;
 
 fn choices(setting: &str) -> ThemeDialogOptions {
     ThemeDialogOptions {

@@ -8,8 +8,8 @@ use pi_tui::{
 
 use super::entry_summary::EntrySummary;
 use super::{TreeDialog, TreeMode, label_time};
-use crate::dialog::DialogUpdate;
 use crate::dialogs::canvas::{DialogCanvas, HitTarget, RowPriority};
+use crate::dialogs::dialog::DialogUpdate;
 use crate::dialogs::field::point_at_field;
 use crate::dialogs::frame::DialogBody;
 use crate::dialogs::hint::Hint;

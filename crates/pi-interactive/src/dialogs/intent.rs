@@ -1,0 +1,204 @@
+//! Actions requested by dialogs.
+//!
+//! Dialogs have no side effects: they return intents, and the application applies them to the session, the
+//! settings or the screen.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel, TransportPreference};
+use pi_config::{
+    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
+    MermaidMode, ProjectTrustDefault, QuietStartup, TreeFilterMode, TrustChoice, TuiMode,
+};
+use pi_session::EntryId;
+
+/// An action a dialog requests from the application.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Intent {
+    SetModel(Arc<Model>),
+    /// Use a model in this session and as the default.
+    SaveDefaultModel(Arc<Model>),
+    SetThinking(ThinkingLevel),
+    /// Use a thinking level in this session and as the default.
+    SaveDefaultThinking(ThinkingLevel),
+    /// Set the models to cycle through in this session; `None` means all.
+    SetScope(Option<Vec<ScopedModel>>),
+    /// Save the models to cycle through as `enabledModels` patterns; `None` means all.
+    ///
+    /// Models that are currently unavailable stay in the list.
+    SaveScope(Option<Vec<String>>),
+    /// Change a user setting and apply it.
+    ChangeSetting(SettingChange),
+    /// Preview a theme without saving it; takes the value of the setting, so `light/dark` pairs also work.
+    PreviewTheme(String),
+    /// Restore the theme of the settings.
+    EndThemePreview,
+    /// Navigate to another entry of the session tree.
+    NavigateTree {
+        target: EntryId,
+        summarize: Summarize,
+    },
+    /// Set or clear the label of an entry.
+    SetLabel {
+        entry: EntryId,
+        label: Option<String>,
+    },
+    /// Start a session from the entries before a user message.
+    Fork {
+        entry: EntryId,
+    },
+    Resume(PathBuf),
+    /// Set or clear the name of another session.
+    RenameSession {
+        path: PathBuf,
+        name: Option<String>,
+    },
+    DeleteSession(PathBuf),
+    /// List the sessions of this project or of all, delivered as
+    /// [`DialogUpdate::Sessions`](crate::dialogs::dialog::DialogUpdate).
+    ListSessions(SessionScope),
+    /// Import a copy of a session file and open it.
+    Import(PathBuf),
+    Trust(TrustChoice),
+    /// Sign in to a provider: in the browser, with a device code, or with an API key and further details.
+    SignIn {
+        provider: String,
+        kind: AuthKind,
+    },
+    /// Answer a prompt of the current sign-in.
+    AnswerSignIn(String),
+    CancelSignIn,
+    StoreKey {
+        provider: String,
+        key: SecretText,
+    },
+    SignOut {
+        provider: String,
+    },
+    FinishFirstStart,
+    OpenLogin,
+    /// Answer to a question of the application or of an extension.
+    Answer(QuestionAnswer),
+    CopyText(String),
+    OpenUrl(String),
+    /// Open a text in the external editor; the result arrives as
+    /// [`DialogUpdate::Edited`](crate::dialogs::dialog::DialogUpdate).
+    EditExternally(String),
+}
+
+/// Text that must not be shown, printed or logged.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SecretText(pub(crate) String);
+
+impl std::fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+/// Whether the branch being left is summarized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Summarize {
+    #[default]
+    No,
+    /// With the default instructions.
+    Plain,
+    /// With additional instructions from the user.
+    With(String),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SessionScope {
+    /// Sessions of the working directory.
+    #[default]
+    Project,
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum QuestionAnswer {
+    Confirmed(bool),
+    /// Index of the chosen option.
+    Chosen(usize),
+    Text(String),
+    /// The dialog was closed, or timed out.
+    Dismissed,
+}
+
+/// A setting with its new value, one variant per line of the settings dialog.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum SettingChange {
+    /// `autocompact`
+    AutoCompact(bool),
+    /// `steering-mode`
+    SteeringMode(DeliveryMode),
+    /// `follow-up-mode`
+    FollowUpMode(DeliveryMode),
+    /// `transport`
+    Transport(TransportPreference),
+    /// `http-idle-timeout`, in milliseconds; 0 disables the timeout.
+    HttpIdleTimeout(u64),
+    /// `cache-warming-mode`
+    CacheWarming(CacheWarming),
+    /// `hide-thinking`
+    HideThinking(bool),
+    /// `mermaid-rendering`
+    Mermaid(MermaidMode),
+    /// `cache-miss-notices`
+    CacheMissNotices(bool),
+    /// `collapse-changelog`
+    CollapseChangelog(bool),
+    /// `quiet-startup`
+    QuietStartup(QuietStartup),
+    /// `install-telemetry`
+    InstallTelemetry(bool),
+    /// `default-project-trust`
+    DefaultProjectTrust(ProjectTrustDefault),
+    /// `double-escape-action`
+    DoubleEscapeAction(DoubleEscapeAction),
+    /// `tree-filter-mode`
+    TreeFilterMode(TreeFilterMode),
+    /// `warnings`: the warning about extra usage of a subscription.
+    WarnExtraUsage(bool),
+    /// `model-thinking`: the level of one model; `None` uses the default.
+    ModelThinking {
+        /// `provider/id`
+        model: String,
+        level: Option<ThinkingLevel>,
+    },
+    /// The default thinking level, from the same submenu.
+    DefaultThinking(ThinkingLevel),
+    /// `tui-mode`
+    TuiMode(TuiMode),
+    /// `fullscreen-exit-output`
+    FullscreenExitOutput(FullscreenExitOutput),
+    /// `fullscreen-scrollbar`
+    FullscreenScrollbar(FullscreenScrollbar),
+    /// `fullscreen-copy-on-select`
+    FullscreenCopyOnSelect(bool),
+    /// `theme`: a name, or `light/dark` names to follow the terminal.
+    Theme(String),
+    /// `show-images`
+    ShowImages(bool),
+    /// `image-width-cells`
+    ImageWidthCells(u64),
+    /// `auto-resize-images`
+    AutoResizeImages(bool),
+    /// `block-images`
+    BlockImages(bool),
+    /// `skill-commands`
+    SkillCommands(bool),
+    /// `show-hardware-cursor`
+    ShowHardwareCursor(bool),
+    /// `editor-padding`
+    EditorPadding(u64),
+    /// `output-padding`
+    OutputPadding(u64),
+    /// `autocomplete-max-visible`
+    AutocompleteMaxVisible(u64),
+    /// `clear-on-shrink`
+    ClearOnShrink(bool),
+    /// `terminal-progress`
+    TerminalProgress(bool),
+}
