@@ -28,9 +28,10 @@ mod resources;
 mod resume;
 mod scoped_models;
 mod secret_field;
+pub(crate) mod setting_change;
 mod settings;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod text_editor;
 mod theme;
 mod thinking;

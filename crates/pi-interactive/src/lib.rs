@@ -1,10 +1,13 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
 //!
 //! [`run`] shows a live session until the user quits. Blocks and dialogs turn plain data into lines, and keys
-//! into intents; the `app` module connects them to the session, the settings and the terminal.
+//! into intents. The controllers hold the application's state: they turn messages into commands. The `app`
+//! module routes events to them and performs their commands on the screen and on the session, which it reaches
+//! only through the port in `session`.
 
 mod app;
 mod blocks;
+mod controllers;
 mod dialogs;
 mod extensions;
 mod keys;
@@ -30,9 +33,11 @@ pub use reference::{CommandReference, actions, commands};
 pub use startup::resource_config::configure_resources;
 pub use startup::trust_prompter::TrustPrompter;
 
-use app::{App, AppParts};
+use app::{App, Display};
+use controllers::appearance::AppearanceMsg;
 use prompt::editor_area::EditorArea;
 use screen::{AppScreen, Dock};
+use session::local::LocalSessionPort;
 use terminal::setup;
 use theme::selector::ThemeSelector;
 use theme::ui_theme::UiTheme;
@@ -134,16 +139,26 @@ pub async fn run(
             capabilities,
         },
     )?;
-    let mut app = App::new(AppParts {
-        options,
-        screen: AppScreen::new(runner, &dock),
+    let display = Display::new(
+        AppScreen::new(runner, &dock),
         ui,
+        options.extensions.clone(),
+        env.clone(),
+        settings,
+    );
+    let trust = options.trust.clone();
+    options.extensions.attach_application();
+    let mut app = App::new(
+        options,
+        Box::new(LocalSessionPort::new(runtime)),
+        display,
         themes,
-        runtime,
+    );
+    app.route(AppearanceMsg::Problems {
+        theme: chosen.problem,
+        keys: problems,
     });
-    app.store_problems(chosen.problem, problems);
-    app.options.extensions.attach_application();
-    if let Some(trust) = &app.options.trust {
+    if let Some(trust) = trust {
         trust.attach_application(Some(app.handle()));
     }
     app.run().await

@@ -12,6 +12,10 @@ use pi_tui::Component;
 
 use crate::dialogs::intent::{Intent, SessionScope};
 
+/// Identifies an open dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DialogKey(pub(crate) u64);
+
 pub(crate) trait Dialog: Component {
     /// Takes the intents since the last call.
     fn take_intents(&mut self) -> Vec<Intent>;

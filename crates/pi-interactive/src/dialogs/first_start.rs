@@ -9,7 +9,8 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
-use crate::dialogs::intent::{Intent, SettingChange};
+use crate::dialogs::intent::Intent;
+use crate::dialogs::setting_change::SettingChange;
 use crate::theme::ui_theme::UiTheme;
 
 /// Value of the theme setting, and its label.

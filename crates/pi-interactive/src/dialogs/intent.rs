@@ -6,12 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel, TransportPreference};
-use pi_config::{
-    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    MermaidMode, ProjectTrustDefault, QuietStartup, TreeFilterMode, TrustChoice, TuiMode,
-};
+use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel};
+use pi_config::TrustChoice;
 use pi_session::EntryId;
+
+use super::setting_change::SettingChange;
 
 /// An action a dialog requests from the application.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,81 +123,4 @@ pub(crate) enum QuestionAnswer {
     Text(String),
     /// The dialog was closed, or timed out.
     Dismissed,
-}
-
-/// A setting with its new value, one variant per line of the settings dialog.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SettingChange {
-    /// `autocompact`
-    AutoCompact(bool),
-    /// `steering-mode`
-    SteeringMode(DeliveryMode),
-    /// `follow-up-mode`
-    FollowUpMode(DeliveryMode),
-    /// `transport`
-    Transport(TransportPreference),
-    /// `http-idle-timeout`, in milliseconds; 0 disables the timeout.
-    HttpIdleTimeout(u64),
-    /// `cache-warming-mode`
-    CacheWarming(CacheWarming),
-    /// `hide-thinking`
-    HideThinking(bool),
-    /// `mermaid-rendering`
-    Mermaid(MermaidMode),
-    /// `cache-miss-notices`
-    CacheMissNotices(bool),
-    /// `collapse-changelog`
-    CollapseChangelog(bool),
-    /// `quiet-startup`
-    QuietStartup(QuietStartup),
-    /// `install-telemetry`
-    InstallTelemetry(bool),
-    /// `default-project-trust`
-    DefaultProjectTrust(ProjectTrustDefault),
-    /// `double-escape-action`
-    DoubleEscapeAction(DoubleEscapeAction),
-    /// `tree-filter-mode`
-    TreeFilterMode(TreeFilterMode),
-    /// `warnings`: the warning about extra usage of a subscription.
-    WarnExtraUsage(bool),
-    /// `model-thinking`: the level of one model; `None` uses the default.
-    ModelThinking {
-        /// `provider/id`
-        model: String,
-        level: Option<ThinkingLevel>,
-    },
-    /// The default thinking level, from the same submenu.
-    DefaultThinking(ThinkingLevel),
-    /// `tui-mode`
-    TuiMode(TuiMode),
-    /// `fullscreen-exit-output`
-    FullscreenExitOutput(FullscreenExitOutput),
-    /// `fullscreen-scrollbar`
-    FullscreenScrollbar(FullscreenScrollbar),
-    /// `fullscreen-copy-on-select`
-    FullscreenCopyOnSelect(bool),
-    /// `theme`: a name, or `light/dark` names to follow the terminal.
-    Theme(String),
-    /// `show-images`
-    ShowImages(bool),
-    /// `image-width-cells`
-    ImageWidthCells(u64),
-    /// `auto-resize-images`
-    AutoResizeImages(bool),
-    /// `block-images`
-    BlockImages(bool),
-    /// `skill-commands`
-    SkillCommands(bool),
-    /// `show-hardware-cursor`
-    ShowHardwareCursor(bool),
-    /// `editor-padding`
-    EditorPadding(u64),
-    /// `output-padding`
-    OutputPadding(u64),
-    /// `autocomplete-max-visible`
-    AutocompleteMaxVisible(u64),
-    /// `clear-on-shrink`
-    ClearOnShrink(bool),
-    /// `terminal-progress`
-    TerminalProgress(bool),
 }

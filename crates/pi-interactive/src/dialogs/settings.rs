@@ -17,7 +17,8 @@ use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::theme::{ThemeDialog, ThemeDialogOptions};
-use crate::dialogs::intent::{Intent, SettingChange};
+use crate::dialogs::intent::Intent;
+use crate::dialogs::setting_change::SettingChange;
 use crate::theme::ui_theme::UiTheme;
 
 mod items;

@@ -166,7 +166,7 @@ pub(super) fn fits_every_size<D: Dialog>(mut dialog: D) {
 pub(super) const HOSTILE: &str =
     "a\x1b[2J\x1b]0;owned\x07b\r\nc\u{9b}31md\u{202e}e\x1bPq\x1b\\\x00f\tg\u{200b}";
 
-pub(super) fn model(provider: &str, id: &str) -> Arc<Model> {
+pub(crate) fn model(provider: &str, id: &str) -> Arc<Model> {
     let mut name = id.to_owned();
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();

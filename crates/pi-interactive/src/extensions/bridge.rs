@@ -65,6 +65,17 @@ struct BridgeState {
     epoch: u64,
 }
 
+impl BridgeInner {
+    fn state(&self) -> MutexGuard<'_, BridgeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn emit(&self, event: ExtensionEvent) {
+        self.state().events.push(event);
+        self.events.notify_one();
+    }
+}
+
 impl std::fmt::Debug for ExtensionUiBridge {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("ExtensionUiBridge")
@@ -124,17 +135,13 @@ impl ExtensionUiBridge {
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, BridgeState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the connection to the extensions, if any are loaded.
     pub(crate) fn link(&self) -> Option<ExtensionHandle> {
-        self.state().link.clone()
+        self.0.state().link.clone()
     }
 
     pub(crate) fn is_connected(&self) -> bool {
-        self.state().link.is_some()
+        self.0.state().link.is_some()
     }
 
     /// Waits until there are events for the application.
@@ -143,17 +150,12 @@ impl ExtensionUiBridge {
     }
 
     pub(crate) fn take_events(&self) -> Vec<ExtensionEvent> {
-        self.state().events.take()
-    }
-
-    fn emit(&self, event: ExtensionEvent) {
-        self.state().events.push(event);
-        self.0.events.notify_one();
+        self.0.state().events.take()
     }
 
     /// Queues a task for the components; tasks run in order.
     pub(crate) fn enqueue(&self, task: ComponentTask) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         if state.link.is_some() {
             state.task_queue.push(task);
             self.0.tasks.notify_one();
@@ -168,14 +170,14 @@ impl ExtensionUi for ExtensionUiBridge {
 
     fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
         {
-            let mut state = self.state();
+            let mut state = self.0.state();
             match &notice {
                 ExtensionNotice::Status { key, text } => state.screen.set_status(key, text.clone()),
                 ExtensionNotice::EditorText { text } => state.screen.editor_text.clone_from(text),
                 _ => {}
             }
         }
-        self.emit(ExtensionEvent::Notice(notice));
+        self.0.emit(ExtensionEvent::Notice(notice));
         Box::pin(std::future::ready(()))
     }
 
@@ -185,11 +187,12 @@ impl ExtensionUi for ExtensionUiBridge {
         }
         let (answer, answered) = oneshot::channel();
         let id = {
-            let mut state = self.state();
+            let mut state = self.0.state();
             state.next_dialog = state.next_dialog.next();
             state.next_dialog
         };
-        self.emit(ExtensionEvent::DialogRequested { id, dialog, answer });
+        self.0
+            .emit(ExtensionEvent::DialogRequested { id, dialog, answer });
         let pending = PendingDialog::new(self.clone(), id);
         Box::pin(async move {
             let answer = answered.await;
@@ -199,19 +202,19 @@ impl ExtensionUi for ExtensionUiBridge {
     }
 
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        self.emit(ExtensionEvent::Failed(failure));
+        self.0.emit(ExtensionEvent::Failed(failure));
         Box::pin(std::future::ready(()))
     }
 
     fn request_shutdown(&self) {
-        self.emit(ExtensionEvent::ShutDown);
+        self.0.emit(ExtensionEvent::ShutDown);
     }
 
     fn editor_text(&self) -> String {
-        self.state().screen.editor_text.clone()
+        self.0.state().screen.editor_text.clone()
     }
 
     fn screen(&self) -> Option<&dyn ExtensionScreen> {
-        Some(self)
+        Some(self.0.as_ref())
     }
 }

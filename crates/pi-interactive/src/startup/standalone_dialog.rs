@@ -81,7 +81,7 @@ pub(crate) async fn show<T>(
     let mut tui = Tui::new(setup::tui_options(settings, env, keys));
     let mut dialog = make(ui);
     dialog.set_rows(setup::rows(env));
-    let id = tui.dock_mut().push(DialogSlot(dialog));
+    let id = tui.dock_mut().push(DialogSlot::new(dialog));
     tui.set_focus(Some(FocusTarget::Dock(id)));
     let mut runner = Runner::start(
         tui,
@@ -96,7 +96,7 @@ pub(crate) async fn show<T>(
         }
         let dialog = runner.tui_mut().dock_mut().get_mut(id);
         let frame = dialog.and_then(|dialog| (dialog as &mut dyn Any).downcast_mut::<DialogSlot>());
-        let Some(DialogSlot(dialog)) = frame else {
+        let Some(DialogSlot { dialog, .. }) = frame else {
             break None;
         };
         let answered = dialog.take_intents().into_iter().find_map(&read);

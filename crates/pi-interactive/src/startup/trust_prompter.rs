@@ -13,7 +13,8 @@ use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;
 
-use crate::app::AppHandle;
+use crate::app::tasks::AppHandle;
+use crate::controllers::dialogs::DialogMsg;
 use crate::dialogs::TrustDialog;
 use crate::dialogs::dialog::Dialog;
 use crate::dialogs::intent::Intent;
@@ -86,7 +87,11 @@ impl TrustPrompt for TrustPrompter {
             };
             let (sender, answer) = oneshot::channel();
             let cwd: PathBuf = cwd.to_owned();
-            handle.post(move |app| app.prompt_trust(cwd, choices, sender));
+            handle.post(DialogMsg::TrustAsked {
+                cwd,
+                choices,
+                answer: sender,
+            });
             answer.await.ok().flatten()
         })
     }

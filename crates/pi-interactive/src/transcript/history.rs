@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, InputBlock};
 use pi_runtime::ComponentId;
-use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
+use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole};
 use pi_tui::Component;
 
 use super::assistant::ended_early;
@@ -17,16 +17,20 @@ use crate::blocks::{
     SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
 use crate::extensions::bridge::ExtensionUiBridge;
+use crate::session::history::SessionHistory;
 use crate::theme::ui_theme::UiTheme;
 
 /// Splits off the last `count` IDs and returns them.
 ///
 /// Tool results stay with their calls.
-pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Session) -> Vec<EntryId> {
+pub(super) fn take_recent(
+    ids: &mut Vec<EntryId>,
+    count: usize,
+    session: &dyn SessionHistory,
+) -> Vec<EntryId> {
     let mut start = ids.len().saturating_sub(count);
-    let is_result = |id: &EntryId| {
-        session.kind(id.as_str()) == Some(EntryKind::Message(MessageRole::ToolResult))
-    };
+    let is_result =
+        |id: &EntryId| session.kind(id) == Some(EntryKind::Message(MessageRole::ToolResult));
     while start > 0 && ids.get(start).is_some_and(is_result) {
         start -= 1;
     }
@@ -34,10 +38,8 @@ pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Sessio
 }
 
 /// Reads entries; unreadable ones are skipped here and reported by the session.
-pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
-    ids.iter()
-        .filter_map(|id| session.entry(id.as_str()).ok())
-        .collect()
+pub(super) fn read(ids: &[EntryId], session: &dyn SessionHistory) -> Vec<Arc<Entry>> {
+    ids.iter().filter_map(|id| session.entry(id)).collect()
 }
 
 /// Blocks that are not on screen yet.

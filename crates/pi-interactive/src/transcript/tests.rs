@@ -8,7 +8,7 @@ use pi_ai::{
     AssistantBlock, AssistantMessage, AssistantMessageEvent, FauxProvider, InputBlock,
     MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
-use pi_session::NewSession;
+use pi_session::{NewSession, Session};
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,
     UserKeybindings,
@@ -333,7 +333,7 @@ fn earlier_entries_are_loaded_in_order() {
     tester.frame();
     let shown_first = tester.ids()[1];
     let mut steps = 0;
-    while tester.with(|transcript, document| transcript.show_earlier(document, &session)) {
+    while tester.with(|transcript, document| transcript.show_older(document, &session)) {
         steps += 1;
         tester.frame();
     }

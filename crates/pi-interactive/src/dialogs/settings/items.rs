@@ -2,16 +2,15 @@
 
 use pi_ai::TransportPreference;
 use pi_config::{
-    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode,
-    TuiMode,
+    DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
+    ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode, TuiMode,
 };
 
 use pi_tui::FuzzyQuery;
 
 use super::super::plain_text::one_line;
 use super::SettingsDialogOptions;
-use crate::dialogs::intent::SettingChange;
+use crate::dialogs::setting_change::SettingChange;
 use crate::keys;
 use crate::theme::ui_theme::RenderContext;
 
@@ -348,18 +347,6 @@ fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<Settin
         )
         .description("Preferred transport for providers that support several."),
         idle_timeout(settings),
-        cycle(
-            "cache-warming-mode",
-            "Cache warming",
-            settings.cache_warming(),
-            &[
-                (CacheWarming::Off, "off"),
-                (CacheWarming::Streaming, "during runs"),
-                (CacheWarming::Idle, "during and between runs"),
-            ],
-            SettingChange::CacheWarming,
-        )
-        .description("Not used by this version. The TypeScript pi refreshes the prompt cache before it expires, if that is cheaper than refilling it."),
         switch("hide-thinking", "Hide thinking", settings.hide_thinking_block(), SettingChange::HideThinking)
             .description("Collapse thinking blocks to a label."),
         cycle(

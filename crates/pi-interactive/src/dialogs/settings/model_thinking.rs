@@ -18,7 +18,8 @@ use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::super::plain_text::one_line;
 use super::super::thinking::level_description;
 use super::SettingsDialogOptions;
-use crate::dialogs::intent::{Intent, SettingChange};
+use crate::dialogs::intent::Intent;
+use crate::dialogs::setting_change::SettingChange;
 
 const MAX_ROWS: usize = 10;
 

@@ -1,13 +1,14 @@
 use pi_ai::ThinkingLevel;
+use pi_config::{SETTING_REFERENCE, SettingScope};
 use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::dialogs::testing::{DialogTester, fits_every_size, model, survives_random_input};
 
-/// The setting IDs of the reference's menu, including images.
+/// The setting IDs of the reference's menu, including images, without those that have no effect here.
 const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-timeout \
-    cache-warming-mode hide-thinking mermaid-rendering cache-miss-notices collapse-changelog \
+    hide-thinking mermaid-rendering cache-miss-notices collapse-changelog \
     quiet-startup install-telemetry default-project-trust double-escape-action tree-filter-mode \
     warnings model-thinking tui-mode fullscreen-exit-output fullscreen-scrollbar \
     fullscreen-copy-on-select theme show-images image-width-cells auto-resize-images block-images \
@@ -49,6 +50,39 @@ fn every_setting_is_listed_once() {
     for setting in &settings {
         assert!(!setting.value.is_empty(), "{}", setting.id);
         assert!(!setting.description.is_empty(), "{}", setting.id);
+    }
+}
+
+/// Returns the paths of all values, such as `compaction.enabled`.
+fn paths(value: &serde_json::Value, path: &str) -> Vec<String> {
+    match value {
+        serde_json::Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, value)| paths(value, &format!("{path}.{key}")))
+            .collect(),
+        serde_json::Value::Null => Vec::new(),
+        _ => vec![path.trim_start_matches('.').to_owned()],
+    }
+}
+
+#[test]
+fn every_setting_has_an_effect() {
+    let ui = UiTheme::for_tests();
+    for setting in settings(&choices(), &ui.context()) {
+        let SettingAction::Cycle(values) = setting.change else {
+            continue;
+        };
+        for (_, change) in values {
+            let mut changed = Settings::default();
+            change.apply_to(&mut changed);
+            let changed = paths(&serde_json::to_value(&changed).unwrap(), "");
+            assert!(!changed.is_empty(), "{} changes nothing", setting.id);
+            for path in changed {
+                let mut rows = SETTING_REFERENCE.iter();
+                let row = rows.find(|row| row.key == path).unwrap();
+                assert_ne!(row.scope, SettingScope::Ignored, "{}: {path}", setting.id);
+            }
+        }
     }
 }
 

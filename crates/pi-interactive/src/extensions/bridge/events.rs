@@ -19,7 +19,7 @@ const MAX_EVENTS: usize = 4_096;
 pub(crate) struct DialogId(u64);
 
 impl DialogId {
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 }
@@ -119,7 +119,7 @@ impl PendingDialog {
 impl Drop for PendingDialog {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.bridge.emit(ExtensionEvent::Withdrawn(self.id));
+            self.bridge.0.emit(ExtensionEvent::Withdrawn(self.id));
         }
     }
 }

@@ -16,7 +16,7 @@ use pi_tui::{
 };
 
 use super::surfaces::DrawSubject;
-use super::{BridgeState, ExtensionEvent, ExtensionUiBridge};
+use super::{BridgeInner, BridgeState, ExtensionEvent, ExtensionUiBridge};
 use crate::prompt::editor_area::ACTIONS;
 use crate::theme::selector::ThemeSelector;
 use crate::theme::ui_theme::UiTheme;
@@ -56,58 +56,58 @@ impl PublishedScreen {
 impl ExtensionUiBridge {
     /// Attaches the screen.
     pub(crate) fn open(&self, ui: UiTheme) {
-        self.state().screen.ui = Some(ui);
+        self.0.state().screen.ui = Some(ui);
     }
 
     pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenInfo)) {
-        change(&mut self.state().screen.facts);
+        change(&mut self.0.state().screen.facts);
     }
 
     pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorInfo)) {
-        change(&mut self.state().screen.editor);
+        change(&mut self.0.state().screen.editor);
     }
 
     pub(crate) fn set_editor_text(&self, text: String) {
-        self.state().screen.editor_text = text;
+        self.0.state().screen.editor_text = text;
     }
 
     pub(crate) fn set_themes(&self, themes: ThemeSelector) {
-        self.state().screen.themes = Some(Arc::new(themes));
+        self.0.state().screen.themes = Some(Arc::new(themes));
     }
 
     pub(crate) fn set_shortcuts(&self, shortcuts: Vec<ExtensionShortcut>) {
-        self.state().screen.shortcuts = shortcuts;
+        self.0.state().screen.shortcuts = shortcuts;
     }
 
     pub(crate) fn set_bounds(&self, id: ComponentId, bounds: [usize; 4]) {
-        self.state().screen.bounds.insert(id, bounds);
+        self.0.state().screen.bounds.insert(id, bounds);
     }
 
     /// Returns the extension that owns a component, if known.
     pub(crate) fn owner(&self, id: ComponentId) -> Option<String> {
-        self.state().screen.owners.get(&id).cloned()
+        self.0.state().screen.owners.get(&id).cloned()
     }
 
     /// Sets the built-in completion provider.
     pub(crate) fn set_completion(&self, provider: Arc<dyn CompletionProvider>) {
-        self.state().screen.completion = Some(provider);
+        self.0.state().screen.completion = Some(provider);
     }
 
     /// Returns the extensions' status texts, ordered by key.
     pub(crate) fn statuses(&self) -> Vec<String> {
-        self.state().screen.statuses.values().cloned().collect()
+        self.0.state().screen.statuses.values().cloned().collect()
     }
 
     /// Requests the lines of something an extension draws.
     pub(crate) fn request_draw(&self, id: ComponentId, width: usize, subject: DrawSubject) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         state.surfaces.request(id, width, subject, Instant::now());
         self.0.tasks.notify_one();
     }
 
     /// Requests the lines of every component again.
     pub(crate) fn redraw(&self) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         if state.link.is_some() {
             state.surfaces.redraw(Instant::now());
             self.0.tasks.notify_one();
@@ -116,7 +116,7 @@ impl ExtensionUiBridge {
 
     /// Returns a new ID for a transcript row; disjoint from component IDs.
     pub(crate) fn new_row(&self) -> ComponentId {
-        let mut state = self.state();
+        let mut state = self.0.state();
         state.rows += 1;
         FIRST_ROW + state.rows
     }
@@ -127,14 +127,16 @@ impl ExtensionUiBridge {
             return;
         }
         {
-            let mut state = self.state();
+            let mut state = self.0.state();
             for id in &ids {
                 state.surfaces.forget(*id);
             }
         }
         self.enqueue(super::ComponentTask::ForgetRows(ids));
     }
+}
 
+impl BridgeInner {
     fn ui(&self) -> Option<UiTheme> {
         self.state().screen.ui.clone()
     }
@@ -144,7 +146,7 @@ impl ExtensionUiBridge {
     }
 }
 
-impl ExtensionScreen for ExtensionUiBridge {
+impl ExtensionScreen for BridgeInner {
     fn connect(&self, link: Option<ExtensionHandle>) {
         {
             let mut state = self.state();
@@ -157,8 +159,8 @@ impl ExtensionScreen for ExtensionUiBridge {
             state.screen.owners.clear();
             state.events.push(ExtensionEvent::Connected);
         }
-        self.0.events.notify_one();
-        self.0.tasks.notify_one();
+        self.events.notify_one();
+        self.tasks.notify_one();
     }
 
     fn change(&self, extension: Option<&str>, change: ScreenChange) {
@@ -170,12 +172,12 @@ impl ExtensionScreen for ExtensionUiBridge {
         match &change {
             ScreenChange::Redraw => {
                 surfaces.redraw(now);
-                self.0.tasks.notify_one();
+                self.tasks.notify_one();
                 return;
             }
             ScreenChange::RowChanged { id } => {
                 surfaces.redraw_row(*id, now);
-                self.0.tasks.notify_one();
+                self.tasks.notify_one();
                 return;
             }
             ScreenChange::Mount { id, .. } => {

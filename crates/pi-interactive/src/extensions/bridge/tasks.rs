@@ -75,7 +75,7 @@ impl ExtensionUiBridge {
             match self.next_work() {
                 Ok(NextWork::Task(link, task)) => {
                     self.perform(&link, task).await;
-                    self.state().task_queue.since = None;
+                    self.0.state().task_queue.since = None;
                 }
                 Ok(NextWork::Draw(link, request)) => self.draw(&link, request).await,
                 Err(Some(pause)) => {
@@ -90,12 +90,12 @@ impl ExtensionUiBridge {
 
     /// Returns since when a component has been busy with its current task.
     pub(crate) fn busy_since(&self) -> Option<Instant> {
-        self.state().task_queue.since
+        self.0.state().task_queue.since
     }
 
     fn next_work(&self) -> Result<NextWork, Option<std::time::Duration>> {
         let now = Instant::now();
-        let mut state = self.state();
+        let mut state = self.0.state();
         let link = state.link.clone().ok_or(None)?;
         if let Some(task) = state.task_queue.tasks.pop_front() {
             state.task_queue.since = Some(now);
@@ -111,33 +111,33 @@ impl ExtensionUiBridge {
         match task {
             ComponentTask::Input { id, data } => {
                 link.input(id, &data).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::Mouse { id, event } => {
                 link.mouse(id, event).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::Focus { id, focused } => {
                 link.focus(id, focused).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::Raw(event) => self.forward_raw(link, event).await,
             ComponentTask::Resized => link.resized().await,
             ComponentTask::ThemeChanged { scheme } => {
                 link.theme_changed(scheme).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::BranchChanged => {
                 link.branch_changed().await;
-                self.state().surfaces.redraw(Instant::now());
+                self.0.state().surfaces.redraw(Instant::now());
             }
             ComponentTask::SetEditorText(text) => {
                 link.set_editor_text(&text).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::InsertEditorText(text) => {
                 link.insert_editor_text(&text).await;
-                self.state().surfaces.redraw_now(Instant::now());
+                self.0.state().surfaces.redraw_now(Instant::now());
             }
             ComponentTask::RememberEditorText(text) => link.add_editor_history(&text).await,
             ComponentTask::ForgetRows(ids) => link.forget_rows(&ids).await,
@@ -150,14 +150,14 @@ impl ExtensionUiBridge {
         let data = String::from_utf8_lossy(&raw);
         match link.raw_input(&data).await {
             None => {}
-            Some(same) if same == data => self.emit(ExtensionEvent::Typed(event)),
-            Some(other) => self.emit(ExtensionEvent::TypedInstead(other)),
+            Some(same) if same == data => self.0.emit(ExtensionEvent::Typed(event)),
+            Some(other) => self.0.emit(ExtensionEvent::TypedInstead(other)),
         }
     }
 
     async fn draw(&self, link: &ExtensionHandle, request: DrawRequest) {
         let DrawRequest { id, width, subject } = request;
-        let epoch = self.state().epoch;
+        let epoch = self.0.state().epoch;
         let outcome = match subject {
             DrawSubject::Component => DrawOutcome::Component(link.render(id, width).await),
             DrawSubject::Call(data) => {
@@ -170,19 +170,19 @@ impl ExtensionUiBridge {
                 DrawOutcome::Texts(link.transform_markdown(parts, shared).await)
             }
         };
-        if self.state().epoch != epoch {
+        if self.0.state().epoch != epoch {
             return;
         }
         match outcome.error() {
-            None => self.state().surfaces.record_success(id),
+            None => self.0.state().surfaces.record_success(id),
             Some(ExtensionRenderError::Gone) => {}
             Some(error) => {
-                if self.state().surfaces.record_failure(id) {
+                if self.0.state().surfaces.record_failure(id) {
                     link.report_failure(self.owner(id), "render", error.to_string());
                 }
             }
         }
-        self.emit(ExtensionEvent::Drawn { id, width, outcome });
+        self.0.emit(ExtensionEvent::Drawn { id, width, outcome });
     }
 }
 
