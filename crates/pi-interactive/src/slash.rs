@@ -8,7 +8,7 @@ mod dialogs;
 mod information;
 mod program;
 
-use pi_ai::{Models, ThinkingLevel};
+use pi_protocol::{Models, ThinkingLevel};
 use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 
 use crate::app::command::AppCommand;

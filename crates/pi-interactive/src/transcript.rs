@@ -15,9 +15,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, Usage};
-use pi_runtime::{CompactionOutcome, ComponentId, RETRY_CANCELLED, SessionEvent};
+use pi_core::AgentEvent;
+use pi_protocol::{AgentMessage, Usage};
+use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId};
 use pi_tui::{BlockId, Document, Liveness};
 
@@ -238,8 +238,9 @@ impl Transcript {
                 success: false,
                 attempt,
                 final_error,
+                canceled,
             } => {
-                if final_error.as_deref() == Some(RETRY_CANCELLED) {
+                if *canceled {
                     let text = "Retry canceled.".to_owned();
                     self.push_notice(document, NoticeLevel::Status, text);
                     return;
@@ -327,6 +328,7 @@ impl Transcript {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => self.assistant_updated(document, message, assistant_message_event),
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {

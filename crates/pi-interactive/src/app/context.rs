@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_ai::Model;
+use pi_protocol::Model;
 use pi_tui::ScreenMode;
 
 #[cfg(test)]

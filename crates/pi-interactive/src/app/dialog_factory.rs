@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
-use pi_ai::{AuthKind, Models, resolve_scope};
+use pi_auth::AuthKind;
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
+use pi_providers::{Models, resolve_scope};
 use pi_session::EntryId;
 use pi_tui::{Markdown, MarkdownTheme};
 

@@ -7,8 +7,8 @@ mod prompt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pi_ai::Env;
 use pi_config::Settings;
+use pi_env::Env;
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Keybindings, ListenerId, RunnerError, ScreenMode};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::StreamPhase;
 use pi_config::Settings;
+use pi_providers::StreamPhase;
 use pi_runtime::{ComponentId, ExtensionShortcut, QueuedTexts, ScreenChange};
 use pi_tui::{ColorToken, InputEvent, KeyId, Keybindings};
 

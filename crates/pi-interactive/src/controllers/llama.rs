@@ -7,7 +7,7 @@
 mod tests;
 mod work;
 
-use pi_ai::{LlamaModel, LlamaRouter, LlamaState};
+use pi_providers::{LlamaModel, LlamaRouter, LlamaState};
 use tokio_util::sync::CancellationToken;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};

@@ -5,7 +5,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ScopedModel, ThinkingLevel};
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_runtime::{CycleDirection, Persist};
 
 use super::dialogs::{DialogMsg, DialogRequest};

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use pi_ai::ThinkingLevel;
 use pi_config::DoubleEscapeAction;
+use pi_protocol::ThinkingLevel;
 use pi_runtime::{Delivery, Prompt};
 use pi_tui::ColorToken;
 

@@ -6,7 +6,8 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AuthKind, LoginEvent, LoginInteraction, LoginPrompt, Model, OAuthError};
+use pi_auth::{AuthKind, LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
+use pi_protocol::Model;
 use pi_runtime::Persist;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};

@@ -6,8 +6,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel};
+use pi_auth::AuthKind;
 use pi_config::TrustChoice;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::EntryId;
 
 use super::setting_change::SettingChange;

@@ -1,10 +1,10 @@
 //! Changes of settings.
 
-use pi_ai::{ThinkingLevel, TransportPreference};
 use pi_config::{
     DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
     ProjectTrustDefault, QuietStartup, Settings, TreeFilterMode, TuiMode,
 };
+use pi_protocol::{ThinkingLevel, TransportPreference};
 
 /// A setting with its new value: one variant per line of the settings dialog, and the ones that other parts of
 /// the application change.

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{AuthKind, LlamaRouter, LoginInteraction, Model, ScopedModel, ThinkingLevel};
+use pi_auth::{AuthKind, LoginInteraction};
 use pi_config::TrustChoice;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{LlamaRouter, ScopedModel};
 use pi_runtime::{
     BugReport, CycleDirection, Delivery, ExportTheme, NavigateOptions, Persist, Prompt,
 };

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::QueueMode;
-use pi_ai::LiveMessage;
 use pi_config::{ConfigScope, DeliveryMode};
+use pi_core::QueueMode;
+use pi_protocol::LiveMessage;
 use pi_runtime::{
     AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
 };

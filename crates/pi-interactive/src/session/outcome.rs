@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{LlamaModel, LlamaRouter, Model, ThinkingLevel};
 use pi_config::ConfigDiagnostic;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{LlamaModel, LlamaRouter};
 use pi_runtime::{
     Delivery, GhCli, NavigateOutcome, Persist, PromptError, ReplaceOutcome, SharePage,
     WrittenReport,

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{LiveMessage, StreamPhase};
 use pi_config::ConfigDiagnostic;
+use pi_protocol::LiveMessage;
+use pi_providers::StreamPhase;
 use pi_runtime::{CommandInfo, Services, SessionEvent, SessionStats};
 use pi_session::SessionTree;
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{Model, ScopedModel, ThinkingLevel};
 use pi_config::Settings;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_runtime::QueuedTexts;
 use pi_session::EntryId;
 

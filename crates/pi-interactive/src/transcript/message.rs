@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_ai::{LiveMessage, Models};
+use pi_protocol::LiveMessage;
+use pi_providers::Models;
 use pi_runtime::SessionEvent;
 use pi_tui::Document;
 

@@ -1,6 +1,7 @@
 //! Operations on a llama.cpp router that take time.
 
-use pi_ai::{ErrorClass, LlamaProgress, LlamaRouter, ProviderError};
+use pi_protocol::{ErrorClass, ProviderError};
+use pi_providers::{LlamaProgress, LlamaRouter};
 use tokio_util::sync::CancellationToken;
 
 use super::LlamaMsg;

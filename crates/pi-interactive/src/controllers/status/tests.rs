@@ -123,8 +123,9 @@ fn deltas_do_not_concern_the_status() {
         StatusMsg::of(&delta),
         Some(StatusMsg::ShellOutput(text)) if text == "line\n"
     ));
-    let message =
-        pi_agent::SharedMessage::new(pi_ai::AgentMessage::from(pi_ai::UserMessage::default()));
+    let message = pi_core::SharedMessage::new(pi_protocol::AgentMessage::from(
+        pi_protocol::UserMessage::default(),
+    ));
     let start = SessionEvent::Agent(AgentEvent::MessageStart { message });
     assert!(StatusMsg::of(&start).is_none());
 }

@@ -1,5 +1,5 @@
-use pi_ai::ThinkingLevel;
 use pi_config::{SETTING_REFERENCE, SettingScope};
+use pi_protocol::ThinkingLevel;
 use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 

@@ -50,14 +50,20 @@ pub(super) fn list(
     let cwd = session.cwd().to_owned();
     let directory = session.with_session(|session| session.directory().to_owned());
     let work = move || {
+        let is_canceled = &|| cancel.is_cancelled();
         let found = match scope {
             SessionScope::Project => {
                 let directory = SessionDirectory::custom(&directory, &agent_dir, &cwd);
-                listing::list(&directory, MessageText::Collect, observer.as_mut(), &cancel)
+                listing::list(
+                    &directory,
+                    MessageText::Collect,
+                    observer.as_mut(),
+                    is_canceled,
+                )
             }
             SessionScope::All => {
                 let root = sessions_root(&agent_dir);
-                listing::list_all(&root, MessageText::Collect, observer.as_mut(), &cancel)
+                listing::list_all(&root, MessageText::Collect, observer.as_mut(), is_canceled)
             }
         };
         found.map_err(|error| error.to_string())

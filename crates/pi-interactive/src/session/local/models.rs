@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_ai::{
-    AuthKind, Credential, LlamaRouter, LoginInteraction, Model, Models, NetworkAccess,
-    RefreshOptions, ThinkingLevel,
-};
+use pi_auth::{AuthKind, Credential, LoginInteraction};
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{LlamaRouter, Models, NetworkAccess, RefreshOptions};
 use pi_runtime::{AgentSession, CycleDirection, Persist, SessionRuntime};
 use tokio_util::sync::CancellationToken;
 
