@@ -1,58 +1,24 @@
-//! `cargo xtask start-order`: lists the functions a start runs, for the linker to place next to each other.
+//! Lists the functions that starts run, for the linker to place next to each other.
 //!
-//! The profiles come from callgrind, one per kind of start. Functions that more starts run come first, so that the
-//! code every start needs is contiguous.
+//! A start runs a few thousand functions. Scattered over the binary, they load half of it, since the system reads code
+//! in blocks of 64 KiB; next to each other they fill a few blocks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write as _;
-use std::path::Path;
-
-use anyhow::{Context as _, Result, bail};
-
-/// Passed to the linker by the build script of `pi`.
-const ORDER: &str = "../pi/start.order";
 
 /// The binary in the profiles; functions of shared libraries cannot be placed.
 const PROGRAM: &str = "pi";
 
-pub(crate) fn run(profiles: &[&str]) -> Result<String> {
-    if profiles.is_empty() {
-        bail!(
-            "`start-order` needs callgrind profiles\nhint: record one per kind of start: \
-             valgrind --tool=callgrind --demangle=no --callgrind-out-file=FILE target/release/pi …, \
-             with a binary that has symbols (cargo rustc --release -p pi -- -C strip=none)"
-        );
-    }
-    let mut functions = Functions::default();
-    for profile in profiles {
-        let text = std::fs::read_to_string(profile)
-            .with_context(|| format!("cannot read profile {profile}"))?;
-        functions.add(&text);
-    }
-    let names = functions.ordered();
-    if names.is_empty() {
-        bail!("the profiles contain no function of `{PROGRAM}`: was the binary stripped?");
-    }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
-    std::fs::File::create(&path)
-        .and_then(|mut file| writeln!(file, "{}", names.join("\n")))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(format!(
-        "crates/pi/start.order lists {} functions",
-        names.len()
-    ))
-}
-
+/// The functions in a set of callgrind profiles, one per kind of start.
 #[derive(Debug, Default)]
-struct Functions {
+pub(super) struct FunctionOrder {
     /// Number of profiles that contain each function.
     profiles: BTreeMap<String, usize>,
 }
 
-impl Functions {
+impl FunctionOrder {
     /// Adds the functions of one profile.
-    fn add(&mut self, profile: &str) {
+    pub(super) fn add(&mut self, profile: &str) {
         let mut objects = CompressedNames::default();
         let mut functions = CompressedNames::default();
         let mut is_ours = false;
@@ -85,8 +51,8 @@ impl Functions {
         }
     }
 
-    /// Returns the names, those in most profiles first.
-    fn ordered(self) -> Vec<String> {
+    /// Returns the names, those in most profiles first, so that the code of every start is contiguous.
+    pub(super) fn into_names(self) -> Vec<String> {
         let mut names: Vec<_> = self.profiles.into_iter().collect();
         names.sort_by_key(|(_, profiles)| Reverse(*profiles));
         names.into_iter().map(|(name, _)| name).collect()
@@ -144,9 +110,9 @@ fn=(5) (below main)
 
     #[test]
     fn functions_of_the_binary_are_sorted_by_number_of_profiles() {
-        let mut functions = Functions::default();
+        let mut functions = FunctionOrder::default();
         functions.add("ob=(9) /build/pi\nfn=(4) _ZN2pi5helloE\n");
         functions.add(START);
-        assert_eq!(functions.ordered(), ["_ZN2pi5helloE", "_ZN2pi4main17hE"]);
+        assert_eq!(functions.into_names(), ["_ZN2pi5helloE", "_ZN2pi4main17hE"]);
     }
 }
