@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_ai::{AuthError, ModelsStore, ModelsStoreError, StoredModels};
+use pi_fs::LockTiming;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::lock_dir::LockTiming;
 use crate::locked_file::LockedFile;
 
 /// The cached catalogs, one entry per provider; cheap to clone.

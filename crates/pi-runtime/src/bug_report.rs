@@ -13,13 +13,13 @@ use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use pi_ai::{Env, Model};
 use pi_config::ConfigScope;
+use pi_fs::private::PrivateTempDir;
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::export::{
     ExportError, ExportTheme, HtmlOptions, JsonlOptions, export_html, export_jsonl,
 };
-use crate::private_directory::PrivateDirectory;
 use crate::redaction::Redactor;
 use crate::services::Services;
 use crate::session::AgentSession;
@@ -119,7 +119,7 @@ impl BugReport {
             ));
         }
         if self.with_conversation {
-            let scratch = PrivateDirectory::new("pi-bug").map_err(unwritable)?;
+            let scratch = PrivateTempDir::create("pi-bug").map_err(unwritable)?;
             for (name, content) in conversation(session, services, redaction, scratch.path())? {
                 files.push((name, content));
             }
@@ -328,7 +328,8 @@ fn tail_of(path: &Path) -> Option<String> {
 }
 
 fn write_archive(path: &Path, root: &str, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    use pi_config::atomic_file::{NewFileMode, write_with};
+    use pi_fs::NewFileMode;
+    use pi_fs::atomic_file::write_with;
 
     write_with(path, NewFileMode::Private, |out| {
         let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));

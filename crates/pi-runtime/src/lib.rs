@@ -39,7 +39,6 @@ mod export;
 mod extensions;
 mod hooks;
 mod model_choice;
-mod private_directory;
 mod redaction;
 mod replay;
 mod runtime;

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use pi_ai::Env;
+use pi_fs::private::PrivateTempDir;
 use pi_session::Session;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -15,7 +16,6 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use crate::export::{ExportError, HtmlOptions, export_html};
-use crate::private_directory::PrivateDirectory;
 
 /// URL prefix of the viewer for shared sessions; the gist ID follows.
 const DEFAULT_VIEWER: &str = "https://pi.dev/session/";
@@ -40,7 +40,7 @@ pub struct SharePage {
     pub bytes: u64,
     /// Number of secrets that were redacted.
     pub redacted: usize,
-    _directory: PrivateDirectory,
+    _directory: PrivateTempDir,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,10 +93,11 @@ impl ShareError {
 impl SharePage {
     /// Writes the page of a session; the output path in the options is ignored.
     pub fn write(session: &Session, options: HtmlOptions) -> Result<Self, ShareError> {
-        let directory = PrivateDirectory::new("pi-share").map_err(|source| ShareError::System {
-            what: "cannot create a directory for the page",
-            source,
-        })?;
+        let directory =
+            PrivateTempDir::create("pi-share").map_err(|source| ShareError::System {
+                what: "cannot create a directory for the page",
+                source,
+            })?;
         let redaction = options.redaction.clone();
         let path = directory.path().join(PAGE_NAME);
         let options = HtmlOptions {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pi_ai::AgentMessage;
 use pi_ai::json::JsonObject;
+use pi_fs::private;
 use serde_json::Value;
 
 use crate::directory::{self, SessionDirectory};
@@ -19,7 +20,6 @@ use crate::index::EntrySlot;
 use crate::kind::EntryKind;
 use crate::listing;
 use crate::session_id::{check_session_id, new_entry_id, new_session_id};
-use crate::storage::disk::create_private_file;
 use crate::storage::{AccessMode, DiskStorage};
 use crate::store::append::write_new_file;
 use crate::store::{
@@ -361,6 +361,10 @@ fn copy_into(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
         .extension()
         .map(|extension| format!(".{}", extension.to_string_lossy()))
         .unwrap_or_default();
+    private::create_directory(directory).map_err(|source| SessionError::Unwritable {
+        path: directory.to_owned(),
+        source,
+    })?;
     let mut target = directory.join(format!("{stem}{extension}"));
     let mut suffix = 1_u32;
     loop {
@@ -368,7 +372,7 @@ fn copy_into(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
             path: target.clone(),
             source,
         };
-        match create_private_file(&target) {
+        match private::create_file(&target) {
             Ok(mut file) => {
                 let copied =
                     fs::File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));

@@ -39,7 +39,6 @@ mod index;
 mod kind;
 pub mod listing;
 mod load;
-mod lock;
 mod log;
 mod migrate;
 mod model_messages;

@@ -428,11 +428,9 @@ pub(crate) fn encode_record<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, S
 }
 
 pub(crate) fn create_directory(path: &Path) -> Result<(), SessionError> {
-    crate::storage::disk::create_private_directory(path).map_err(|source| {
-        SessionError::Unwritable {
-            path: path.to_owned(),
-            source,
-        }
+    pi_fs::private::create_directory(path).map_err(|source| SessionError::Unwritable {
+        path: path.to_owned(),
+        source,
     })
 }
 

@@ -64,10 +64,7 @@ fn create_directory(parent: &Path) -> anyhow::Result<PathBuf> {
     let mut number = 0_u32;
     loop {
         let directory = parent.join(format!("pi-demo-{}-{number}", std::process::id()));
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&directory) {
+        match pi_fs::private::create_new_directory(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => {

@@ -5,20 +5,22 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
+    // Files on disk; needs neither HTTP nor an async runtime.
+    ("pi-fs", &[]),
     ("pi-ai", &["pi-packed"]),
     ("pi-tui", &[]),
     ("pi-agent", &["pi-ai"]),
     // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
     // defines the `Tool` trait.
-    ("pi-config", &["pi-ai"]),
-    ("pi-ext", &["pi-ai", "pi-packed"]),
-    ("pi-session", &["pi-ai"]),
-    ("pi-tools", &["pi-agent", "pi-ai"]),
+    ("pi-config", &["pi-ai", "pi-fs"]),
+    ("pi-ext", &["pi-ai", "pi-fs", "pi-packed"]),
+    ("pi-session", &["pi-ai", "pi-fs"]),
+    ("pi-tools", &["pi-agent", "pi-ai", "pi-fs"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
-    ("pi-packages", &["pi-ai", "pi-config", "pi-ext"]),
+    ("pi-packages", &["pi-ai", "pi-config", "pi-ext", "pi-fs"]),
     ("pi-runtime", RUNTIME_AND_BELOW),
     ("pi-rpc", &["pi-runtime", "pi-agent", "pi-ai", "pi-session"]),
     (
@@ -29,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "pi-agent",
             "pi-ai",
             "pi-config",
+            "pi-fs",
             "pi-session",
         ],
     ),
@@ -44,6 +47,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "pi-agent",
             "pi-ai",
             "pi-config",
+            "pi-fs",
             "pi-session",
         ],
     ),
@@ -61,7 +65,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "pi-session",
         ],
     ),
-    ("xtask", &["pi", "pi-ai", "pi-config"]),
+    ("xtask", &["pi", "pi-ai", "pi-config", "pi-fs"]),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
@@ -69,6 +73,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-ai",
     "pi-config",
     "pi-ext",
+    "pi-fs",
     "pi-session",
     "pi-tools",
 ];
@@ -245,11 +250,11 @@ mod tests {
             [
                 "pi-ai depends on pi-agent, but may use only pi-packed",
                 "pi-tui depends on pi-ai, but may use no workspace crate",
-                "pi-tools depends on pi-session, but may use only pi-agent and pi-ai",
+                "pi-tools depends on pi-session, but may use only pi-agent, pi-ai and pi-fs",
                 "pi-interactive depends on pi-tools, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config and pi-session",
+                 pi-agent, pi-ai, pi-config, pi-fs and pi-session",
                 "pi-interactive depends on pi-rpc, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config and pi-session",
+                 pi-agent, pi-ai, pi-config, pi-fs and pi-session",
                 "pi-agent uses reqwest, which only pi-ai and pi-ext may",
                 "pi-agent uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",

@@ -216,10 +216,10 @@ impl App {
                     lines.join("\n"),
                 );
                 let redaction = pi_runtime::environment_secrets(&env).with_pattern_detection();
-                let written = pi_config::atomic_file::write(
+                let written = pi_fs::atomic_file::write(
                     &file,
                     redaction.redact(&text).as_bytes(),
-                    pi_config::atomic_file::NewFileMode::Private,
+                    pi_fs::NewFileMode::Private,
                 );
                 written.map(|()| file)
             },

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use pi_ai::{AgentMessage, Env};
+use pi_fs::private::PrivateTempDir;
 use pi_session::{AccessMode, EntryBody, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 use super::comparison::message_of;
 use crate::bug_report::REPLAY_FILE;
-use crate::private_directory::PrivateDirectory;
 
 /// Maximum size of an unpacked record.
 const MAX_RECORD_SIZE: u64 = 256 << 20;
@@ -67,7 +67,7 @@ impl RecordedConversation {
         if !is_archive {
             return Self::of_session(path, env);
         }
-        let directory = PrivateDirectory::new("pi-replay").map_err(unreadable)?;
+        let directory = PrivateTempDir::create("pi-replay").map_err(unreadable)?;
         let unpacked = directory.path().join(REPLAY_FILE);
         unpack(path, &unpacked)?;
         Self::of_session(&unpacked, env)

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-mod leftovers;
+use crate::temporary_file::{TemporaryFile, TemporaryNames, creation, remove_abandoned};
 
 /// Permissions of a newly created file. An existing file keeps its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +15,7 @@ pub enum NewFileMode {
     Default,
 }
 
-/// Replaces the content of a file.
-///
-/// The content is written to a temporary file in the same directory, synced and renamed. A symbolic link is
-/// preserved: its target is replaced. Temporary files left behind by killed writers are removed.
+/// Replaces the content of a file durably; see [`FileReplacement`].
 pub fn write(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<()> {
     write_with(path, new_file, |file| file.write_all(content))
 }
@@ -32,48 +29,7 @@ pub fn write_with<E: From<io::Error>>(
     new_file: NewFileMode,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    let existing = match fs::metadata(path) {
-        Ok(metadata) if is_stream(&metadata) => return fill_stream(path, fill),
-        Ok(metadata) => Some(metadata),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    let target = follow_links(path)?;
-    let directory = parent(&target);
-    let (unwritten, temporary) = create_temporary(&target, &directory, new_file)?;
-    let mut buffered = BufWriter::new(unwritten);
-    fill(&mut buffered)?;
-    let written = buffered
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
-    if let Some(existing) = &existing {
-        keep_attributes(&written, existing)?;
-    }
-    written.sync_all()?;
-    drop(written);
-    match fs::rename(&temporary.0, &target) {
-        Ok(()) => temporary.keep(),
-        // A file that is itself a mount point, as in containers, cannot be replaced.
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-            return Ok(overwrite(&target, &temporary)?);
-        }
-        Err(error) => return Err(error.into()),
-    }
-    Ok(sync_directory(&directory)?)
-}
-
-/// Returns whether the file has no content to replace: a terminal, a pipe or a socket.
-fn is_stream(metadata: &fs::Metadata) -> bool {
-    !metadata.is_file() && !metadata.is_dir()
-}
-
-fn fill_stream<E: From<io::Error>>(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut stream = BufWriter::new(OpenOptions::new().write(true).open(path)?);
-    fill(&mut stream)?;
-    Ok(stream.flush()?)
+    FileReplacement::durable(new_file).run(path, fill, |_| Ok(()))
 }
 
 /// Creates a file with this content unless it exists; returns whether it was created.
@@ -89,92 +45,95 @@ pub fn create(path: &Path, content: &[u8], new_file: NewFileMode) -> io::Result<
     }
 }
 
-/// Renames a file or directory; fails if `to` exists.
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags};
-    use rustix::io::Errno;
-
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system does not support the flag.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_if_free(from, to),
-        moved => Ok(moved?),
-    }
+/// What a crash may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Content and rename are synced, and temporary files of killed writers are removed first.
+    Durable,
+    /// Neither is done: for entries of a cache, which are verified when read and evicted with their leftovers.
+    Cache,
 }
 
-/// Renames a file or directory; fails if `to` exists.
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
-    rename_if_free(from, to)
+/// How a file is replaced.
+///
+/// The content is written to a temporary file in the same directory, synced and renamed. A symbolic link is
+/// preserved: its target is replaced. Mode and, if permitted, owner of an existing file are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct FileReplacement {
+    pub new_file: NewFileMode,
+    pub names: TemporaryNames,
+    pub durability: Durability,
 }
 
-/// Fallback with a race: another process may create `to` between the check and the rename.
-fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(to) {
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to),
-        Err(error) => Err(error),
-    }
-}
-
-/// Creates a directory and its parents with mode 0700; an existing directory is not changed.
-pub fn create_private_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// A temporary file, removed on drop unless it was renamed.
-struct TemporaryFile(PathBuf);
-
-impl TemporaryFile {
-    fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        if !self.0.as_os_str().is_empty()
-            && let Err(error) = fs::remove_file(&self.0)
-        {
-            tracing::debug!(%error, file = %self.0.display(), "cannot remove temporary file");
+impl FileReplacement {
+    pub const fn durable(new_file: NewFileMode) -> Self {
+        Self {
+            new_file,
+            names: TemporaryNames::OfTarget,
+            durability: Durability::Durable,
         }
     }
-}
 
-fn create_temporary(
-    target: &Path,
-    directory: &Path,
-    new_file: NewFileMode,
-) -> io::Result<(File, TemporaryFile)> {
-    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    leftovers::remove_abandoned(name, directory);
-    loop {
-        let path = directory.join(leftovers::temporary_name(name));
-        match creation(new_file).open(&path) {
-            Ok(file) => {
-                leftovers::lock(&file);
-                return Ok((file, TemporaryFile(path)));
+    /// Replaces a file with what `fill` writes. `confirm` is called with the complete and synced file before the
+    /// rename. If either fails, the old file stays.
+    pub fn run<E: From<io::Error>>(
+        self,
+        path: &Path,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+        confirm: impl FnOnce(&File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let existing = match fs::metadata(path) {
+            Ok(metadata) if is_stream(&metadata) => return fill_stream(path, fill),
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let target = follow_links(path)?;
+        let is_durable = self.durability == Durability::Durable;
+        if is_durable {
+            remove_abandoned(&target, self.names);
+        }
+        let (unwritten, temporary) = TemporaryFile::create(&target, self.names, self.new_file)?;
+        let mut buffered = BufWriter::new(unwritten);
+        fill(&mut buffered)?;
+        let written = buffered
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        if let Some(existing) = &existing {
+            keep_attributes(&written, existing)?;
+        }
+        if is_durable {
+            written.sync_all()?;
+        }
+        confirm(&written)?;
+        drop(written);
+        match fs::rename(temporary.path(), &target) {
+            Ok(()) => temporary.forget(),
+            // A file that is itself a mount point, as in containers, cannot be replaced.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                return Ok(overwrite(&target, &temporary)?);
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
+        if is_durable {
+            sync_directory(&parent(&target));
+        }
+        Ok(())
     }
 }
 
-fn creation(new_file: NewFileMode) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if new_file == NewFileMode::Private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    #[cfg(not(unix))]
-    let _ = new_file;
-    options
+/// Returns whether the file has no content to replace: a terminal, a pipe or a socket.
+fn is_stream(metadata: &fs::Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir()
+}
+
+fn fill_stream<E: From<io::Error>>(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut stream = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+    fill(&mut stream)?;
+    Ok(stream.flush()?)
 }
 
 /// Copies the mode and, if permitted, the owner of the existing file.
@@ -199,7 +158,7 @@ fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
 
 /// Last resort, not atomic: truncates the target and copies the content.
 fn overwrite(target: &Path, temporary: &TemporaryFile) -> io::Result<()> {
-    let mut content = File::open(&temporary.0)?;
+    let mut content = File::open(temporary.path())?;
     let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
     io::copy(&mut content, &mut file)?;
     file.sync_all()
@@ -218,22 +177,22 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-fn parent(path: &Path) -> PathBuf {
+/// Returns the directory of a file.
+pub(crate) fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
 }
 
-/// Makes a rename durable.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_directory: &Path) -> io::Result<()> {
-    Ok(())
+/// Makes a rename durable across power loss where directories can be synced. A failure is only logged: the
+/// rename itself has already succeeded.
+fn sync_directory(directory: &Path) {
+    if cfg!(unix)
+        && let Err(error) = File::open(directory).and_then(|directory| directory.sync_all())
+    {
+        tracing::debug!(path = %directory.display(), %error, "cannot sync directory");
+    }
 }
 
 #[cfg(unix)]
@@ -326,47 +285,52 @@ mod tests {
     fn temporary_files_of_killed_writers_are_removed() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        let put = |name: &str, age: u64| {
+        let abandon = || {
+            let name = ".auth.json.0123456789abcdef.tmp";
             let file = File::create(home.path().join(name)).unwrap();
-            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
             file.set_modified(then).unwrap();
-            file
         };
-        drop(put(".auth.json.0123456789abcdef.tmp", 60));
-        // Another file's, not a temporary name, too young, and held by a live writer.
-        drop(put(".settings.json.0123456789abcdef.tmp", 60));
-        drop(put(".auth.json.notes.tmp", 60));
-        drop(put(".auth.json.0000000000000001.tmp", 0));
-        let held = put(".auth.json.0000000000000002.tmp", 60);
-        held.lock().unwrap();
+        abandon();
         write(&path, b"{}", NewFileMode::Private).unwrap();
-        assert_eq!(
-            names(home.path()),
-            [
-                ".auth.json.0000000000000001.tmp",
-                ".auth.json.0000000000000002.tmp",
-                ".auth.json.notes.tmp",
-                ".settings.json.0123456789abcdef.tmp",
-                "auth.json"
-            ]
+        assert_eq!(names(home.path()), ["auth.json"]);
+        abandon();
+        let cache = FileReplacement {
+            durability: Durability::Cache,
+            ..FileReplacement::durable(NewFileMode::Default)
+        };
+        cache
+            .run(&path, |file| file.write_all(b"1"), |_| Ok(()))
+            .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"1");
+        assert_eq!(names(home.path()).len(), 2, "a cache is not searched");
+    }
+
+    #[test]
+    fn content_that_is_not_confirmed_leaves_the_old() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("s.jsonl");
+        write(&path, b"old", NewFileMode::Private).unwrap();
+        let replacement = FileReplacement {
+            names: TemporaryNames::Prefix(".pi-session-"),
+            ..FileReplacement::durable(NewFileMode::Private)
+        };
+        let refused = replacement.run(
+            &path,
+            |file| file.write_all(b"new"),
+            |file| {
+                assert_eq!(file.metadata().unwrap().len(), 3, "the content is complete");
+                Err(io::Error::other("changed meanwhile"))
+            },
         );
-        drop(held);
-        write(&path, b"{}", NewFileMode::Private).unwrap();
-        assert!(!names(home.path()).contains(&".auth.json.0000000000000002.tmp".to_owned()));
+        assert_eq!(refused.unwrap_err().to_string(), "changed meanwhile");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(home.path()), ["s.jsonl"]);
     }
 
     #[test]
     fn stream_is_written_to_and_not_replaced() {
         write(Path::new("/dev/null"), b"gone", NewFileMode::Default).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-    }
-
-    #[test]
-    fn created_directories_are_private() {
-        let home = TempDir::new().unwrap();
-        let path = home.path().join("a/b");
-        create_private_directory(&path).unwrap();
-        assert_eq!(mode(&path), 0o700);
-        create_private_directory(&path).unwrap();
     }
 }
