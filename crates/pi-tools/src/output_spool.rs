@@ -2,7 +2,7 @@
 //! exceeds the limits, all of it is also written to a file.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
