@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use pi_ai::Env;
-use pi_runtime::environment_secrets;
+use pi_export::environment_secrets;
 
 /// The record until it has been reported.
 const RECORD: &str = "pi-crash.log";

@@ -7,7 +7,7 @@ use pi_config::{
     AgentDir, AuthFile, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore,
     load_resources,
 };
-use pi_runtime::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
+use pi_export::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
 
 use crate::output::{Exit, Failure, print};
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, AuthFile};
-use pi_runtime::{Redactor, environment_secrets, stored_secrets};
+use pi_export::{Redactor, environment_secrets, stored_secrets};
 use tracing::Level;
 
 use crate::output::warn;

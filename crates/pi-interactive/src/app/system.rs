@@ -215,7 +215,7 @@ impl App {
                     size.rows,
                     lines.join("\n"),
                 );
-                let redaction = pi_runtime::environment_secrets(&env).with_pattern_detection();
+                let redaction = pi_export::environment_secrets(&env).with_pattern_detection();
                 let written = pi_fs::atomic_file::write(
                     &file,
                     redaction.redact(&text).as_bytes(),

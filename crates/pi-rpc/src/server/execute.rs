@@ -4,9 +4,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use pi_ai::ThinkingLevel;
+use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
 use pi_runtime::{
-    BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
-    describe_error, export_html, stored_secrets,
+    BashRequest, CycleDirection, Delivery, InputSource, Persist, Prompt, describe_error,
 };
 use pi_session::{EntryId, ForkPosition};
 use serde::Serialize;

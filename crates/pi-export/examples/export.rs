@@ -1,11 +1,11 @@
-//! Exports a session file as an HTML page: `cargo run -p pi-runtime --example export -- IN.jsonl
+//! Exports a session file as an HTML page: `cargo run -p pi-export --example export -- IN.jsonl
 //! OUT.html`.
 
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 
-use pi_runtime::{HtmlOptions, export_html_file};
+use pi_export::{HtmlOptions, export_html_file};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);

@@ -1,16 +1,16 @@
 //! Model and tools of a replay: they return recorded data and do nothing.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantStream, ErrorClass, FauxModel,
-    FauxProvider, ModelList, ModelRequest, Provider, ProviderError, StopReason, ToolResultMessage,
-    join_text,
+    AssistantStream, ErrorClass, FauxModel, FauxProvider, ModelList, ModelRequest, Provider,
+    ProviderError, StopReason, ToolResultMessage, UserMessage, join_text,
 };
+use pi_export::{END_OF_RECORD, ReplayScript};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -19,33 +19,21 @@ use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";
 
-/// Error of the model when the record has no further response.
-pub(super) const END_OF_RECORD: &str = "end of record";
-
 /// A model that returns the recorded responses.
 pub(super) struct RecordedModel {
-    messages: Arc<[AgentMessage]>,
+    script: Mutex<ReplayScript>,
     models: ModelList,
-    /// The first message that was not replayed yet.
-    position: Mutex<usize>,
     session: OnceLock<AgentSession>,
 }
 
-/// A response, and the messages the user sent during it.
-struct ScriptedTurn {
-    response: Arc<AssistantMessage>,
-    steering: Vec<AgentMessage>,
-}
-
 impl RecordedModel {
-    pub(super) fn new(messages: Arc<[AgentMessage]>) -> Self {
+    pub(super) fn new(script: ReplayScript) -> Self {
         let faux = FauxProvider::new()
             .with_id(PROVIDER)
             .with_models([FauxModel::new("recorded")]);
         Self {
-            messages,
+            script: Mutex::new(script),
             models: faux.models().into_iter().map(Arc::new).collect(),
-            position: Mutex::new(0),
             session: OnceLock::new(),
         }
     }
@@ -55,49 +43,8 @@ impl RecordedModel {
         self.session.get_or_init(|| session);
     }
 
-    /// Returns the number of messages replayed so far.
-    pub(super) fn position(&self) -> usize {
-        *self.position.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Skips the message at the current position.
-    pub(super) fn advance(&self) {
-        *self.position.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-    }
-
-    /// Takes the response at the current position, its results, and the messages sent before the
-    /// next response.
-    fn next(&self) -> Option<ScriptedTurn> {
-        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(AgentMessage::Assistant(response)) = self.messages.get(*position) else {
-            return None;
-        };
-        *position += 1;
-        let results = |message: &AgentMessage| matches!(message, AgentMessage::ToolResult(_));
-        let rest = |position: usize| self.messages.get(position..).unwrap_or_default();
-        let count = rest(*position).iter().take_while(|it| results(it)).count();
-        *position += count;
-        let mut steering = Vec::new();
-        if count > 0 {
-            let user_messages = rest(*position).iter();
-            let user_messages =
-                user_messages.take_while(|message| matches!(message, AgentMessage::User(_)));
-            steering.extend(user_messages.cloned());
-            // Without a following response, they are separate prompts.
-            let has_response = matches!(
-                self.messages.get(*position + steering.len()),
-                Some(AgentMessage::Assistant(_))
-            );
-            if has_response {
-                *position += steering.len();
-            } else {
-                steering.clear();
-            }
-        }
-        Some(ScriptedTurn {
-            response: response.clone(),
-            steering,
-        })
+    pub(super) fn script(&self) -> MutexGuard<'_, ReplayScript> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +59,7 @@ impl Provider for RecordedModel {
 
     fn stream(&self, request: ModelRequest) -> AssistantStream {
         let now = request.env.now_ms();
-        let Some(turn) = self.next() else {
+        let Some(turn) = self.script().next_turn() else {
             let end = ProviderError::new(ErrorClass::Aborted, END_OF_RECORD);
             return AssistantStream::failed(&request.model, now, end);
         };
@@ -145,10 +92,7 @@ impl Provider for RecordedModel {
     }
 }
 
-async fn steer(session: &AgentSession, message: &AgentMessage) {
-    let AgentMessage::User(message) = message else {
-        return;
-    };
+async fn steer(session: &AgentSession, message: &UserMessage) {
     let (text, images) = super::message_parts(message);
     if let Err(error) = session.steer(&text, images, InputSource::Cli).await {
         tracing::warn!(%error, "a recorded steering message was rejected");
@@ -156,25 +100,9 @@ async fn steer(session: &AgentSession, message: &AgentMessage) {
 }
 
 /// Returns a tool for every tool name in the record.
-pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
-    let mut names = BTreeSet::new();
-    let mut results: HashMap<String, Arc<ToolResultMessage>> = HashMap::new();
-    for message in messages {
-        match message {
-            AgentMessage::Assistant(response) => {
-                names.extend(response.content.iter().filter_map(|block| match block {
-                    AssistantBlock::ToolCall(call) => Some(call.name.clone()),
-                    _ => None,
-                }));
-            }
-            AgentMessage::ToolResult(result) => {
-                results.insert(result.tool_call_id.clone(), result.clone());
-            }
-            _ => {}
-        }
-    }
-    let results = Arc::new(results);
-    let tools = names.into_iter().map(|name| RegisteredTool {
+pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
+    let results = Arc::new(script.tool_results());
+    let tools = script.tool_names().into_iter().map(|name| RegisteredTool {
         tool: Arc::new(RecordedTool {
             declaration: pi_ai::Tool {
                 name,

@@ -25,7 +25,7 @@ pub(super) fn message_of(entry: &Entry) -> Option<&AgentMessage> {
 }
 
 /// Returns the messages of a replay, without the marker at the end of the record.
-pub(super) fn replayed(entries: &[Arc<Entry>]) -> Vec<AgentMessage> {
+pub(super) fn replayed_messages(entries: &[Arc<Entry>]) -> Vec<AgentMessage> {
     let messages = entries.iter().filter_map(|entry| message_of(entry));
     let mut messages: Vec<AgentMessage> = messages.cloned().collect();
     if let Some(AgentMessage::Assistant(last)) = messages.last()
