@@ -151,6 +151,7 @@ fn remove_oldest(directory: &Path, max_bytes: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::time::{Duration, SystemTime};
 
     use pretty_assertions::assert_eq;
