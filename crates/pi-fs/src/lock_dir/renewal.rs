@@ -3,7 +3,7 @@
 //! Every renewed lock has a thread: it also renews while the caller's async runtime is busy or gone.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ pub(super) fn start(path: &Path, held: &Arc<HeldIdentity>, every: Duration) -> i
         .map(drop)
 }
 
-fn renew_until_released(path: &PathBuf, held: &HeldIdentity, every: Duration) {
+fn renew_until_released(path: &Path, held: &HeldIdentity, every: Duration) {
     while let Some(mut identity) = held.wait(every) {
         let renewed = read_identity(path).and_then(|found| {
             if Some(found) == *identity {
