@@ -6,6 +6,21 @@
 //! in `pi-runtime`.
 //!
 //! This crate takes sessions and facts as data and runs neither models nor tools.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use pi_export::{HtmlOptions, export_html_file};
+//!
+//! # fn main() -> Result<(), pi_export::ExportError> {
+//! let options = HtmlOptions {
+//!     output: Some("session.html".into()),
+//!     ..HtmlOptions::default()
+//! };
+//! export_html_file(Path::new("session.jsonl"), &options)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod bug_report;
 mod export;
