@@ -16,8 +16,9 @@ use std::time::Instant;
 
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, Usage};
+use pi_context::CompactionReason;
 use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, SessionEvent};
-use pi_session::{CompactionReason, EntryBody, EntryId, Session};
+use pi_session::{EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
 use crate::block::{BlockView, TranscriptBlock};

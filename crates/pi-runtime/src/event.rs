@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use pi_agent::{AgentEvent, SharedMessage};
 use pi_ai::{AssistantMessage, ThinkingLevel, Usage};
-use pi_session::{CompactionReason, Entry, EntryId};
+use pi_context::CompactionReason;
+use pi_session::{Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 

@@ -16,10 +16,11 @@ use pi_agent::{
 use pi_ai::{
     AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
 };
-use pi_session::{
-    AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
-    ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,
+use pi_context::{
+    AbandonedBranch, CompactionPlan, CompactionReason, CompactionResult, PromptSections,
+    SummaryAuthor,
 };
+use pi_session::{BranchSummary, ContextReplacement, Entry, EntryId};
 use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -43,7 +43,6 @@ mod runtime;
 mod services;
 mod session;
 mod session_choice;
-mod system_prompt;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
@@ -85,7 +84,6 @@ pub use session::{
     SessionParts, SessionStats, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use system_prompt::{DocsPaths, ProjectInstructions, SystemPromptParts};
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };

@@ -34,13 +34,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
 use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
+use pi_context::SystemPromptParts;
 use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::error_text::describe_error;
 use crate::hooks::SessionHooks;
-use crate::system_prompt::SystemPromptParts;
 use crate::toolset::Toolset;
 
 pub use bash::{BashError, BashRequest};

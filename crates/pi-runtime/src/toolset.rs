@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use pi_agent::Tool;
 use pi_ai::{Modality, Model};
+use pi_context::PromptTool;
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
     ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,
@@ -219,6 +220,19 @@ impl Toolset {
 
     pub fn tools(&self) -> &[RegisteredTool] {
         &self.tools
+    }
+
+    /// Returns what the system prompt says about the active tools.
+    pub fn prompt_tools<'tools>(&'tools self, active: &'tools [String]) -> Vec<PromptTool<'tools>> {
+        let tools = active.iter().map(|name| {
+            let tool = self.get(name);
+            PromptTool {
+                name,
+                snippet: tool.and_then(|tool| tool.snippet.as_deref()),
+                guidelines: tool.map_or(&[], |tool| tool.guidelines.as_slice()),
+            }
+        });
+        tools.collect()
     }
 
     pub fn get(&self, name: &str) -> Option<&RegisteredTool> {

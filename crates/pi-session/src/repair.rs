@@ -16,9 +16,9 @@ use crate::check::{FileInspection, SessionCheck};
 use crate::directory;
 use crate::error::SessionError;
 use crate::log::AppendLog;
+use crate::session::open::open_log;
 use crate::storage::disk::REPLACEMENT;
 use crate::storage::{AccessMode, DiskStorage, LogFile, PathState};
-use crate::store::open::open_log;
 
 mod header;
 mod plan;

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use pi_ai::{Env, Models, ModelsOptions, Registration, ThinkingLevel};
 use pi_config::{Settings, SettingsStore};
+use pi_context::SystemPromptParts;
 use pi_runtime::{
-    AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts,
-    SystemPromptParts, Toolset, ToolsetOptions, no_model_hints,
+    AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts, Toolset,
+    ToolsetOptions, no_model_hints,
 };
 use pi_session::{NewSession, Session};
 

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -21,6 +21,8 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("pi-tools", &["pi-agent", "pi-ai", "pi-fs"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     ("pi-packages", &["pi-ai", "pi-config", "pi-ext", "pi-fs"]),
+    // Above pi-session: plans for what a projection contains.
+    ("pi-context", &["pi-ai", "pi-session"]),
     // What leaves the program; takes sessions as data.
     ("pi-export", &["pi-ai", "pi-config", "pi-fs", "pi-session"]),
     ("pi-runtime", RUNTIME_AND_BELOW),
@@ -36,6 +38,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "pi-agent",
             "pi-ai",
             "pi-config",
+            "pi-context",
             "pi-export",
             "pi-fs",
             "pi-session",
@@ -53,6 +56,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "pi-agent",
             "pi-ai",
             "pi-config",
+            "pi-context",
             "pi-export",
             "pi-fs",
             "pi-session",
@@ -79,6 +83,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-agent",
     "pi-ai",
     "pi-config",
+    "pi-context",
     "pi-export",
     "pi-ext",
     "pi-fs",
@@ -260,9 +265,11 @@ mod tests {
                 "pi-tui depends on pi-ai, but may use no workspace crate",
                 "pi-tools depends on pi-session, but may use only pi-agent, pi-ai and pi-fs",
                 "pi-interactive depends on pi-tools, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config, pi-export, pi-fs and pi-session",
+                 pi-agent, pi-ai, pi-config, pi-context, pi-export, \
+                 pi-fs and pi-session",
                 "pi-interactive depends on pi-rpc, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config, pi-export, pi-fs and pi-session",
+                 pi-agent, pi-ai, pi-config, pi-context, pi-export, \
+                 pi-fs and pi-session",
                 "pi-agent uses reqwest, which only pi-ai and pi-ext may",
                 "pi-agent uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use pi_agent::AgentEvent;
 use pi_ai::StreamPhase;
+use pi_context::CompactionReason;
 use pi_runtime::SessionEvent;
-use pi_session::CompactionReason;
 
 use super::App;
 use crate::working::Activity;

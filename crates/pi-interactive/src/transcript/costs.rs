@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use pi_ai::{AssistantMessage, Models, Usage};
-use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
+use pi_context::{CacheMiss, CacheMissDetector};
+use pi_session::{Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};

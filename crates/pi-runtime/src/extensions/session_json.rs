@@ -3,8 +3,9 @@
 use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::transcript::{current_system_message, system_text};
 use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
+use pi_context::{serialize_conversation, to_model_messages};
 use pi_ext::HostError;
-use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
+use pi_session::{EntryId, Projection, Session};
 use serde_json::{Value, json};
 
 use super::bridge::{field, host_error, result_to_json, to_json, unknown};

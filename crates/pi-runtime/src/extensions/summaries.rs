@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
-use pi_ext::{HostError, HostFuture};
-use pi_session::{
-    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, EntryId,
-    MessageSelection, Summarizer, Summary, SummaryInstructions, SummaryRequest,
+use pi_context::{
+    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, MessageSelection,
+    Summarizer, Summary, SummaryInstructions, SummaryRequest,
 };
+use pi_ext::{HostError, HostFuture};
+use pi_session::EntryId;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};

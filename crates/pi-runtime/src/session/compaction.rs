@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{ConfigScope, SettingsError};
-use pi_session::{
+use pi_context::estimate::messages_tokens;
+use pi_context::{
     CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,
-    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
+    CompactionResult, NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError,
+    needs_compaction,
 };
+use pi_session::{EntryBody, EntryId, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -350,7 +352,7 @@ impl AgentSession {
             let now_ms = self.0.env.now_ms();
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
-            (entry, transcript.projection()?.messages_tokens())
+            (entry, messages_tokens(transcript.projection()?))
         };
         self.refresh_context()?;
         self.0

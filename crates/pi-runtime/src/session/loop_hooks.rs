@@ -13,7 +13,7 @@ use pi_agent::{
     LoopUpdate, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
 use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
-use pi_session::{RecoveryState, to_model_messages};
+use pi_context::{RecoveryState, to_model_messages};
 use tokio_util::sync::CancellationToken;
 
 use super::{AgentSession, SessionCore, images};

@@ -3,7 +3,7 @@
 use pi_agent::QueueMode;
 use pi_ai::{Model, StreamOptions, Timeouts};
 use pi_config::{DeliveryMode, Settings};
-use pi_session::CompactionSettings;
+use pi_context::CompactionSettings;
 
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
     match mode {

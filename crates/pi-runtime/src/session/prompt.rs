@@ -7,7 +7,8 @@
 use std::future::Future;
 
 use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
-use pi_session::{CompactionPhase, SessionError};
+use pi_context::CompactionPhase;
+use pi_session::SessionError;
 use thiserror::Error;
 
 use super::publish::is_publishing;

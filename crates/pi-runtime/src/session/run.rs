@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, StopReason};
-use pi_session::CompactionPhase;
+use pi_context::CompactionPhase;
 
 use super::AgentSession;
 use super::prompt::Preflight;

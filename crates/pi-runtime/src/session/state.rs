@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pi_agent::SharedMessage;
 use pi_ai::{AgentMessage, BashExecutionMessage, Model, ScopedModel, ThinkingLevel};
-use pi_session::{EntryId, PromptSections, RecoveryState};
+use pi_context::{PromptSections, RecoveryState};
+use pi_session::EntryId;
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::Prompt;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use pi_agent::{QueueMode, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
+use pi_context::ContextUsage;
 use pi_session::{
-    AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
-    Session, SessionError, SessionTotals, SessionTree, TokenTotals,
+    AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
+    SessionError, SessionTotals, SessionTree, TokenTotals,
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_ai::retry::is_retryable;
 use pi_ai::{AssistantMessage, HeaderOverrides, Model, RequestHooks, StopReason};
-use pi_session::{Summary, SummaryError, SummaryRequest};
+use pi_context::{Summary, SummaryError, SummaryRequest};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

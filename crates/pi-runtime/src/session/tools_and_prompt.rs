@@ -8,7 +8,8 @@ use std::sync::Arc;
 use pi_agent::SharedMessage;
 use pi_ai::transcript::{current_system_message, system_text};
 use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
-use pi_session::{PromptSections, SessionError, section_changes};
+use pi_context::{PromptSections, section_changes};
+use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
 use super::status::ToolInfo;
@@ -63,7 +64,7 @@ impl AgentSession {
         let prompt_inputs = lock(&self.0.prompt_inputs);
         prompt_inputs
             .prompt
-            .sections(&state.tools, &state.active_tools)
+            .sections(&state.tools.prompt_tools(&state.active_tools))
     }
 
     fn sections(&self) -> PromptSections {

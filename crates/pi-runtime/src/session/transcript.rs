@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use pi_agent::SharedMessage;
 use pi_ai::AgentMessage;
+use pi_context::ContextUsage;
+use pi_context::estimate::recent_context_tokens;
 use pi_session::{
-    BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
-    SessionTotals,
+    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
 };
 
 /// A session and its cached views.
@@ -136,7 +137,7 @@ impl Transcript {
         window: u64,
     ) -> Result<Option<ContextUsage>, SessionError> {
         if self.projection.is_none()
-            && let Some(tokens) = self.session.recent_context_tokens()?
+            && let Some(tokens) = recent_context_tokens(&self.session, self.session.leaf_id())?
         {
             return Ok(ContextUsage::of_size(Some(tokens), window));
         }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
+use super::CancelCheck;
 use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;
 use crate::kind::{EntryKind, MessageRole};
@@ -57,13 +57,13 @@ impl SessionInfo {
 
     /// Reads a file; `None` if it is not a session.
     pub fn read(path: &Path, text: MessageText) -> Option<Self> {
-        Self::read_until(path, text, &CancellationToken::new())
+        Self::read_until(path, text, &|| false)
     }
 
     pub(crate) fn read_until(
         path: &Path,
         text: MessageText,
-        token: &CancellationToken,
+        is_canceled: CancelCheck<'_>,
     ) -> Option<Self> {
         let file = DiskStorage.open(path, AccessMode::Read).ok()?;
         let length = file.length().ok()?;
@@ -71,7 +71,7 @@ impl SessionInfo {
         let mut builder = SessionInfoBuilder::new(text);
         let mut header: Option<SessionHeader> = None;
         each_line(&*file, 0, length, |line| {
-            if token.is_cancelled() {
+            if is_canceled() {
                 header = None;
                 return LineFlow::Stop;
             }

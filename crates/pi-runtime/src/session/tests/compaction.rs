@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_agent::ToolOutput;
 use pi_ai::{FauxResponse, ProviderError, StopReason};
-use pi_session::{CompactionResult, NothingToCompact};
+use pi_context::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -12,6 +12,7 @@ use pi_ai::{
     ThinkingLevel, Tool as ToolDeclaration,
 };
 use pi_config::{Settings, SettingsStore};
+use pi_context::SystemPromptParts;
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,7 +24,6 @@ use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
 };
-use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct HarnessOptions {

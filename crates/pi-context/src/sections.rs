@@ -159,7 +159,7 @@ pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<Js
 /// nothing changed.
 ///
 /// `current` is the combined system message of the transcript
-/// ([`crate::Projection::system_message`]). The first message of a session declares everything,
+/// ([`pi_session::Projection::system_message`]). The first message of a session declares everything,
 /// later ones only the changes; a redefined tool is removed and added. If `tools` is `None`, the
 /// tools stay unchanged.
 pub fn system_update(

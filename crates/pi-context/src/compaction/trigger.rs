@@ -6,10 +6,10 @@ use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::{AgentMessage, AssistantMessage, Model, StopReason};
 use thiserror::Error;
 
-use super::estimate::exceeds_threshold;
 use super::settings::CompactionSettings;
-use crate::context::Projection;
-use crate::entry::{EntryBody, EntryId};
+use crate::estimate::{context_tokens, context_tokens_despite_changes, last_report};
+use pi_session::Projection;
+use pi_session::{EntryBody, EntryId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionReason {
@@ -97,7 +97,11 @@ pub fn needs_compaction(
     settings: &CompactionSettings,
 ) -> bool {
     settings.enabled
-        && exceeds_threshold(projection.estimate().tokens, model.context_window, settings)
+        && exceeds_threshold(
+            context_tokens(projection).tokens,
+            model.context_window,
+            settings,
+        )
 }
 
 impl CompactionCheck<'_> {
@@ -209,7 +213,7 @@ impl CompactionCheck<'_> {
         self.position().is_some() && !is_omitted
     }
 
-    fn edits_after_response(&self) -> impl Iterator<Item = &crate::entry::ContextEditEntry> {
+    fn edits_after_response(&self) -> impl Iterator<Item = &pi_session::ContextEditEntry> {
         let first = self.position().map_or(usize::MAX, |position| position + 1);
         let entries = self.projection.entries().iter().skip(first);
         entries.filter_map(|entry| match &entry.entry().body {
@@ -222,7 +226,7 @@ impl CompactionCheck<'_> {
     fn tokens(&self) -> Option<u64> {
         let mut entries = self.projection.entries().iter();
         if entries.any(|entry| matches!(entry.entry().body, EntryBody::ContextEdit(_))) {
-            return Some(self.projection.estimate().tokens);
+            return Some(context_tokens(self.projection).tokens);
         }
         let reported = self.response.usage.context_tokens();
         if self.response.stop_reason != StopReason::Error && reported > 0 {
@@ -230,12 +234,21 @@ impl CompactionCheck<'_> {
         }
         // Failed responses report no usage. Use the last report unless it describes the context
         // before the compaction.
-        let last = self.projection.last_report();
+        let last = last_report(self.projection);
         if last.is_some_and(|report| self.precedes_compaction(report.response)) {
             return None;
         }
-        Some(self.projection.estimate_despite_changes().tokens)
+        Some(context_tokens_despite_changes(self.projection).tokens)
     }
+}
+
+/// Returns whether a context of this size leaves less than the reserve in the context window.
+///
+/// A window of zero is unknown and never exceeded.
+pub fn exceeds_threshold(tokens: u64, context_window: u64, settings: &CompactionSettings) -> bool {
+    settings.enabled
+        && context_window > 0
+        && tokens.saturating_add(settings.reserve_tokens) > context_window
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::{keeping, summary, text_of};
 use crate::compaction::request::SummaryPurpose;
 use crate::compaction::{CompactionPlan, SummaryAuthor};
-use crate::context::{Projection, project_path};
-use crate::entry::{Entry, EntryBody, EntryId};
-use crate::testing::{
+use pi_session::testing::{
     TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
     result, tool_calls, user,
 };
+use pi_session::{Entry, EntryBody, EntryId};
+use pi_session::{Projection, project_path};
 
 #[derive(Debug, Clone)]
 enum ConversationStep {

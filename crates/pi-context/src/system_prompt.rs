@@ -1,15 +1,12 @@
 //! Text of the system prompt, section by section.
 //!
-//! `pi-session` owns the order, tags and changes of the sections, and the session knows which tools
-//! are active. This file contains the text, and selects it for a given set of tools, context files
-//! and skills.
+//! [`PromptSections`] owns the order, tags and changes of the sections, and the session knows which
+//! tools are active. This file contains the text, and selects it for a given set of tools, context
+//! files and skills.
 
 use std::path::{Path, PathBuf};
 
-use pi_config::SkillListing;
-use pi_session::{PromptSection, PromptSections};
-
-use crate::toolset::Toolset;
+use crate::sections::{PromptSection, PromptSections};
 
 const PREAMBLE: &str = "You are pi, an expert coding agent in the user's terminal. You work on the \
     user's project with your tools: inspect code, edit files, run commands, and complete the task \
@@ -34,6 +31,24 @@ pub struct ProjectInstructions {
     pub content: String,
 }
 
+/// A skill the model may use on its own. The texts are escaped for XML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptSkill {
+    pub name: String,
+    pub description: String,
+    pub location: String,
+}
+
+/// What the prompt says about an active tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptTool<'tool> {
+    pub name: &'tool str,
+    /// One line for the list of tools; without it, the tool is not listed.
+    pub snippet: Option<&'tool str>,
+    /// Rules for using the tool.
+    pub guidelines: &'tool [String],
+}
+
 /// Where the model finds documentation of pi.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DocsPaths {
@@ -55,27 +70,26 @@ pub struct SystemPromptParts {
     pub append: Vec<String>,
     /// User and project instructions, most general first.
     pub instructions: Vec<ProjectInstructions>,
-    /// The skills the model may use on its own.
-    pub skills: Vec<SkillListing>,
+    pub skills: Vec<PromptSkill>,
     pub docs: DocsPaths,
 }
 
 impl SystemPromptParts {
-    /// Builds the sections for a set of active tools.
-    pub fn sections(&self, tools: &Toolset, active: &[String]) -> PromptSections {
+    /// Builds the sections for the active tools.
+    pub fn sections(&self, tools: &[PromptTool<'_>]) -> PromptSections {
         let mut sections = match self.custom.as_deref() {
             Some(custom) if !custom.is_empty() => PromptSections::new(custom),
             Some(_) | None => {
                 let mut sections = PromptSections::new(PREAMBLE);
-                sections.set(PromptSection::Tools, tools_text(tools, active));
-                sections.set(PromptSection::Rules, rules_text(tools, active));
+                sections.set(PromptSection::Tools, tools_text(tools));
+                sections.set(PromptSection::Rules, rules_text(tools));
                 sections.set(PromptSection::Docs, self.docs.text());
                 sections
             }
         };
         sections.set(PromptSection::Addendum, self.append.join("\n\n"));
         sections.set(PromptSection::ProjectContext, self.instructions_text());
-        sections.set(PromptSection::Skills, self.skills_text(active));
+        sections.set(PromptSection::Skills, self.skills_text(tools));
         let cwd = self.cwd.to_string_lossy().replace('\\', "/");
         sections.set(PromptSection::Cwd, cwd);
         sections
@@ -97,8 +111,10 @@ impl SystemPromptParts {
             .join("\n\n")
     }
 
-    fn skills_text(&self, active: &[String]) -> String {
-        let reader = SKILL_READERS.into_iter().find(|name| is_in(active, name));
+    fn skills_text(&self, tools: &[PromptTool<'_>]) -> String {
+        let reader = SKILL_READERS
+            .into_iter()
+            .find(|name| is_active(tools, name));
         let Some(reader) = reader.filter(|_| !self.skills.is_empty()) else {
             return String::new();
         };
@@ -108,7 +124,7 @@ impl SystemPromptParts {
              directory of its file."
         );
         let skills = self.skills.iter().map(|skill| {
-            let SkillListing {
+            let PromptSkill {
                 name,
                 description,
                 location,
@@ -148,13 +164,13 @@ impl DocsPaths {
     }
 }
 
-fn tools_text(tools: &Toolset, active: &[String]) -> String {
-    let listed: Vec<String> = active
+fn tools_text(tools: &[PromptTool<'_>]) -> String {
+    let listed: Vec<String> = tools
         .iter()
-        .filter_map(|name| {
-            let snippet = tools.get(name)?.snippet.as_deref()?;
-            let snippet = snippet.split_whitespace().collect::<Vec<_>>().join(" ");
-            (!snippet.is_empty()).then(|| format!("- {name}: {snippet}"))
+        .filter_map(|tool| {
+            let words = tool.snippet?.split_whitespace();
+            let snippet = words.collect::<Vec<_>>().join(" ");
+            (!snippet.is_empty()).then(|| format!("- {}: {snippet}", tool.name))
         })
         .collect();
     let list = match listed.as_slice() {
@@ -164,12 +180,11 @@ fn tools_text(tools: &Toolset, active: &[String]) -> String {
     format!("{list}\n\nAdditional tools may be available; see the tool list.")
 }
 
-fn rules_text(tools: &Toolset, active: &[String]) -> String {
-    let of_tools = active
+fn rules_text(tools: &[PromptTool<'_>]) -> String {
+    let of_tools = tools
         .iter()
-        .filter_map(|name| tools.get(name))
         .flat_map(|tool| tool.guidelines.iter().map(String::as_str));
-    let all = shell_rule(active)
+    let all = shell_rule(tools)
         .into_iter()
         .chain(of_tools)
         .chain(GENERAL_RULES);
@@ -188,14 +203,14 @@ fn rules_text(tools: &Toolset, active: &[String]) -> String {
 }
 
 /// Returns how to search files, unless there are tools for it.
-fn shell_rule(active: &[String]) -> Option<&'static str> {
+fn shell_rule(tools: &[PromptTool<'_>]) -> Option<&'static str> {
     if ["grep", "find", "ls"]
         .iter()
-        .any(|name| is_in(active, name))
+        .any(|name| is_active(tools, name))
     {
         return None;
     }
-    match (is_in(active, "bash"), is_in(active, "powershell")) {
+    match (is_active(tools, "bash"), is_active(tools, "powershell")) {
         (true, true) => Some("List and search files with bash or PowerShell."),
         (true, false) => Some("List and search files with bash: ls, rg, find."),
         (false, true) => Some("List and search files with PowerShell."),
@@ -203,13 +218,13 @@ fn shell_rule(active: &[String]) -> Option<&'static str> {
     }
 }
 
-fn is_in(names: &[String], name: &str) -> bool {
-    names.iter().any(|known| known == name)
+fn is_active(tools: &[PromptTool<'_>], name: &str) -> bool {
+    tools.iter().any(|tool| tool.name == name)
 }
 
 /// Returns the shell command for this program: its full path, since it may not be on the `PATH`. A
 /// program with another name embeds pi and does not have its commands.
-pub(crate) fn shell_command(program: Option<&Path>) -> String {
+pub fn shell_command(program: Option<&Path>) -> String {
     let is_pi = |path: &&Path| path.file_stem().is_some_and(|stem| stem == "pi");
     let Some(path) = program.filter(is_pi) else {
         return "pi".to_owned();
@@ -225,10 +240,7 @@ pub(crate) fn shell_command(program: Option<&Path>) -> String {
 
 /// Finds the directory of pi's manual: in the package directory from the environment, or next to
 /// the program.
-pub(crate) fn find_documentation(
-    package: Option<&Path>,
-    program: Option<&Path>,
-) -> Option<PathBuf> {
+pub fn find_documentation(package: Option<&Path>, program: Option<&Path>) -> Option<PathBuf> {
     let program_dir = program.and_then(Path::parent);
     let shared = program_dir.and_then(Path::parent);
     [

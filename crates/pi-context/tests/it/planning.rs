@@ -1,15 +1,27 @@
 //! Projecting, compacting and branching a session in a real file.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
 use pi_ai::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
-use pi_session::{
-    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, Entry, EntryBody,
-    NavigationTarget, Session, Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,
-    project_path,
+use pi_context::{
+    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, NavigationTarget,
+    Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,
 };
+use pi_session::{Entry, EntryBody, OpenSession, Session, project_path};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::temp_files::{TempFiles, open};
+fn open(path: &Path) -> Session {
+    Session::open(path, OpenSession::default()).unwrap()
+}
+
+fn create(home: &TempDir) -> PathBuf {
+    let path = home.path().join("s.jsonl");
+    File::create(&path).unwrap();
+    path
+}
 
 const SETTINGS: CompactionSettings = CompactionSettings {
     enabled: true,
@@ -41,14 +53,14 @@ fn response(text: &str) -> Value {
 }
 
 /// Parses a response to a summary request.
-fn read_summary(request: &SummaryRequest, text: &str) -> pi_session::Summary {
+fn read_summary(request: &SummaryRequest, text: &str) -> pi_context::Summary {
     let response: AssistantMessage = serde_json::from_value(response(text)).unwrap();
     request.read(&response).unwrap()
 }
 
 fn context_texts(session: &Session) -> Vec<String> {
     let projection = session.projection().unwrap();
-    let messages = pi_session::to_model_messages(projection.messages());
+    let messages = pi_context::to_model_messages(projection.messages());
     let texts = messages.iter().map(|message| {
         let value = serde_json::to_value(message).unwrap();
         match &value["content"] {
@@ -61,9 +73,9 @@ fn context_texts(session: &Session) -> Vec<String> {
 
 #[test]
 fn a_session_continues_from_its_compaction_after_reopening() {
-    let temp = TempFiles::new();
-    let path = temp.write("s.jsonl", "");
-    let mut session = open(&path).unwrap();
+    let home = TempDir::new().unwrap();
+    let path = create(&home);
+    let mut session = open(&path);
     append(&mut session, user("first"));
     append(&mut session, response("one"));
     append(&mut session, user(&"recent ".repeat(20)));
@@ -88,7 +100,7 @@ fn a_session_continues_from_its_compaction_after_reopening() {
     append(&mut session, user("next"));
     drop(session);
 
-    let session = open(&path).unwrap();
+    let session = open(&path);
     let texts = context_texts(&session);
     assert_eq!(texts.len(), 4);
     assert!(
@@ -108,8 +120,8 @@ fn a_session_continues_from_its_compaction_after_reopening() {
 
 #[test]
 fn an_abandoned_branch_is_summarized_at_the_navigation_target() {
-    let temp = TempFiles::new();
-    let mut session = open(&temp.write("s.jsonl", "")).unwrap();
+    let home = TempDir::new().unwrap();
+    let mut session = open(&create(&home));
     append(&mut session, user("first"));
     let fork = append(&mut session, response("one"));
     let target = append(&mut session, user("second"));

@@ -8,9 +8,9 @@ use pi_ai::{AssistantMessage, CacheRetention, Message, Model, StreamOptions, Thi
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::estimate::message_tokens;
 use super::*;
-use crate::testing::{
+use crate::estimate::message_tokens;
+use pi_session::testing::{
     TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
     response, response_with_tokens, result, tool_calls, user,
 };
@@ -184,7 +184,7 @@ fn the_last_usable_report_is_used_unless_the_context_changed_since() {
     ];
     for (name, entries, expected) in cases {
         assert_eq!(
-            TestPath::of(entries).projection().estimate(),
+            context_tokens(&TestPath::of(entries).projection()),
             expected,
             "{name}"
         );

@@ -10,13 +10,12 @@ use std::sync::Arc;
 use pi_ai::Env;
 
 use crate::cache::EntryCache;
-use crate::directory::{self, SessionDirectory};
+use crate::directory;
 use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
 use crate::header::SessionHeader;
 use crate::index::{EntrySlot, Index, IndexRecord};
 use crate::kind::EntryKind;
-use crate::listing;
 use crate::load::load;
 use crate::log::{AppendLog, read_range};
 use crate::reader::read_text;
@@ -104,23 +103,6 @@ pub struct OpenSession {
 }
 
 impl Session {
-    /// Creates a session. The directory is created immediately, the file with the first message for
-    /// a model.
-    pub fn create(directory: &SessionDirectory, options: NewSession) -> Result<Self, SessionError> {
-        if let Some(id) = &options.id {
-            check_session_id(id)?;
-            if let Some(path) = listing::find_by_id(directory, id) {
-                let id = id.clone();
-                return Err(SessionError::IdTaken { id, path });
-            }
-        }
-        create_directory(directory.path())?;
-        Self::create_with(directory.cwd(), options, |header| {
-            let name = directory::file_name(&header.timestamp, &header.id);
-            SessionLocation::Deferred(directory.path().join(name))
-        })
-    }
-
     /// Creates a session that will be saved at the given path.
     pub fn create_at(path: &Path, cwd: &Path, options: NewSession) -> Result<Self, SessionError> {
         let path = directory::resolve(path);
@@ -159,29 +141,7 @@ impl Session {
         Self::open_in(Arc::new(DiskStorage), path, options)
     }
 
-    /// Opens the most recently written session of a working directory, or creates one.
-    pub fn continue_recent(directory: &SessionDirectory, env: &Env) -> Result<Self, SessionError> {
-        match listing::find_most_recent(directory) {
-            Some(path) => Self::open(
-                &path,
-                OpenSession {
-                    directory: Some(directory.path().to_owned()),
-                    cwd: Some(directory.cwd().to_owned()),
-                    env: env.clone(),
-                    access: AccessMode::Write,
-                },
-            ),
-            None => Self::create(
-                directory,
-                NewSession {
-                    env: env.clone(),
-                    ..NewSession::default()
-                },
-            ),
-        }
-    }
-
-    fn create_with(
+    pub(crate) fn create_with(
         cwd: &Path,
         options: NewSession,
         location: impl FnOnce(&SessionHeader) -> SessionLocation,

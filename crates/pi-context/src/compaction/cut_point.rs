@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use pi_ai::AgentMessage;
 
-use super::estimate::message_tokens;
-use crate::context::ProjectedEntry;
-use crate::entry::{EntryBody, EntryId};
+use crate::estimate::message_tokens;
+use pi_session::ProjectedEntry;
+use pi_session::{EntryBody, EntryId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CutPoint {

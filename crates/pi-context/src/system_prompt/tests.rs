@@ -1,10 +1,10 @@
 //! Sections of the system prompt and their required contents.
 
+use pi_ai::json::JsonObject;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use super::*;
-use crate::toolset::ToolsetOptions;
 
 fn parts() -> SystemPromptParts {
     SystemPromptParts {
@@ -18,24 +18,29 @@ fn parts() -> SystemPromptParts {
     }
 }
 
-fn rendered(parts: &SystemPromptParts, active: &[&str]) -> pi_ai::json::JsonObject {
-    let tools = Toolset::new(ToolsetOptions::new("/project"));
-    let active: Vec<String> = active.iter().map(|&name| name.to_owned()).collect();
-    parts.sections(&tools, &active).rendered()
+/// Renders the prompt for tools that each have a snippet and two rules, one of them shared.
+fn rendered(parts: &SystemPromptParts, active: &[&str]) -> JsonObject {
+    let rules: Vec<[String; 2]> = active
+        .iter()
+        .map(|name| [format!("Use {name} well."), "Be careful.".to_owned()])
+        .collect();
+    let tools: Vec<PromptTool<'_>> = active
+        .iter()
+        .zip(&rules)
+        .map(|(&name, rules)| PromptTool {
+            name,
+            snippet: Some(" A  tool\n"),
+            guidelines: rules,
+        })
+        .collect();
+    parts.sections(&tools).rendered()
 }
 
-fn text<'a>(sections: &'a pi_ai::json::JsonObject, name: &str) -> &'a str {
+fn text<'a>(sections: &'a JsonObject, name: &str) -> &'a str {
     sections.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
 const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
-
-#[test]
-fn default_prompt() {
-    let sections = rendered(&parts(), &DEFAULT_TOOLS);
-    let sections_text: Vec<&str> = sections.values().filter_map(Value::as_str).collect();
-    insta::assert_snapshot!(sections_text.join("\n\n"));
-}
 
 #[test]
 fn a_custom_prompt_drops_tools_rules_and_docs() {
@@ -69,7 +74,7 @@ fn an_empty_custom_prompt_is_ignored() {
 #[test]
 fn skills_are_listed_only_if_they_can_be_read() {
     let skilled = SystemPromptParts {
-        skills: vec![SkillListing {
+        skills: vec![PromptSkill {
             name: "pdf".to_owned(),
             description: "For &lt;pages&gt;".to_owned(),
             location: "/skills/pdf/SKILL.md".to_owned(),
@@ -118,13 +123,21 @@ fn search_tools_replace_the_shell_rule() {
 }
 
 #[test]
+fn tools_are_listed_on_one_line_each() {
+    let sections = rendered(&parts(), &["read", "edit"]);
+    let listed: Vec<&str> = text(&sections, "tools").lines().skip(1).take(2).collect();
+    assert_eq!(listed, ["- read: A tool", "- edit: A tool"]);
+}
+
+#[test]
 fn rules_appear_once_in_tool_order() {
     let sections = rendered(&parts(), &["write", "read", "write"]);
     let rules = text(&sections, "rules");
-    let write = rules.find("Use write to create").unwrap();
-    let read = rules.find("To look at a file, call read").unwrap();
+    let write = rules.find("Use write well.").unwrap();
+    let read = rules.find("Use read well.").unwrap();
     assert!(write < read);
-    assert_eq!(rules.matches("Use write to create").count(), 1);
+    assert_eq!(rules.matches("Use write well.").count(), 1);
+    assert_eq!(rules.matches("Be careful.").count(), 1);
 }
 
 #[test]

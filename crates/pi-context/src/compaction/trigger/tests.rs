@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{
+use pi_session::testing::{
     TestPath, compaction, metadata, model, omission, replacement, response, response_with_tokens,
     result, tool_calls, user,
 };
@@ -30,7 +30,7 @@ impl CheckCase {
     /// The last response of a path, checked after the run.
     fn of(entries: Vec<Value>) -> Self {
         let path = TestPath::of(entries);
-        let is_response = |entry: &std::sync::Arc<crate::Entry>| {
+        let is_response = |entry: &std::sync::Arc<pi_session::Entry>| {
             matches!(entry.body.as_message(), Some(AgentMessage::Assistant(_)))
         };
         Self {
@@ -326,7 +326,7 @@ fn a_response_without_an_entry_is_checked_too() {
     let case = CheckCase::of(vec![user("x"), response("a")]);
     let response: AssistantMessage = serde_json::from_value(overflow()).unwrap();
     let fresh = AssistantMessage {
-        timestamp: crate::testing::START_MS + 9000,
+        timestamp: pi_session::testing::START_MS + 9000,
         ..response
     };
     assert_eq!(case.decide_for(&fresh, None), recover(&[]));

@@ -14,10 +14,10 @@ use crate::branch_summary::{AbandonedBranch, BranchSummaryPlan};
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{SummaryPurpose, SummaryRequest};
 use crate::compaction::{CompactionPlan, SummaryAuthor};
-use crate::context::{PathSettings, project_path};
-use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
-use crate::testing::model;
-use crate::tree::BranchSummary;
+use pi_session::BranchSummary;
+use pi_session::testing::model;
+use pi_session::{CompactionEntry, Entry, EntryBody, EntryId};
+use pi_session::{PathSettings, project_path};
 
 const CASES: [&str; 14] = [
     "compact-again",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pi_ai::{AgentMessage, AssistantMessage, Usage};
 
-use crate::entry::{Entry, EntryBody};
+use pi_session::{Entry, EntryBody};
 
 /// Cache granularity in tokens; smaller differences are not counted as misses.
 const MIN_MISS_TOKENS: u64 = 1024;
@@ -144,7 +144,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{TestPath, compaction, response, user};
+    use pi_session::testing::{TestPath, compaction, response, user};
 
     /// A response whose request had this much uncached input and read and wrote this many cached
     /// tokens.
@@ -221,7 +221,7 @@ mod tests {
     fn a_miss_reports_extra_cost_and_idle_time() {
         let mut late = request(0, 0, 40_000);
         let path = TestPath::of([request(0, 0, 40_000)]);
-        late["timestamp"] = json!(crate::testing::START_MS + 600_000);
+        late["timestamp"] = json!(pi_session::testing::START_MS + 600_000);
         let late = TestPath::of([late]);
         let mut cache = CacheMissDetector::default();
         assert_eq!(cache.observe_entry(&path.entries[0], |_, _| 1.0), None);

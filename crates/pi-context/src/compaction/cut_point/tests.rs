@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{
+use pi_session::testing::{
     TestPath, compaction, custom_message, metadata, omission, replacement, response, result,
     tool_calls, user,
 };

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compaction::request::{SummaryError, SummaryPurpose};
-use crate::context::EntryMetadata;
-use crate::testing::{
+use pi_session::EntryMetadata;
+use pi_session::testing::{
     TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
     response, result, tool_calls, user,
 };

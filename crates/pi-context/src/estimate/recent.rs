@@ -4,23 +4,13 @@
 
 use pi_ai::AgentMessage;
 
-use super::entry_view::ContextEdits;
-use super::source::EntrySource;
-use crate::compaction::estimate::{message_tokens, reported_tokens};
-use crate::entry::EntryId;
-use crate::error::SessionError;
-use crate::kind::EntryKind;
-use crate::store::Session;
+use pi_session::{ContextEdits, EntryId, EntryKind, EntrySource};
 
-impl Session {
-    /// Returns the context size from the last reported usage and the messages after it; `None` if
-    /// an edit, a compaction or the start of the path comes first, which requires a projection.
-    pub fn recent_context_tokens(&self) -> Result<Option<u64>, SessionError> {
-        recent_context_tokens(self, self.leaf_id())
-    }
-}
+use super::{message_tokens, reported_tokens};
 
-fn recent_context_tokens<Source: EntrySource>(
+/// Returns the context size from the last reported usage and the messages after it; `None` if
+/// an edit, a compaction or the start of the path comes first, which requires a projection.
+pub fn recent_context_tokens<Source: EntrySource>(
     source: &Source,
     leaf: Option<&EntryId>,
 ) -> Result<Option<u64>, Source::Error> {
@@ -50,16 +40,17 @@ fn recent_context_tokens<Source: EntrySource>(
 mod tests {
     use pretty_assertions::assert_eq;
 
+    use super::super::context_tokens;
     use super::*;
-    use crate::context::source::PathEntries;
-    use crate::testing::{
+    use pi_session::source::PathEntries;
+    use pi_session::testing::{
         TestPath, compaction, custom_message, metadata, omission, response, response_with_tokens,
         user,
     };
 
     fn recent_tokens(path: &TestPath) -> Option<u64> {
         let leaf = path.entries.last().map(|entry| &entry.id);
-        let Ok(tokens) = recent_context_tokens(&PathEntries::new(&path.entries), leaf);
+        let Ok(tokens) = recent_context_tokens(&pi_session::PathEntries::new(&path.entries), leaf);
         tokens
     }
 
@@ -76,7 +67,7 @@ mod tests {
             path.push(entry);
             assert_eq!(
                 recent_tokens(&path),
-                Some(path.projection().estimate().tokens)
+                Some(context_tokens(&path.projection()).tokens)
             );
         }
     }
@@ -90,7 +81,7 @@ mod tests {
             assert_eq!(recent_tokens(&path), None);
             path.push(response_with_tokens("second", 50));
             assert_eq!(recent_tokens(&path), Some(50));
-            assert_eq!(path.projection().estimate().tokens, 50);
+            assert_eq!(context_tokens(&path.projection()).tokens, 50);
         }
         assert_eq!(
             recent_tokens(&TestPath::of([user("hi"), response("no usage")])),

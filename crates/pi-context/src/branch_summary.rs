@@ -8,13 +8,13 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, InputBlock, MessageContent, Model};
 
 use crate::compaction::SummaryAuthor;
-use crate::compaction::estimate::message_tokens;
 use crate::compaction::files::TouchedFiles;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Summarizer, Summary, SummaryInput, SummaryRequest};
-use crate::context::{ContextEdits, EntrySource, ProjectedEntry};
-use crate::entry::{Entry, EntryBody, EntryId};
-use crate::tree::BranchSummary;
+use crate::estimate::message_tokens;
+use pi_session::BranchSummary;
+use pi_session::{ContextEdits, EntrySource, ProjectedEntry};
+use pi_session::{Entry, EntryBody, EntryId};
 
 /// Maximum length of a branch summary, in tokens.
 const SUMMARY_TOKENS: u64 = 4096;
@@ -177,7 +177,7 @@ impl BranchSummaryPlan {
         SummaryRequest::branch(summarizer, SUMMARY_TOKENS, &conversation, instructions)
     }
 
-    /// Creates the summary to store with [`crate::Session::branch_with_summary`] below the
+    /// Creates the summary to store with [`pi_session::Session::branch_with_summary`] below the
     /// [`NavigationTarget`]. A label set during navigation goes to that entry, or to the target if
     /// there is no summary.
     pub fn finish(&self, summary: &Summary) -> BranchSummary {

@@ -3,7 +3,6 @@
 //! them and passes the summaries back to get the entry to append. Planning is deterministic.
 
 pub(crate) mod cut_point;
-pub(crate) mod estimate;
 pub(crate) mod files;
 pub(crate) mod prompt;
 pub(crate) mod request;
@@ -17,9 +16,10 @@ use pi_ai::{AgentMessage, Cost, Usage};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::context::{ProjectedEntry, Projection};
-use crate::entry::{CompactionEntry, EntryBody, EntryId};
+use crate::estimate::context_tokens;
 use files::TouchedFiles;
+use pi_session::{CompactionEntry, EntryBody, EntryId};
+use pi_session::{ProjectedEntry, Projection};
 use request::{Summarizer, Summary, SummaryError, SummaryInput, SummaryPurpose, SummaryRequest};
 use settings::CompactionSettings;
 
@@ -114,7 +114,7 @@ impl CompactionPlan {
                 Some(entry) => entry.entry().id.clone(),
                 None => return Err(NothingToCompact::TooSmall),
             },
-            tokens_before: projection.estimate().tokens,
+            tokens_before: context_tokens(projection).tokens,
             previous_summary: previous.map(|(_, compaction)| compaction.summary.clone()),
             files: TouchedFiles::default(),
             settings: *settings,
