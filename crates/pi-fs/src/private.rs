@@ -72,18 +72,32 @@ pub fn unnamed_file(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+#[cfg(unix)]
 fn directory_builder() -> DirBuilder {
+    use std::os::unix::fs::DirBuilderExt as _;
+
     let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.mode(0o700);
     builder
 }
 
+#[cfg(not(unix))]
+fn directory_builder() -> DirBuilder {
+    DirBuilder::new()
+}
+
+#[cfg(unix)]
 pub(crate) fn file_options() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.mode(0o600);
     options
+}
+
+#[cfg(not(unix))]
+pub(crate) fn file_options() -> OpenOptions {
+    OpenOptions::new()
 }
 
 /// A directory in the system's temporary directory; deleted with its contents when dropped.
