@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
 
-use super::CancelCheck;
+use super::IsCanceled;
 use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;
 use crate::kind::{EntryKind, MessageRole};
@@ -63,7 +63,7 @@ impl SessionInfo {
     pub(crate) fn read_until(
         path: &Path,
         text: MessageText,
-        is_canceled: CancelCheck<'_>,
+        is_canceled: IsCanceled<'_>,
     ) -> Option<Self> {
         let file = DiskStorage.open(path, AccessMode::Read).ok()?;
         let length = file.length().ok()?;

@@ -29,8 +29,8 @@ pub struct ListProgress {
     pub sessions: Option<Vec<Arc<SessionInfo>>>,
 }
 
-/// Returns whether the caller no longer needs the list; called by several threads.
-pub type CancelCheck<'check> = &'check (dyn Fn() -> bool + Sync);
+/// Returns whether a listing is to stop; called from several threads before every line.
+pub type IsCanceled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("listing canceled")]
@@ -42,7 +42,7 @@ impl SessionStore {
         &self,
         text: MessageText,
         on_progress: &mut dyn FnMut(ListProgress),
-        is_canceled: CancelCheck<'_>,
+        is_canceled: IsCanceled<'_>,
     ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
         let mut files = session_files(self.path());
         // File names start with the creation time: read the newest first.
@@ -64,7 +64,7 @@ pub fn list_all(
     root: &Path,
     text: MessageText,
     on_progress: &mut dyn FnMut(ListProgress),
-    is_canceled: CancelCheck<'_>,
+    is_canceled: IsCanceled<'_>,
 ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let mut files = with_modified_time(all_session_files(root));
     files.sort_by(|(one, written), (other, other_written)| {
@@ -88,7 +88,7 @@ fn read_all(
     report_every: usize,
     include: &dyn Fn(&SessionInfo) -> bool,
     on_progress: &mut dyn FnMut(ListProgress),
-    is_canceled: CancelCheck<'_>,
+    is_canceled: IsCanceled<'_>,
 ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let total = files.len();
     let next = AtomicUsize::new(0);
