@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, InputBlock, MessageContent, Model};
+use pi_session::{
+    BranchSummary, ContextEdits, Entry, EntryBody, EntryId, EntrySource, ProjectedEntry,
+};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::files::TouchedFiles;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Summarizer, Summary, SummaryInput, SummaryRequest};
 use crate::estimate::message_tokens;
-use pi_session::BranchSummary;
-use pi_session::{ContextEdits, EntrySource, ProjectedEntry};
-use pi_session::{Entry, EntryBody, EntryId};
 
 /// Maximum length of a branch summary, in tokens.
 const SUMMARY_TOKENS: u64 = 4096;

@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use pi_ai::{AgentMessage, AssistantMessage, Usage};
-
 use pi_session::{Entry, EntryBody};
 
 /// Cache granularity in tokens; smaller differences are not counted as misses.
@@ -140,11 +139,11 @@ fn elapsed(from: i64, to: i64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use pi_session::testing::{TestPath, compaction, response, user};
     use pretty_assertions::assert_eq;
     use serde_json::{Value, json};
 
     use super::*;
-    use pi_session::testing::{TestPath, compaction, response, user};
 
     /// A response whose request had this much uncached input and read and wrote this many cached
     /// tokens.

@@ -13,13 +13,12 @@ pub(crate) mod trigger;
 
 use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, Cost, Usage};
+use pi_session::{CompactionEntry, EntryBody, EntryId, ProjectedEntry, Projection};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::estimate::context_tokens;
 use files::TouchedFiles;
-use pi_session::{CompactionEntry, EntryBody, EntryId};
-use pi_session::{ProjectedEntry, Projection};
 use request::{Summarizer, Summary, SummaryError, SummaryInput, SummaryPurpose, SummaryRequest};
 use settings::CompactionSettings;
 

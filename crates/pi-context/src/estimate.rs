@@ -9,7 +9,6 @@ use pi_ai::estimate::{
 };
 use pi_ai::json::utf16_length;
 use pi_ai::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
-
 use pi_session::{EntryBody, ProjectedEntry, Projection};
 
 pub use recent::recent_context_tokens;

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use pi_ai::{AssistantMessage, CacheRetention, ThinkingLevel};
-use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
-
-use super::*;
-use crate::compaction::request::{SummaryError, SummaryPurpose};
 use pi_session::EntryMetadata;
 use pi_session::testing::{
     TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
     response, result, tool_calls, user,
 };
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::compaction::request::{SummaryError, SummaryPurpose};
 
 /// Returns a text of this many tokens.
 fn text_of(tokens: usize) -> String {

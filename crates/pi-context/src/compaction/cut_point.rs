@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use pi_ai::AgentMessage;
+use pi_session::{EntryBody, EntryId, ProjectedEntry};
 
 use crate::estimate::message_tokens;
-use pi_session::ProjectedEntry;
-use pi_session::{EntryBody, EntryId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CutPoint {

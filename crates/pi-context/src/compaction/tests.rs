@@ -5,15 +5,15 @@ mod reference;
 
 use pi_ai::estimate::ContextEstimate;
 use pi_ai::{AssistantMessage, CacheRetention, Message, Model, StreamOptions, ThinkingLevel};
+use pi_session::testing::{
+    TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
+    response, response_with_tokens, result, tool_calls, user,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
 use crate::estimate::message_tokens;
-use pi_session::testing::{
-    TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
-    response, response_with_tokens, result, tool_calls, user,
-};
 
 /// Returns a text of this many tokens.
 fn text_of(tokens: usize) -> String {

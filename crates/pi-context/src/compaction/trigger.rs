@@ -4,12 +4,11 @@
 
 use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::{AgentMessage, AssistantMessage, Model, StopReason};
+use pi_session::{EntryBody, EntryId, Projection};
 use thiserror::Error;
 
 use super::settings::CompactionSettings;
 use crate::estimate::{context_tokens, context_tokens_despite_changes, last_report};
-use pi_session::Projection;
-use pi_session::{EntryBody, EntryId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionReason {

@@ -3,7 +3,6 @@
 //! read.
 
 use pi_ai::AgentMessage;
-
 use pi_session::{ContextEdits, EntryId, EntryKind, EntrySource};
 
 use super::{message_tokens, reported_tokens};
@@ -38,15 +37,14 @@ pub fn recent_context_tokens<Source: EntrySource>(
 
 #[cfg(test)]
 mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::super::context_tokens;
-    use super::*;
-    use pi_session::source::PathEntries;
     use pi_session::testing::{
         TestPath, compaction, custom_message, metadata, omission, response, response_with_tokens,
         user,
     };
+    use pretty_assertions::assert_eq;
+
+    use super::super::context_tokens;
+    use super::*;
 
     fn recent_tokens(path: &TestPath) -> Option<u64> {
         let leaf = path.entries.last().map(|entry| &entry.id);

@@ -1,13 +1,13 @@
 //! Cut point rules.
 
-use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
-
-use super::*;
 use pi_session::testing::{
     TestPath, compaction, custom_message, metadata, omission, replacement, response, result,
     tool_calls, user,
 };
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
 
 /// Returns a text of this many tokens.
 fn text_of(tokens: usize) -> String {

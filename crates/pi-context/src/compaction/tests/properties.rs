@@ -4,6 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use pi_ai::AgentMessage;
+use pi_session::testing::{
+    TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
+    result, tool_calls, user,
+};
+use pi_session::{Entry, EntryBody, EntryId, Projection, project_path};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
@@ -11,12 +16,6 @@ use serde_json::{Value, json};
 use super::{keeping, summary, text_of};
 use crate::compaction::request::SummaryPurpose;
 use crate::compaction::{CompactionPlan, SummaryAuthor};
-use pi_session::testing::{
-    TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
-    result, tool_calls, user,
-};
-use pi_session::{Entry, EntryBody, EntryId};
-use pi_session::{Projection, project_path};
 
 #[derive(Debug, Clone)]
 enum ConversationStep {

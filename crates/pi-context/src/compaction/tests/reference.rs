@@ -5,6 +5,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pi_session::testing::model;
+use pi_session::{
+    BranchSummary, CompactionEntry, Entry, EntryBody, EntryId, PathSettings, project_path,
+};
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,10 +18,6 @@ use crate::branch_summary::{AbandonedBranch, BranchSummaryPlan};
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{SummaryPurpose, SummaryRequest};
 use crate::compaction::{CompactionPlan, SummaryAuthor};
-use pi_session::BranchSummary;
-use pi_session::testing::model;
-use pi_session::{CompactionEntry, Entry, EntryBody, EntryId};
-use pi_session::{PathSettings, project_path};
 
 const CASES: [&str; 14] = [
     "compact-again",

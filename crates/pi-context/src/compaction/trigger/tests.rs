@@ -1,14 +1,14 @@
 //! Checks after a run and before a prompt, case by case.
 
 use pi_ai::AssistantMessage;
-use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
-
-use super::*;
 use pi_session::testing::{
     TestPath, compaction, metadata, model, omission, replacement, response, response_with_tokens,
     result, tool_calls, user,
 };
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
 
 const SETTINGS: CompactionSettings = CompactionSettings {
     enabled: true,
