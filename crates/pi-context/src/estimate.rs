@@ -4,11 +4,11 @@
 
 mod recent;
 
-use pi_ai::estimate::{
+use pi_protocol::estimate::{
     ContextEstimate, assistant_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
 };
-use pi_ai::json::utf16_length;
-use pi_ai::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
+use pi_protocol::json::utf16_length;
+use pi_protocol::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
 use pi_session::{EntryBody, ProjectedEntry, Projection};
 
 pub use recent::recent_context_tokens;
@@ -40,7 +40,7 @@ fn system_tokens(system: &SystemMessage) -> u64 {
     let sections = system.sections.iter().flatten();
     let texts = sections.filter_map(|(_, section)| section.as_str());
     let tools = system.tools_added.as_ref().map_or(0, |tools| {
-        pi_ai::json::to_string(tools).map_or(0, |text| characters(&text))
+        pi_protocol::json::to_string(tools).map_or(0, |text| characters(&text))
     });
     character_tokens(content + texts.map(characters).sum::<u64>() + tools)
 }

@@ -1,6 +1,6 @@
 //! How much of the context window a session uses.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::Projection;
 use serde::Serialize;
 
@@ -121,12 +121,12 @@ mod tests {
         let projection = TestPath::of([response_with_tokens("a", 71)]).projection();
         assert_eq!(ContextUsage::of(&projection, 0), None);
         assert_eq!(
-            pi_ai::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
+            pi_protocol::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
             r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
         );
         let compacted = TestPath::of([compaction("s", "e0")]).projection();
         assert_eq!(
-            pi_ai::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
+            pi_protocol::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
             r#"{"tokens":null,"contextWindow":200,"percent":null}"#
         );
     }

@@ -12,9 +12,11 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use pi_ai::{AuthStatus, Env, Model, ThinkingLevel};
+use pi_auth::AuthStatus;
 use pi_config::SourceInfo;
+use pi_env::Env;
 use pi_fs::private::PrivateTempDir;
+use pi_protocol::{Model, ThinkingLevel};
 use pi_session::Session;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -276,7 +278,7 @@ fn conversation(
 ) -> Result<Vec<(&'static str, Vec<u8>)>, BugReportError> {
     let page = HtmlOptions {
         output: Some(scratch.join(PAGE_FILE)),
-        theme: reported.theme.clone(),
+        theme: reported.theme,
         system_prompt: Some(reported.system_prompt.clone()),
         redaction: redaction.clone(),
         env: reported.env.clone(),

@@ -3,16 +3,19 @@
 //! This file decides what is exported, where to and under which name. The contents of the page are
 //! built in `export/page.rs`; its style and behavior are in the `viewer` files.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use jiff::Timestamp;
-use pi_ai::{Env, Tool};
 use pi_config::expand_home;
+use pi_env::Env;
 use pi_fs::{NewFileMode, atomic_file};
+use pi_protocol::Tool;
 use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
 use thiserror::Error;
+
+use crate::redaction::Redactor;
+use page::PageError;
 
 mod outline;
 mod page;
@@ -20,9 +23,6 @@ mod script_json;
 mod theme;
 
 pub use theme::{ExportColor, ExportScheme, ExportTheme};
-
-use crate::redaction::Redactor;
-use page::PageError;
 
 #[derive(Debug, Clone, Default)]
 pub struct HtmlOptions {

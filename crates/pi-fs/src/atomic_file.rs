@@ -288,7 +288,7 @@ mod tests {
         let abandon = || {
             let name = ".auth.json.0123456789abcdef.tmp";
             let file = File::create(home.path().join(name)).unwrap();
-            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+            let then = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
             file.set_modified(then).unwrap();
         };
         abandon();

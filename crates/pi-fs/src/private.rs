@@ -126,7 +126,8 @@ impl Drop for PrivateTempDir {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::io::{Read as _, Seek as _};
     use std::os::unix::fs::PermissionsExt as _;

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
-use pi_ai::{AssistantMessageEvent, LiveMessage, Usage};
+use pi_core::AgentEvent;
+use pi_protocol::{AssistantMessageEvent, LiveMessage, Usage};
 use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +34,7 @@ impl UsageCache {
     fn of(&mut self, message: &LiveMessage) -> serde_json::Result<&str> {
         message.read(|message| {
             if self.json.is_empty() || self.usage != message.usage {
-                self.json = pi_ai::json::to_string(&message.usage)?;
+                self.json = pi_protocol::json::to_string(&message.usage)?;
                 self.usage = message.usage.clone();
             }
             Ok(())
@@ -75,7 +75,7 @@ impl JsonEventWriter {
     ) -> serde_json::Result<String> {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         let usage = usage.of(message)?;
-        let event = pi_ai::json::to_string(event)?;
+        let event = pi_protocol::json::to_string(event)?;
         Ok([
             r#"{"type":"message_update","usage":"#,
             usage,
@@ -122,7 +122,8 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::task::unconstrained;
 
-    use pi_ai::{FauxProvider, MessageBuilder};
+    use pi_protocol::MessageBuilder;
+    use pi_providers::FauxProvider;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -11,19 +11,19 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{
-    Env, ImageContent, InputBlock, MessageContent, Models, ModelsOptions, Registration, UserMessage,
-};
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_core::{InputSource, Prompt};
+use pi_env::Env;
 use pi_export::{NextPrompt, RecordError, ReplayReport, ReplayScript};
+use pi_protocol::{ImageContent, InputBlock, MessageContent, UserMessage};
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
-use crate::session::{AgentSession, InputSource, Prompt, PromptError};
+use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, RegisteredTool, ToolSelection};
-
 use recorded::{RecordedModel, recorded_tools};
 
 #[derive(Debug, Error)]
@@ -140,7 +140,7 @@ fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {
                 InputBlock::Image(image) => Some(image.clone()),
                 _ => None,
             });
-            (pi_ai::join_text(blocks), images.collect())
+            (pi_protocol::join_text(blocks), images.collect())
         }
     }
 }

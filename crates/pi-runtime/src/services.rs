@@ -13,10 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    CredentialStore, Env, HttpClient, HttpSettings, Models, ModelsOptions, ProviderConfig,
-    RefreshOptions, Registration, Telemetry, env_vars as ai_vars,
-};
+use pi_auth::CredentialStore;
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
     ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsOverrides, SettingsStore,
@@ -26,6 +23,11 @@ use pi_config::{
 use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
     shell_command,
+};
+use pi_env::{Env, env_vars as ai_vars};
+use pi_http::{HttpClient, HttpSettings};
+use pi_providers::{
+    Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
@@ -426,6 +428,7 @@ async fn build_models(
         } else {
             Telemetry::Off
         },
+        wire_apis: vec![pi_bedrock::wire_api()],
         ..ModelsOptions::default()
     });
     let file = agent_dir.models_file();

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_fs::private;
 use thiserror::Error;
 
@@ -19,11 +19,10 @@ use crate::log::AppendLog;
 use crate::session::open::open_log;
 use crate::storage::disk::REPLACEMENT;
 use crate::storage::{AccessMode, DiskStorage, LogFile, PathState};
+use plan::RepairPlan;
 
 mod header;
 mod plan;
-
-use plan::RepairPlan;
 
 /// How many copies of one file are kept before a repair fails.
 const MAX_COPIES: usize = 1000;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_fs::private;
 
 use crate::directory::{directory_name, file_name, resolve, sessions_root};

@@ -9,10 +9,9 @@ use crate::error::SessionError;
 use crate::index::EntrySlot;
 use crate::kind::{EntryKind, MessageRole};
 use crate::session::Session;
+use usage_record::{TokenSpend, UsageRecord};
 
 mod usage_record;
-
-use usage_record::{TokenSpend, UsageRecord};
 
 /// How much of the file is read at once, so that many short lines need one read.
 const COUNT_CHUNK_BYTES: u64 = 256 * 1024;

@@ -1,14 +1,11 @@
 //! Test paths: chains of entries written as JSON, like in session files. Also for the tests of crates
 //! that read projections.
 
-#![cfg_attr(
-    not(test),
-    expect(clippy::unwrap_used, reason = "a failing setup must fail the test")
-)]
+#![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Model};
+use pi_protocol::{AgentMessage, Model};
 use serde_json::{Value, json};
 
 use crate::context::{Projection, project_path};

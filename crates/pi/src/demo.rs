@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use pi_ai::{Env, Models, ModelsOptions, Registration, ThinkingLevel};
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
+use pi_env::Env;
+use pi_protocol::ThinkingLevel;
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_runtime::{
     AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts, Toolset,
     ToolsetOptions, no_model_hints,
@@ -21,11 +23,10 @@ use pi_session::{NewSession, Session};
 
 use crate::output::{Exit, Failure, print};
 use crate::version;
+use narrator::{Ink, Narrator, Tone};
 
 mod narrator;
 mod script;
-
-use narrator::{Ink, Narrator, Tone};
 
 /// Output speed on a terminal in tokens per second; a pipe gets everything at once.
 const TOKENS_PER_SECOND: f64 = 90.0;

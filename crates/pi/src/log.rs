@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use pi_ai::Env;
 use pi_config::{AgentDir, AuthFile};
+use pi_env::Env;
 use pi_export::{Redactor, environment_secrets, stored_secrets};
 use tracing::Level;
 

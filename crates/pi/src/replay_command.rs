@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_export::ReplayReport;
 use pi_runtime::replay;
 

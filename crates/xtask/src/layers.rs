@@ -5,43 +5,99 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 24] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
     ("pi-fs", &[]),
-    ("pi-ai", &["pi-packed"]),
+    ("pi-protocol", &[]),
+    ("pi-env", &[]),
+    ("pi-http", &["pi-env", "pi-protocol"]),
+    ("pi-auth", &["pi-http", "pi-env", "pi-protocol"]),
+    (
+        "pi-providers",
+        &["pi-auth", "pi-http", "pi-env", "pi-packed", "pi-protocol"],
+    ),
+    // The only crate with the AWS SDK.
+    (
+        "pi-bedrock",
+        &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
+    ),
     ("pi-tui", &[]),
-    ("pi-agent", &["pi-ai"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
+    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-core, which
     // defines the `Tool` trait.
-    ("pi-config", &["pi-ai", "pi-fs"]),
-    ("pi-ext", &["pi-ai", "pi-fs", "pi-packed"]),
-    ("pi-session", &["pi-ai", "pi-fs"]),
-    ("pi-tools", &["pi-agent", "pi-ai", "pi-fs"]),
-    // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
-    ("pi-packages", &["pi-ai", "pi-config", "pi-ext", "pi-fs"]),
+    (
+        "pi-config",
+        &[
+            "pi-providers",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
+    ("pi-ext", &["pi-fs", "pi-packed"]),
+    // No HTTP: reading a session file links few packages.
+    ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
     // Above pi-session: plans for what a projection contains.
-    ("pi-context", &["pi-ai", "pi-session"]),
+    ("pi-context", &["pi-session", "pi-protocol"]),
+    (
+        "pi-core",
+        &[
+            "pi-context",
+            "pi-session",
+            "pi-providers",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
+    ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
+    // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
+    (
+        "pi-packages",
+        &["pi-config", "pi-ext", "pi-http", "pi-env", "pi-fs"],
+    ),
     // What leaves the program; takes sessions as data.
-    ("pi-export", &["pi-ai", "pi-config", "pi-fs", "pi-session"]),
+    (
+        "pi-export",
+        &[
+            "pi-config",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     ("pi-runtime", RUNTIME_AND_BELOW),
     (
         "pi-rpc",
-        &["pi-runtime", "pi-agent", "pi-ai", "pi-export", "pi-session"],
+        &[
+            "pi-runtime",
+            "pi-core",
+            "pi-export",
+            "pi-session",
+            "pi-providers",
+            "pi-protocol",
+        ],
     ),
     (
         "pi-interactive",
         &[
             "pi-runtime",
             "pi-tui",
-            "pi-agent",
-            "pi-ai",
+            "pi-core",
             "pi-config",
             "pi-context",
             "pi-export",
             "pi-fs",
             "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
     (
@@ -53,13 +109,16 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "pi-rpc",
             "pi-runtime",
             "pi-tui",
-            "pi-agent",
-            "pi-ai",
+            "pi-core",
             "pi-config",
             "pi-context",
             "pi-export",
             "pi-fs",
             "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
     // Depends on no crate of ours, so that the tests of every crate can use it.
@@ -71,17 +130,23 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "pi-rpc",
             "pi-runtime",
             "pi-tui",
-            "pi-ai",
+            "pi-bedrock",
             "pi-config",
             "pi-session",
+            "pi-providers",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
-    ("xtask", &["pi", "pi-ai", "pi-config", "pi-fs"]),
+    (
+        "xtask",
+        &["pi", "pi-providers", "pi-protocol", "pi-config", "pi-fs"],
+    ),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
-    "pi-agent",
-    "pi-ai",
+    "pi-core",
+    "pi-bedrock",
     "pi-config",
     "pi-context",
     "pi-export",
@@ -89,6 +154,11 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-fs",
     "pi-session",
     "pi-tools",
+    "pi-providers",
+    "pi-auth",
+    "pi-http",
+    "pi-env",
+    "pi-protocol",
 ];
 
 /// Allowed as a development dependency everywhere, and as a normal dependency of `xtask` only.
@@ -98,7 +168,10 @@ const TEST_SUPPORT: &str = "pi-test-support";
 const OWNERS: [(&str, &[&str]); 4] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
-    ("reqwest", &["pi-ai", "pi-ext"]),
+    (
+        "reqwest",
+        &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
+    ),
     ("rquickjs", &["pi-ext"]),
 ];
 
@@ -238,11 +311,11 @@ mod tests {
     #[test]
     fn a_valid_graph_has_no_violations() {
         let members = [
-            member("pi-ai", &["reqwest", "serde"], &["pi-test-support"]),
-            member("pi-config", &["pi-ai"], &[]),
-            member("pi-runtime", &["pi-agent", "pi-tools", "pi-ext"], &[]),
+            member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
+            member("pi-config", &["pi-auth"], &[]),
+            member("pi-runtime", &["pi-core", "pi-tools", "pi-ext"], &[]),
             member("pi-tui", &["crossterm"], &[]),
-            member("xtask", &["anyhow", "pi-ai"], &[]),
+            member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
         assert_eq!(check(&members), Vec::<String>::new());
     }
@@ -250,28 +323,27 @@ mod tests {
     #[test]
     fn each_kind_of_violation_is_reported() {
         let members = [
-            member("pi-ai", &["pi-agent"], &[]),
-            member("pi-tui", &["pi-ai"], &[]),
+            member("pi-protocol", &["pi-env"], &[]),
+            member("pi-http", &["pi-auth"], &[]),
             member("pi-tools", &["pi-session"], &[]),
-            member("pi-interactive", &["pi-tools"], &["pi-rpc"]),
-            member("pi-agent", &["reqwest"], &["anyhow"]),
+            member("pi-rpc", &["pi-tools"], &["pi-tui"]),
+            member("pi-core", &["reqwest"], &["anyhow"]),
             member("pi-session", &["pi-test-support"], &["pi-test-support"]),
             member("pi-clipboard", &[], &[]),
         ];
         assert_eq!(
             check(&members),
             [
-                "pi-ai depends on pi-agent, but may use only pi-packed",
-                "pi-tui depends on pi-ai, but may use no workspace crate",
-                "pi-tools depends on pi-session, but may use only pi-agent, pi-ai and pi-fs",
-                "pi-interactive depends on pi-tools, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config, pi-context, pi-export, \
-                 pi-fs and pi-session",
-                "pi-interactive depends on pi-rpc, but may use only pi-runtime, pi-tui, \
-                 pi-agent, pi-ai, pi-config, pi-context, pi-export, \
-                 pi-fs and pi-session",
-                "pi-agent uses reqwest, which only pi-ai and pi-ext may",
-                "pi-agent uses anyhow, which only pi and xtask may",
+                "pi-protocol depends on pi-env, but may use no workspace crate",
+                "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
+                "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
+                 pi-ext may",
+                "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
             ]

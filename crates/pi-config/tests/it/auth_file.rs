@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use pi_ai::{AuthError, AuthKind, Credential, CredentialStore};
+use pi_auth::{AuthError, AuthKind, Credential, CredentialStore};
 use pi_config::AuthFile;
 use pi_fs::LockTiming;
 use pi_test_support::TempHome;

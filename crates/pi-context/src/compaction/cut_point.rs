@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{EntryBody, EntryId, ProjectedEntry};
 
 use crate::estimate::message_tokens;

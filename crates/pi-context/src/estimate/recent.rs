@@ -2,7 +2,7 @@
 //! everything before it, so if nothing later changed the context, a long conversation need not be
 //! read.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{ContextEdits, EntryId, EntryKind, EntrySource};
 
 use super::{message_tokens, reported_tokens};

@@ -1,6 +1,6 @@
 //! Sections of the system prompt and their required contents.
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use pi_ai::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
 use pi_context::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, NavigationTarget,
     Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,
 };
+use pi_protocol::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
 use pi_session::{Entry, EntryBody, OpenSession, Session, project_path};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

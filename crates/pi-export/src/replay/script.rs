@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, Env, ToolResultMessage, UserMessage};
+use pi_env::Env;
+use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, ToolResultMessage, UserMessage};
 use pi_session::Entry;
 
 use super::ReplayReport;

@@ -55,8 +55,7 @@ fn waits_for_held_lock() {
         patience: Duration::from_secs(20),
         ..TIMING
     };
-    let path = file.clone();
-    let waiting = thread::spawn(move || LockDir::acquire(&path, patient));
+    let waiting = thread::spawn(move || LockDir::acquire(&file, patient));
     thread::sleep(Duration::from_millis(5));
     assert!(!waiting.is_finished());
     fs::remove_dir(&lock).unwrap();

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use pi_agent::AgentEvent;
-use pi_ai::StreamPhase;
 use pi_context::CompactionReason;
+use pi_core::AgentEvent;
+use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
 
 use super::App;

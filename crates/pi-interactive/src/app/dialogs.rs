@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
-use pi_ai::{Model, NetworkAccess, RefreshOptions, ThinkingLevel, resolve_scope};
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{NetworkAccess, RefreshOptions, resolve_scope};
 use pi_runtime::Persist;
 use pi_session::EntryId;
 use pi_tui::{Markdown, MarkdownTheme};

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
+use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_runtime::ComponentId;
 use pi_tui::{
     ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MermaidRendering, MouseEvent,

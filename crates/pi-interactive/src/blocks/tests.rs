@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
-use pi_ai::{
+use pi_protocol::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
     MessageContent, StopReason, ThinkingContent,
 };

@@ -1,6 +1,6 @@
 //! User messages.
 
-use pi_ai::{InputBlock, MessageContent};
+use pi_protocol::{InputBlock, MessageContent};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines, MarkdownOptions};
 

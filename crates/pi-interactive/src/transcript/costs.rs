@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use pi_ai::{AssistantMessage, Models, Usage};
 use pi_context::{CacheMiss, CacheMissDetector};
+use pi_protocol::{AssistantMessage, Usage};
+use pi_providers::Models;
 use pi_session::{Entry, UsageEntry};
 use pi_tui::ColorToken;
 

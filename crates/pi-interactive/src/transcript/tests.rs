@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_agent::{SharedMessage, ToolOutput};
-use pi_ai::{
-    AssistantBlock, AssistantMessage, AssistantMessageEvent, FauxProvider, InputBlock,
-    MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
+use pi_core::{SharedMessage, ToolOutput};
+use pi_protocol::{
+    AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock, MessageBuilder,
+    MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
+use pi_providers::FauxProvider;
 use pi_session::NewSession;
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,

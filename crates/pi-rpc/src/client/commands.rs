@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, ImageContent, Model, ThinkingLevel};
+use pi_core::QueueMode;
+use pi_protocol::{AgentMessage, ImageContent, Model, ThinkingLevel};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

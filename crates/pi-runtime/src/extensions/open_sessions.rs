@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use pi_ai::AgentMessage;
 use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::AgentMessage;
 use pi_session::{
     AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionStore,
     listing, project_path,

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    AssistantStream, ErrorClass, FauxModel, FauxProvider, ModelList, ModelRequest, Provider,
-    ProviderError, StopReason, ToolResultMessage, UserMessage, join_text,
-};
+use pi_core::{InputSource, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_export::{END_OF_RECORD, ReplayScript};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    ErrorClass, ProviderError, StopReason, ToolResultMessage, UserMessage, join_text,
+};
+use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{AgentSession, InputSource};
+use crate::session::AgentSession;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";
@@ -104,7 +104,7 @@ pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
     let results = Arc::new(script.tool_results());
     let tools = script.tool_names().into_iter().map(|name| RegisteredTool {
         tool: Arc::new(RecordedTool {
-            declaration: pi_ai::Tool {
+            declaration: pi_protocol::Tool {
                 name,
                 description: "Returns the recorded result.".to_owned(),
                 parameters: json!({"type": "object"}),
@@ -122,12 +122,12 @@ pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
 
 /// A tool that returns recorded results and runs nothing.
 struct RecordedTool {
-    declaration: pi_ai::Tool,
+    declaration: pi_protocol::Tool,
     results: Arc<HashMap<String, Arc<ToolResultMessage>>>,
 }
 
 impl Tool for RecordedTool {
-    fn declaration(&self) -> &pi_ai::Tool {
+    fn declaration(&self) -> &pi_protocol::Tool {
         &self.declaration
     }
 

@@ -6,10 +6,10 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
+use pi_core::QueuedTexts;
 
 use super::{AgentSession, SessionCore, lock};
-use crate::event::SessionEvent;
+use pi_core::SessionEvent;
 
 /// Receives every event of a session.
 ///
@@ -68,12 +68,12 @@ impl EventPublisher {
         lock(&self.subscribers).1 = Arc::default();
     }
 
-    async fn publish(&self, event: &SessionEvent) {
+    async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
         if is_publishing() {
-            return self.publish_each(event).await;
+            return self.publish_each(&event()).await;
         }
         let _guard = self.order.lock().await;
-        PUBLISHING.scope((), self.publish_each(event)).await;
+        PUBLISHING.scope((), self.publish_each(&event())).await;
     }
 
     async fn publish_each(&self, event: &SessionEvent) {
@@ -99,16 +99,28 @@ impl AgentSession {
 
     /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
-        self.0.publisher.publish(&event).await;
+        self.0.publisher.publish(|| event).await;
+    }
+
+    /// Notifies the listeners of the queue. It is read when its turn has come, so that the last event is never
+    /// outdated.
+    pub(super) async fn publish_queue(&self) {
+        let event = || {
+            let QueuedTexts {
+                steering,
+                follow_up,
+            } = self.queued_texts();
+            SessionEvent::QueueUpdate {
+                steering,
+                follow_up,
+            }
+        };
+        self.0.publisher.publish(event).await;
     }
 
     /// Calls the hooks, then notifies the listeners.
     pub(super) async fn publish_with_hooks(&self, event: SessionEvent) {
         self.0.hooks.on_event(&event).await;
-        self.0.publisher.publish(&event).await;
-    }
-
-    pub(super) async fn publish_step(&self, step: AgentEvent) {
-        self.publish(SessionEvent::Agent(step)).await;
+        self.publish(event).await;
     }
 }

@@ -3,11 +3,11 @@
 
 use std::io::Read as _;
 
-use pi_ai::{FauxResponse, builtin_providers};
 use pi_export::{
     BugReport, HtmlOptions, JsonlOptions, SharePage, export_html, export_jsonl, secrets_in_use,
     stored_secrets,
 };
+use pi_providers::{FauxResponse, builtin_providers};
 use pi_runtime::SessionRuntime;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 use serde::Deserialize;
 
 use super::IsCanceled;
+use super::progress::IsCanceled;
 use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;
 use crate::kind::{EntryKind, MessageRole};
@@ -217,7 +218,7 @@ fn message_text(line: &[u8]) -> String {
         text: Cow<'line, str>,
     }
     let line = String::from_utf8_lossy(line);
-    let Ok(line) = pi_ai::json::from_str_lenient::<TextLine<'_>>(&line) else {
+    let Ok(line) = pi_protocol::json::from_str_lenient::<TextLine<'_>>(&line) else {
         return String::new();
     };
     match line.message.content {

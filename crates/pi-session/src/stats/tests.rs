@@ -68,7 +68,7 @@ fn all_billed_usage_is_counted() {
         ]
     );
     assert_eq!(
-        pi_ai::json::to_string(&totals.tokens).unwrap(),
+        pi_protocol::json::to_string(&totals.tokens).unwrap(),
         r#"{"input":210,"output":12,"cacheRead":18,"cacheWrite":24,"total":264}"#
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::testing::{
     TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
     result, tool_calls, user,

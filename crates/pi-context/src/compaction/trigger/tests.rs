@@ -1,6 +1,6 @@
 //! Checks after a run and before a prompt, case by case.
 
-use pi_ai::AssistantMessage;
+use pi_protocol::AssistantMessage;
 use pi_session::testing::{
     TestPath, compaction, metadata, model, omission, replacement, response, response_with_tokens,
     result, tool_calls, user,

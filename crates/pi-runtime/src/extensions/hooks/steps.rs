@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::AgentEvent;
-use pi_ai::AgentMessage;
+use pi_core::AgentEvent;
+use pi_protocol::AgentMessage;
 use serde_json::json;
 
 use super::ExtensionHooks;
