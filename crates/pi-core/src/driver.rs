@@ -194,17 +194,12 @@ impl<B: Backend> Lane<B> {
 
     async fn submit_deferred(&mut self, prompt: Prompt) {
         let backend = self.backend.clone();
-        match backend.resolve_prompt(prompt).await {
-            Ok(Some(input)) => {
-                self.effects
-                    .extend(backend.control().step(Input::Prompt(input)));
-            }
-            Ok(None) => self.feed(Outcome::DeferredHandled),
-            Err(error) => {
-                backend.report_rejection(Rejection::CheckFailed, Some(error));
-                self.feed(Outcome::DeferredHandled);
-            }
-        }
+        let resolved = backend.resolve_prompt(prompt).await;
+        let resolved = resolved.unwrap_or_else(|error| {
+            backend.report_rejection(Rejection::CheckFailed, Some(error));
+            None
+        });
+        self.feed(Outcome::DeferredResolved(resolved));
     }
 
     async fn stream(&mut self) {

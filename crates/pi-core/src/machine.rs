@@ -186,7 +186,7 @@ impl Machine {
             Outcome::Slept(completed) => self.slept(completed, effects),
             Outcome::TailRead(tail) => self.tail_read(tail, effects),
             Outcome::SettleDecided(proceed) => self.settle_decided(proceed, effects),
-            Outcome::DeferredHandled => self.deferred_handled(effects),
+            Outcome::DeferredResolved(prompt) => self.deferred_resolved(prompt, effects),
             Outcome::Navigated => self.navigated(effects),
         }
     }

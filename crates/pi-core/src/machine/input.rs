@@ -115,7 +115,8 @@ pub enum Outcome {
     TailRead(ConversationTail),
     /// Whether a hook wants another turn.
     SettleDecided(bool),
-    DeferredHandled,
+    /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.
+    DeferredResolved(Option<PromptInput>),
     Navigated,
 }
 
