@@ -52,11 +52,12 @@ impl<B: Backend> RunningTools<B> {
         arguments: JsonObject,
     ) {
         let updates = UpdateSink::default();
+        let response = backend.control().machine().running_response();
         let execution = ToolExecution {
             backend: backend.clone(),
             tool: backend.tool(&call.name),
             pending: PendingToolCall {
-                response: backend.control().machine().running_response(),
+                response,
                 call,
                 arguments,
             },

@@ -1,4 +1,4 @@
-//! A scripted model, a closure-based tool, and a listener that logs events.
+//! A scripted model and a tool implemented by a closure.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,16 +6,15 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_ai::json::JsonObject;
 use pi_ai::{
-    AgentMessage, AssistantStream, Message, Model, ProviderError, StopReason, StreamOptions,
-    StreamWriter, Tool as ToolDeclaration, ToolCall,
+    AssistantStream, Message, Model, ProviderError, StopReason, StreamWriter,
+    Tool as ToolDeclaration, ToolCall,
 };
-use pi_core::{
-    Agent, AgentEvent, AgentListener, AgentOptions, ExecutionMode, Tool, ToolError, ToolOutput,
-    UpdateSink,
-};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::backend::{NoHooks, TestBackend, TestHooks, TestModel};
 
 pub(crate) enum ScriptedResponse {
     Text(&'static str),
@@ -31,7 +30,7 @@ pub(crate) enum ScriptedResponse {
 #[derive(Default)]
 pub(crate) struct ScriptedModel {
     responses: Mutex<VecDeque<ScriptedResponse>>,
-    pub(crate) requests: Mutex<Vec<Arc<[Message]>>>,
+    pub(crate) requests: Mutex<Vec<Vec<Message>>>,
     pub(crate) stalled: Notify,
 }
 
@@ -43,45 +42,17 @@ impl ScriptedModel {
         })
     }
 
-    pub(crate) fn agent(self: &Arc<Self>, tools: Vec<Arc<dyn Tool>>) -> Agent {
-        self.agent_with(tools, |_| {})
+    pub(crate) fn session(self: &Arc<Self>, tools: Vec<Arc<dyn Tool>>) -> TestBackend {
+        self.session_with(tools, NoHooks)
     }
 
-    pub(crate) fn agent_with(
+    pub(crate) fn session_with(
         self: &Arc<Self>,
         tools: Vec<Arc<dyn Tool>>,
-        change: impl FnOnce(&mut AgentOptions),
-    ) -> Agent {
+        hooks: impl TestHooks,
+    ) -> TestBackend {
         let script = Arc::clone(self);
-        let models = move |model: Arc<Model>, messages: Arc<[Message]>, options: StreamOptions| {
-            script.stream(&model, messages, options)
-        };
-        let mut options = AgentOptions::new(Arc::new(models), Arc::new(model()));
-        options.tools = tools;
-        change(&mut options);
-        Agent::new(options)
-    }
-
-    fn stream(
-        self: &Arc<Self>,
-        model: &Model,
-        messages: Arc<[Message]>,
-        options: StreamOptions,
-    ) -> AssistantStream {
-        self.requests.lock().unwrap().push(messages);
-        let response = self
-            .responses
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(ScriptedResponse::Text("done"));
-        let script = Arc::clone(self);
-        AssistantStream::produce(model, 0, move |writer| async move {
-            if options.cancel.is_cancelled() {
-                return writer.fail(ProviderError::aborted()).await;
-            }
-            script.write(response, writer, &options.cancel).await;
-        })
+        TestBackend::new(Arc::new(ScriptHandle(script)), tools, Arc::new(hooks))
     }
 
     async fn write(
@@ -131,6 +102,24 @@ impl ScriptedModel {
     }
 }
 
+/// A [`ScriptedModel`] that its responses share.
+struct ScriptHandle(Arc<ScriptedModel>);
+
+impl TestModel for ScriptHandle {
+    fn stream(&self, messages: Vec<Message>, cancel: CancellationToken) -> AssistantStream {
+        self.0.requests.lock().unwrap().push(messages);
+        let next = self.0.responses.lock().unwrap().pop_front();
+        let response = next.unwrap_or(ScriptedResponse::Text("done"));
+        let script = Arc::clone(&self.0);
+        AssistantStream::produce(&model(), 0, move |writer| async move {
+            if cancel.is_cancelled() {
+                return writer.fail(ProviderError::aborted()).await;
+            }
+            script.write(response, writer, &cancel).await;
+        })
+    }
+}
+
 fn write_text(writer: &mut StreamWriter, text: &str) {
     let block = writer.message().open_text();
     for word in text.split_inclusive(' ') {
@@ -139,7 +128,7 @@ fn write_text(writer: &mut StreamWriter, text: &str) {
     writer.message().close_text(block);
 }
 
-pub(crate) fn model() -> Model {
+fn model() -> Model {
     serde_json::from_value(json!({"id": "m", "name": "m", "api": "a", "provider": "p",
         "baseUrl": "", "reasoning": true, "input": ["text"], "cost": {}, "contextWindow": 1000,
         "maxTokens": 100}))
@@ -157,7 +146,6 @@ type ToolBody = dyn Fn(
 /// A tool implemented by a closure.
 pub(crate) struct TestTool {
     declaration: ToolDeclaration,
-    mode: ExecutionMode,
     body: Box<ToolBody>,
 }
 
@@ -178,7 +166,6 @@ impl TestTool {
                 constrained_sampling: None,
                 extra: pi_ai::json::JsonObject::new(),
             },
-            mode: ExecutionMode::Parallel,
             body: Box::new(move |arguments, updates, cancel| {
                 Box::pin(body(arguments, updates, cancel))
             }),
@@ -202,10 +189,6 @@ impl Tool for TestTool {
         &self.declaration
     }
 
-    fn execution_mode(&self) -> ExecutionMode {
-        self.mode
-    }
-
     fn execute<'a>(
         &'a self,
         _call_id: &'a str,
@@ -215,66 +198,4 @@ impl Tool for TestTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         (self.body)(arguments, updates, cancel)
     }
-}
-
-/// Logs one line per event.
-#[derive(Default)]
-pub(crate) struct EventLogger(Mutex<Vec<String>>);
-
-impl EventLogger {
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-
-    /// The logged lines of tool events.
-    pub(crate) fn tool_lines(&self) -> Vec<String> {
-        let mut lines = self.lines();
-        lines.retain(|line| line.starts_with("tool_"));
-        lines
-    }
-}
-
-impl AgentListener for EventLogger {
-    fn on_event<'a>(
-        &'a self,
-        event: &'a AgentEvent,
-        _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ()> {
-        let value = serde_json::to_value(event).unwrap();
-        let kind = value["type"].as_str().unwrap_or_default().to_owned();
-        let detail = ["toolCallId", "delta"]
-            .iter()
-            .find_map(|key| value.get(key).or(value["assistantMessageEvent"].get(key)))
-            .or(value["message"].get("role"))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        self.0
-            .lock()
-            .unwrap()
-            .push(format!("{kind} {detail}").trim_end().to_owned());
-        Box::pin(std::future::ready(()))
-    }
-}
-
-pub(crate) fn texts(messages: &[pi_core::SharedMessage]) -> Vec<String> {
-    messages
-        .iter()
-        .map(|message| match &**message {
-            AgentMessage::System(_) => "system".to_owned(),
-            AgentMessage::User(user) => format!("user: {}", user.content.joined_text()),
-            AgentMessage::Assistant(response) => {
-                format!("assistant {:?}: {}", response.stop_reason, response.text())
-            }
-            AgentMessage::ToolResult(result) => {
-                let kind = if result.is_error { "failure" } else { "result" };
-                format!(
-                    "{kind} {}: {}",
-                    result.tool_call_id,
-                    pi_ai::join_text(&result.content)
-                )
-            }
-            _ => "other".to_owned(),
-        })
-        .collect()
 }

@@ -7,7 +7,7 @@ use pi_core::{ToolError, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::{Barrier, Notify};
 
-use crate::script::{EventLogger, ScriptedModel, ScriptedResponse, TestTool, texts};
+use crate::script::{ScriptedModel, ScriptedResponse, TestTool};
 
 #[tokio::test]
 async fn parallel_calls_really_run_at_the_same_time() {
@@ -19,13 +19,10 @@ async fn parallel_calls_really_run_at_the_same_time() {
             Ok(ToolOutput::text("met"))
         }
     });
-    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "meet"), ("2", "meet")])])
-        .agent(vec![tool]);
-    agent.prompt_text("go", Vec::new()).await.unwrap();
-    assert_eq!(
-        texts(&agent.state().messages)[3..5],
-        ["result 1: met", "result 2: met"]
-    );
+    let session = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "meet"), ("2", "meet")])])
+        .session(vec![tool]);
+    session.run("go").await;
+    assert_eq!(session.texts()[3..5], ["result 1: met", "result 2: met"]);
 }
 
 #[tokio::test]
@@ -48,13 +45,11 @@ async fn ends_are_emitted_in_completion_order_and_results_in_call_order() {
             Ok(ToolOutput::text("fast"))
         }
     });
-    let agent = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "slow"), ("2", "fast")])])
-        .agent(vec![slow, fast]);
-    let notebook = Arc::new(EventLogger::default());
-    let _subscription = agent.subscribe(notebook.clone());
-    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let session = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "slow"), ("2", "fast")])])
+        .session(vec![slow, fast]);
+    session.run("go").await;
     assert_eq!(
-        notebook.tool_lines(),
+        session.lines_of("tool_"),
         [
             "tool_execution_start 1",
             "tool_execution_start 2",
@@ -62,10 +57,7 @@ async fn ends_are_emitted_in_completion_order_and_results_in_call_order() {
             "tool_execution_end 1"
         ]
     );
-    assert_eq!(
-        texts(&agent.state().messages)[3..5],
-        ["result 1: slow", "result 2: fast"]
-    );
+    assert_eq!(session.texts()[3..5], ["result 1: slow", "result 2: fast"]);
 }
 
 #[tokio::test]
@@ -80,13 +72,11 @@ async fn partial_results_are_emitted_only_before_the_end() {
         });
         Ok(ToolOutput::text("end"))
     });
-    let agent =
-        ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "shows")])]).agent(vec![tool]);
-    let notebook = Arc::new(EventLogger::default());
-    let _subscription = agent.subscribe(notebook.clone());
-    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let session =
+        ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "shows")])]).session(vec![tool]);
+    session.run("go").await;
     assert_eq!(
-        notebook.tool_lines(),
+        session.lines_of("tool_"),
         [
             "tool_execution_start 1",
             "tool_execution_update 1",
@@ -104,10 +94,11 @@ async fn every_kind_of_failure_is_a_result_for_the_model() {
     });
     let crashes = TestTool::of("crashes", |_, _, _| async { panic!("a defect") });
     let calls = vec![("1", "fails"), ("2", "crashes"), ("3", "missing")];
-    let agent = ScriptedModel::new([ScriptedResponse::Calls(calls)]).agent(vec![fails, crashes]);
-    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let session =
+        ScriptedModel::new([ScriptedResponse::Calls(calls)]).session(vec![fails, crashes]);
+    session.run("go").await;
     assert_eq!(
-        texts(&agent.state().messages)[3..],
+        session.texts()[3..],
         [
             "failure 1: no such file",
             "failure 2: The tool crashed. This is a bug in the tool.",
@@ -131,9 +122,9 @@ async fn a_call_with_truncated_arguments_is_reported_and_not_run() {
         async { Ok(ToolOutput::text("ran")) }
     });
     let script = responses.map(|arguments| ScriptedResponse::Written("runs", arguments));
-    let agent = ScriptedModel::new(script).agent(vec![tool]);
-    agent.prompt_text("go", Vec::new()).await.unwrap();
-    let failures = texts(&agent.state().messages);
+    let session = ScriptedModel::new(script).session(vec![tool]);
+    session.run("go").await;
+    let failures = session.texts();
     let failures = failures.iter().filter(|line| {
         line.starts_with("failure 1: This call was not run: ")
             && line.ends_with("Repeat the call with complete arguments.")
