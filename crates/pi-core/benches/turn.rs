@@ -10,13 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_ai::json::JsonObject;
-use pi_ai::{
-    AssistantStream, Message, Model, StopReason, StreamOptions, Tool as ToolDeclaration, ToolCall,
-};
-use pi_core::{Agent, AgentOptions, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::{AssistantStream, Message, Model, StopReason, Tool as ToolDeclaration, ToolCall};
+use pi_core::{Input, Lane, Tool, ToolError, ToolOutput, UpdateSink};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+
+#[path = "../tests/it/backend.rs"]
+mod backend;
+
+use backend::{NoHooks, TestBackend, prompt_input};
 
 fn main() {
     divan::main();
@@ -48,16 +51,17 @@ fn echo() -> Arc<dyn Tool> {
     Arc::new(Echo(declaration))
 }
 
-fn model() -> Arc<Model> {
+fn model() -> Model {
     let record = json!({"id": "m", "name": "m", "api": "a", "provider": "p", "baseUrl": "",
         "reasoning": false, "input": ["text"], "cost": {}, "contextWindow": 1000, "maxTokens": 100});
-    Arc::new(serde_json::from_value(record).unwrap())
+    serde_json::from_value(record).unwrap()
 }
 
 /// Responds with a tool call `turns` times, then with text.
-fn agent(turns: usize) -> Agent {
+fn session(turns: usize) -> TestBackend {
     let left = AtomicUsize::new(turns);
-    let models = move |model: Arc<Model>, _: Arc<[Message]>, _: StreamOptions| {
+    let model = model();
+    let respond = move |_: Vec<Message>, _: CancellationToken| {
         let call = left
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(1)
@@ -80,27 +84,29 @@ fn agent(turns: usize) -> Agent {
             writer.complete().await;
         })
     };
-    let mut options = AgentOptions::new(Arc::new(models), model());
-    options.tools = vec![echo()];
-    Agent::new(options)
+    TestBackend::new(Arc::new(respond), vec![echo()], Arc::new(NoHooks))
 }
 
-/// Ten tool turns and the final response.
+async fn run(session: TestBackend) {
+    let prompt = prompt_input("go".to_owned());
+    Lane::new(&session, Input::Prompt(prompt)).complete().await;
+}
+
+/// Many tool turns and the final response.
 #[divan::bench(args = [10, 100])]
 fn tool_turns(bencher: divan::Bencher, turns: usize) {
     let runtime = Runtime::new().unwrap();
-    bencher.with_inputs(|| agent(turns)).bench_values(|agent| {
-        runtime
-            .block_on(agent.prompt_text("go", Vec::new()))
-            .unwrap();
-    });
+    bencher
+        .with_inputs(|| session(turns))
+        .bench_values(|session| runtime.block_on(run(session)));
 }
 
 /// One response of many deltas; the time per delta must not grow with the length of the response.
 #[divan::bench(args = [2_000, 20_000])]
 fn text_deltas(bencher: divan::Bencher, deltas: usize) {
     let runtime = Runtime::new().unwrap();
-    let models = move |model: Arc<Model>, _: Arc<[Message]>, _: StreamOptions| {
+    let model = model();
+    let respond = Arc::new(move |_: Vec<Message>, _: CancellationToken| {
         AssistantStream::produce(&model, 0, move |mut writer| async move {
             let block = writer.message().open_text();
             for _ in 0..deltas {
@@ -109,13 +115,8 @@ fn text_deltas(bencher: divan::Bencher, deltas: usize) {
             }
             writer.complete().await;
         })
-    };
-    let models: Arc<dyn pi_core::ModelStream> = Arc::new(models);
+    });
     bencher
-        .with_inputs(|| Agent::new(AgentOptions::new(Arc::clone(&models), model())))
-        .bench_values(|agent| {
-            runtime
-                .block_on(agent.prompt_text("go", Vec::new()))
-                .unwrap();
-        });
+        .with_inputs(|| TestBackend::new(respond.clone(), Vec::new(), Arc::new(NoHooks)))
+        .bench_values(|session| runtime.block_on(run(session)));
 }

@@ -83,8 +83,9 @@ impl<B: Backend> Lane<B> {
                 Some(effect) => self.perform(effect).await,
                 None if self.tools.is_empty() => return,
                 None => {
-                    let outcomes = self.tools.next().await;
-                    outcomes.into_iter().for_each(|outcome| self.feed(outcome));
+                    for outcome in self.tools.next().await {
+                        self.feed(outcome);
+                    }
                 }
             }
         }

@@ -16,7 +16,7 @@ use pi_session::{CompactionDecision, RecoveryFailure};
 use tokio_util::sync::CancellationToken;
 
 /// Delay before the first retry. Tests that wait for it pause the clock.
-const RETRY_DELAY: Duration = Duration::from_secs(60);
+const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// Responds to requests.
 pub(crate) trait TestModel: Send + Sync + 'static {
