@@ -83,8 +83,9 @@ impl<B: Backend> Lane<B> {
                 Some(effect) => self.perform(effect).await,
                 None if self.tools.is_empty() => return,
                 None => {
-                    let outcomes = self.tools.next().await;
-                    outcomes.into_iter().for_each(|outcome| self.feed(outcome));
+                    for outcome in self.tools.next().await {
+                        self.feed(outcome);
+                    }
                 }
             }
         }
@@ -101,21 +102,18 @@ impl<B: Backend> Lane<B> {
             Effect::Emit(event) => backend.emit(event).await,
             Effect::Publish(event) => backend.publish(event).await,
             Effect::PublishQueue => backend.publish_queue().await,
-            Effect::Reply(_) => {}
+            // The step that returned a cancellation has performed it.
+            Effect::Reply(_) | Effect::Cancel(_) => {}
             Effect::AwaitSettled(input) => {
                 backend.control().wait_until_settled().await;
                 self.effects.extend(backend.control().step(*input));
             }
-            Effect::Cancel(scope) => backend.control().cancel_scope(scope),
             Effect::SubmitDeferred(prompt) => self.submit_deferred(*prompt).await,
             Effect::AppendNow(message) => self.error = backend.append(message).await.err(),
             Effect::EndCompaction(job) => self.end_compaction(job).await,
             Effect::FailRecovery(failure) => backend.recovery_failed(failure).await,
             Effect::Reload => backend.reload(),
-            Effect::EndRun => {
-                backend.end_run();
-                backend.control().forget(CancelScope::Run);
-            }
+            Effect::EndRun => backend.end_run(),
             Effect::Report(failure) => backend.report_failure(failure),
             Effect::Stream => self.stream().await,
             Effect::Execute {
@@ -167,7 +165,6 @@ impl<B: Backend> Lane<B> {
             Effect::Sleep(delay) => {
                 let token = backend.control().begin(CancelScope::Retry);
                 let slept = token.run_until_cancelled(tokio::time::sleep(delay)).await;
-                backend.control().forget(CancelScope::Retry);
                 Outcome::Slept(slept.is_some())
             }
             Effect::ReadTail => Outcome::TailRead(backend.read_tail()),
@@ -180,7 +177,6 @@ impl<B: Backend> Lane<B> {
         let backend = self.backend.clone();
         let token = backend.control().begin(CancelScope::Compaction);
         let (compaction, stored) = backend.compact(job, token).await;
-        backend.control().forget(CancelScope::Compaction);
         self.compaction = Some(compaction);
         stored
     }

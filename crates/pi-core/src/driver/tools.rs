@@ -52,11 +52,12 @@ impl<B: Backend> RunningTools<B> {
         arguments: JsonObject,
     ) {
         let updates = UpdateSink::default();
+        let response = backend.control().machine().running_response();
         let execution = ToolExecution {
             backend: backend.clone(),
             tool: backend.tool(&call.name),
             pending: PendingToolCall {
-                response: backend.control().machine().running_response(),
+                response,
                 call,
                 arguments,
             },
@@ -78,8 +79,8 @@ impl<B: Backend> RunningTools<B> {
             biased;
             (partial, place, _) = updates => {
                 let call = self.calls.get(place);
-                let updated = call.map(|call| Outcome::ToolUpdated(call.index, partial));
-                return updated.into_iter().collect();
+                let outcome = call.map(|call| Outcome::ToolUpdated(call.index, partial));
+                return outcome.into_iter().collect();
             }
             joined = self.tasks.join_next_with_id() => joined,
         };
