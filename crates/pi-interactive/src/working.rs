@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_protocol::{AgentMessage, AssistantMessageEvent};
 use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
@@ -362,7 +362,7 @@ mod tests {
         let step = AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
-            result: pi_agent::ToolOutput::default(),
+            result: pi_core::ToolOutput::default(),
             is_error: false,
         };
         working.follow(&agent(step), after(90));

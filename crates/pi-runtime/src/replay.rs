@@ -21,9 +21,10 @@ use pi_session::SessionError;
 use thiserror::Error;
 
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
-use crate::session::{AgentSession, InputSource, Prompt, PromptError};
+use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
+use pi_core::{InputSource, Prompt};
 
 use comparison::first_difference;
 pub use record::RecordError;

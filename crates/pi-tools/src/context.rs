@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pi_agent::ToolError;
+use pi_core::ToolError;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ConstrainedSampling, Strictness, Tool as ToolDeclaration};
 use serde::de::DeserializeOwned;

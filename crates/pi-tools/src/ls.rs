@@ -3,7 +3,7 @@
 mod order;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde::Deserialize;

@@ -8,7 +8,7 @@ mod window;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::QueueMode;
+use pi_core::QueueMode;
 use pi_protocol::{AgentMessage, ImageContent, Model, ThinkingLevel};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -18,12 +18,11 @@ use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_js
 use super::jobs::JobCallback;
 use super::send_message::{SendMessage, SendUserMessage};
 use super::session_json;
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::runtime::SessionRuntime;
-use crate::session::{
-    AgentSession, BashRequest, Persist, Prompt, SessionListener, SessionSubscription,
-};
+use crate::session::{AgentSession, BashRequest, Persist, SessionListener, SessionSubscription};
 use options::{ExtensionAgentOptions, PromptOptions};
+use pi_core::Prompt;
+use pi_core::{SessionEvent, UpdateFormat};
 
 /// The agents of extensions, by number.
 #[derive(Default)]

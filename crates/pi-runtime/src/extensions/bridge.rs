@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
-use pi_agent::UpdateSink;
 use pi_config::AgentDir;
+use pi_core::UpdateSink;
 use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::de::DeserializeOwned;

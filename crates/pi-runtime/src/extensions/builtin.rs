@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_agent::{Tool, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolOutput, UpdateSink};
 use pi_ext::{HostError, HostFuture};
 use pi_protocol::json::JsonObject;
 use pi_tools::{

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use pi_agent::ToolOutput;
 use pi_auth::KeySource;
+use pi_core::ToolOutput;
 use pi_ext::HostError;
 use pi_protocol::ThinkingLevel;
 use pi_providers::{ProviderLayer, RefreshOptions};

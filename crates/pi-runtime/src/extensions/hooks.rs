@@ -17,8 +17,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
 use pi_ext::EngineError;
 use pi_protocol::{AgentMessage, ThinkingLevel};
@@ -30,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
     CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::hooks::CustomMessageDraft;
-use crate::session::{CustomDelivery, CustomMessageOptions, Delivery};
+use pi_core::{CustomDelivery, CustomMessageOptions, Delivery};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{InputSource, Tool, ToolError, ToolOutput, UpdateSink};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, ErrorClass, ProviderError, StopReason,
@@ -14,7 +14,8 @@ use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelReq
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{AgentSession, InputSource};
+use crate::session::AgentSession;
+
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";

@@ -1,7 +1,7 @@
 //! Converts settings to the types of the crates that use them.
 
-use pi_agent::QueueMode;
 use pi_config::{DeliveryMode, Settings};
+use pi_core::QueueMode;
 use pi_protocol::Model;
 use pi_providers::{StreamOptions, Timeouts};
 use pi_session::CompactionSettings;

@@ -1,7 +1,7 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{ToolError, ToolOutput, UpdateSink};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{InputLimits, Tool as ToolDeclaration};
 use pretty_assertions::assert_eq;

@@ -61,8 +61,9 @@ pub enum RecoveryFailure {
 }
 
 /// Whether a compaction was already tried to recover the response to the last user message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryState {
+    #[default]
     NotAttempted,
     Attempted,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_protocol::{ConstrainedSampling, Strictness};
 use pi_tools::{FindTool, GrepTool, LocalShell, ShellTool, ShellToolOptions, ToolContext};
 use pretty_assertions::assert_eq;

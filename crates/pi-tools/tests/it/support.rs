@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
 use pi_protocol::InputBlock;
 use pi_tools::ToolContext;
 use serde_json::Value;

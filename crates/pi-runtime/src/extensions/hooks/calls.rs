@@ -1,6 +1,6 @@
 //! Hooks for tool calls and messages.
 
-use pi_agent::{
+use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
 use pi_protocol::AgentMessage;

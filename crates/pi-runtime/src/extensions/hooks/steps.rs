@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::AgentEvent;
+use pi_core::AgentEvent;
 use pi_protocol::AgentMessage;
 use serde_json::json;
 
@@ -31,6 +31,7 @@ impl ExtensionHooks {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => {
                 self.emit("message_update", || {
                     json!({

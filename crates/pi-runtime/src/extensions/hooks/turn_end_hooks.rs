@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pi_agent::HookError;
+use pi_core::{ActivityOutcome, HookError};
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
@@ -14,8 +14,8 @@ use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
 use crate::extensions::send_message::DraftData;
 use crate::hooks::{
-    ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
-    SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
+    BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft, SettleBoundary,
+    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
 };
 use crate::session::BoundaryView;
 

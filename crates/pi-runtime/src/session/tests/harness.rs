@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_config::{Settings, SettingsStore};
+use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
@@ -17,10 +17,9 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
-    AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
+    AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
 use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
 use pi_providers::FauxResponse;
@@ -15,7 +16,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::{HarnessOptions, SessionHarness, line};
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,

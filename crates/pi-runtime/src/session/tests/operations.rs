@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_agent::QueueMode;
+use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome, QueueMode};
 use pi_protocol::ThinkingLevel;
 use pi_providers::{FauxGate, FauxModel, FauxResponse};
 use pi_session::EntryId;
@@ -11,10 +11,7 @@ use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::CustomMessageDraft;
-use crate::session::{
-    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError,
-    NavigateOptions, Persist, Prompt, PromptOutcome,
-};
+use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
 fn thinking(id: &str) -> FauxModel {
     FauxModel {
