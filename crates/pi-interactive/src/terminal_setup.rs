@@ -8,10 +8,11 @@ use pi_config::{
     AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, MermaidMode, Settings,
     TuiMode, read_keybindings,
 };
+use pi_markdown::MermaidRendering;
 use pi_tui::{
-    CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings,
-    MermaidRendering, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
-    TerminalCapabilities, TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
+    CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings, Platform,
+    RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy, TerminalCapabilities,
+    TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
 
 use crate::image_converter::ImageConverter;

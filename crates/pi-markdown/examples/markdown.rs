@@ -1,10 +1,11 @@
 //! Renders a Markdown file, or a sample.
 //!
-//! Run with `cargo run -p pi-tui --example markdown -- README.md`; `COLUMNS` sets the width.
+//! Run with `cargo run -p pi-markdown --example markdown -- README.md`; `COLUMNS` sets the width.
 
 use std::io::{self, Write};
 
-use pi_tui::{Color, Component, Markdown, MarkdownTheme, Style, SyntaxStyles};
+use pi_markdown::{Markdown, MarkdownTheme, SyntaxStyles};
+use pi_tui::{Color, Component, Style};
 
 pub(crate) const SAMPLE: &str = r#"# Markdown in a terminal
 

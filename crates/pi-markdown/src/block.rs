@@ -1,5 +1,7 @@
 //! Renders blocks as styled lines of a given width.
 
+use pi_tui::{Style, visible_width, wrap_text};
+
 use super::code::HighlightCache;
 use super::inline::{InlineRenderer, merge_styles, push};
 use super::latex::{latex_to_unicode, stacked_formula};
@@ -7,8 +9,6 @@ use super::list::MIN_CONTENT;
 use super::mermaid::{is_mermaid, mermaid_to_text};
 use super::parse::{Inline, MarkdownBlock};
 use super::{MarkdownOptions, MarkdownTheme, MermaidRendering, table};
-use crate::style::Style;
-use crate::text::{visible_width, wrap_text};
 use std::cell::RefCell;
 
 const MAX_RULE_WIDTH: usize = 80;

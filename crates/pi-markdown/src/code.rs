@@ -3,14 +3,13 @@
 //! Grammars are loaded with the first code block. They produce scopes, which the theme's syntax
 //! styles are mapped to.
 
+use pi_tui::{ColorToken, Style, Theme};
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
-
-use crate::style::Style;
-use crate::theme::{ColorToken, Theme};
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
@@ -352,7 +351,7 @@ impl HighlightCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::style::Color;
+    use pi_tui::Color;
     use pretty_assertions::assert_eq;
 
     fn styles() -> SyntaxStyles {

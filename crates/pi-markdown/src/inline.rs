@@ -3,10 +3,11 @@
 //! Each span opens and closes its complete style, so that any line can be cut and placed on any
 //! background.
 
+use pi_tui::Style;
+
 use super::MarkdownTheme;
 use super::latex::latex_to_unicode;
 use super::parse::Inline;
-use crate::style::Style;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InlineRenderer<'a> {

@@ -1,9 +1,9 @@
 //! Renders lists: markers, indentation, tasks, nested lists.
 
+use pi_tui::{Style, visible_width, wrap_text};
+
 use super::block::BlockRenderer;
 use super::parse::{ListItem, MarkdownBlock, MarkdownList};
-use crate::style::Style;
-use crate::text::{visible_width, wrap_text};
 
 /// Content is never narrower than this; deeper levels stop indenting instead.
 pub(super) const MIN_CONTENT: usize = 8;

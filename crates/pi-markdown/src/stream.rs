@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
+use pi_tui::{Line, Style};
+
 use super::block::BlockRenderer;
 use super::parse::{
     LinkDefinition, MarkdownBlock, ParseOptions, ParsedMarkdown, SpannedBlock, is_blank_before,
     line_start, parse,
 };
-use crate::line::Line;
-use crate::style::Style;
 
 mod code;
 mod list;

@@ -1,10 +1,10 @@
 //! Renders tables in a box, with columns that share the width and cells that wrap.
 
+use pi_tui::{Style, pad_to_width, strip_ansi, visible_width, wrap_text};
+
 use super::MarkdownTheme;
 use super::inline::{InlineRenderer, push};
 use super::parse::{MarkdownTable, TableRow};
-use crate::style::Style;
-use crate::text::{pad_to_width, strip_ansi, visible_width, wrap_text};
 
 /// Words longer than this may be broken to save a column.
 const MAX_UNBROKEN_WORD: usize = 30;

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
+use pi_tui::{Color, strip_ansi, visible_width};
+
 use super::*;
-use crate::style::Color;
-use crate::text::{strip_ansi, visible_width};
 use pretty_assertions::assert_eq;
 
 fn plain(text: &str, width: usize) -> String {
@@ -157,7 +157,7 @@ fn only_web_and_mail_links_are_clickable() {
     ] {
         let mut markdown = Markdown::new(&format!("[text](<{url}>)"), theme.clone());
         let lines = markdown.render(60);
-        let shown: Vec<&str> = lines.iter().map(crate::line::Line::as_str).collect();
+        let shown: Vec<&str> = lines.iter().map(pi_tui::Line::as_str).collect();
         let shown = shown.join("\n");
         assert_eq!(shown.contains("\x1b]8;"), is_link, "{shown:?}");
         // Links that are not clickable show their URL.

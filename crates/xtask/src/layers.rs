@@ -7,11 +7,12 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     ("pi-ai", &["pi-packed"]),
     ("pi-tui", &[]),
+    ("pi-markdown", &["pi-tui"]),
     ("pi-agent", &["pi-ai"]),
     // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
     // defines the `Tool` trait.
@@ -27,6 +28,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
         "pi-interactive",
         &[
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-agent",
             "pi-ai",
@@ -42,6 +44,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "pi-packed",
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-agent",
             "pi-ai",
@@ -57,6 +60,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
         &[
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-ai",
             "pi-config",
@@ -79,11 +83,13 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 4] = [
+const OWNERS: [(&str, &[&str]); 6] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
+    ("pulldown-cmark", &["pi-markdown"]),
     ("reqwest", &["pi-ai", "pi-ext"]),
     ("rquickjs", &["pi-ext"]),
+    ("syntect", &["pi-markdown"]),
 ];
 
 /// A workspace member and the dependencies its manifest declares.
@@ -281,9 +287,11 @@ mod tests {
                 "pi-ai depends on pi-agent, but may use only pi-packed",
                 "pi-tui depends on pi-ai, but may use no workspace crate",
                 "pi-tools depends on pi-session, but may use only pi-agent and pi-ai",
-                "pi-interactive depends on pi-tools, but may use only pi-runtime, pi-tui, \
+                "pi-interactive depends on pi-tools, but may use only pi-runtime, \
+                 pi-markdown, pi-tui, \
                  pi-agent, pi-ai, pi-config and pi-session",
-                "pi-interactive depends on pi-rpc, but may use only pi-runtime, pi-tui, \
+                "pi-interactive depends on pi-rpc, but may use only pi-runtime, \
+                 pi-markdown, pi-tui, \
                  pi-agent, pi-ai, pi-config and pi-session",
                 "pi-agent uses reqwest, which only pi-ai and pi-ext may",
                 "pi-agent uses anyhow, which only pi and xtask may",

@@ -9,9 +9,9 @@ use pi_ai::{Model, NetworkAccess, RefreshOptions, ThinkingLevel, resolve_scope};
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
+use pi_markdown::{Markdown, MarkdownTheme};
 use pi_runtime::Persist;
 use pi_session::EntryId;
-use pi_tui::{Markdown, MarkdownTheme};
 
 use super::App;
 use super::login_options::{login_options, stored_logins};

@@ -9,9 +9,10 @@ use pi_ai::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
     MessageContent, StopReason, ThinkingContent,
 };
+use pi_markdown::MermaidRendering;
 use pi_tui::{
-    ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
-    TerminalCapabilities, strip_ansi, visible_width,
+    ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, TerminalCapabilities,
+    strip_ansi, visible_width,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,9 +3,10 @@
 //! The contents of a fraction, a limit or a matrix cell take one line, so that a formula does not
 //! become taller than necessary. Other text is rendered by `latex_to_unicode`.
 
+use pi_tui::{pad_to_width, visible_width};
+
 use super::latex_to_unicode;
 use super::symbols::symbol;
-use crate::text::{pad_to_width, visible_width};
 
 /// Maximum nesting depth of environments that are laid out.
 const MAX_DEPTH: usize = 3;
@@ -39,7 +40,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Lays out a formula given without its delimiters.
-pub(in crate::components::markdown) fn stacked_formula(formula: &str) -> Vec<String> {
+pub(crate) fn stacked_formula(formula: &str) -> Vec<String> {
     if formula.len() > MAX_FORMULA_LEN {
         let text = latex_to_unicode(formula);
         return text.split('\n').map(str::to_owned).collect();

@@ -1,6 +1,6 @@
 //! A canvas for drawing boxes, lines and text; lines that meet are joined.
 
-use crate::text::{grapheme_width, graphemes};
+use pi_tui::{grapheme_width, graphemes};
 
 /// Bits for the directions of a cell's lines.
 const UP: u8 = 1;
@@ -149,7 +149,7 @@ impl Canvas {
             }
         }
         for (index, line) in lines.iter().enumerate() {
-            let free = (width - 2).saturating_sub(crate::text::visible_width(line));
+            let free = (width - 2).saturating_sub(pi_tui::visible_width(line));
             let point = CanvasPoint {
                 row: at.row + 1 + index,
                 column: at.column + 1 + free / 2,

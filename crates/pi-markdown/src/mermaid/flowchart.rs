@@ -3,8 +3,9 @@
 //! `parse` turns the source into nodes and edges, `layers` lays them out, and this file draws them.
 //! Subgraphs are parsed but not framed; styles are ignored.
 
+use pi_tui::visible_width;
+
 use super::canvas::{Canvas, CanvasPoint, Stroke};
-use crate::text::visible_width;
 
 mod layers;
 mod parse;

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
+use pi_tui::visible_width;
+
 use super::canvas::{Canvas, CanvasPoint, Corners, Stroke};
 use super::label_lines;
-use crate::text::visible_width;
 
 /// Larger diagrams are shown as code.
 const MAX_PARTICIPANTS: usize = 16;

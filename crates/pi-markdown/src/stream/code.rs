@@ -1,10 +1,10 @@
 //! An unindented code block that is still growing, processed line by line.
 
 use super::{MarkdownStream, PageLayout};
-use crate::components::markdown::MermaidRendering;
-use crate::components::markdown::code::CodeHighlighter;
-use crate::components::markdown::mermaid::{MAX_SOURCE_LEN, is_mermaid};
-use crate::components::markdown::parse::{MarkdownBlock, SpannedBlock};
+use crate::MermaidRendering;
+use crate::code::CodeHighlighter;
+use crate::mermaid::{MAX_SOURCE_LEN, is_mermaid};
+use crate::parse::{MarkdownBlock, SpannedBlock};
 
 /// An incomplete line is highlighted again each time it has grown by this many bytes.
 ///

@@ -4,11 +4,10 @@
 //! Only the last item is parsed again. A blank line between any two items makes the list loose;
 //! finished items are then moved, but not rendered again.
 
+use pi_tui::Line;
+
 use super::{MarkdownStream, PageLayout, has_complete_lines, is_determined};
-use crate::components::markdown::parse::{
-    ListItem, MarkdownBlock, MarkdownList, SpannedBlock, line_start,
-};
-use crate::line::Line;
+use crate::parse::{ListItem, MarkdownBlock, MarkdownList, SpannedBlock, line_start};
 
 #[derive(Debug)]
 pub(super) struct OpenList {

@@ -5,10 +5,8 @@
 //! they are laid out again when a later row changes the column widths.
 
 use super::{MarkdownStream, PageLayout, has_complete_lines, is_determined};
-use crate::components::markdown::parse::{
-    MarkdownBlock, MarkdownTable, SpannedBlock, TableRow, line_start,
-};
-use crate::components::markdown::table::{Columns, Grid};
+use crate::parse::{MarkdownBlock, MarkdownTable, SpannedBlock, TableRow, line_start};
+use crate::table::{Columns, Grid};
 
 #[derive(Debug)]
 pub(super) struct OpenTable {

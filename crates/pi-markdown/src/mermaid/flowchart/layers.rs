@@ -3,10 +3,11 @@
 //! An edge across several layers gets a slot in each layer it passes, so that all lines run between
 //! adjacent layers. A backward edge is laid out as if it were reversed.
 
+use pi_tui::visible_width;
+
 use super::FlowDirection;
 use super::parse::Flowchart;
-use crate::components::markdown::mermaid::canvas::Stroke;
-use crate::text::visible_width;
+use crate::mermaid::canvas::Stroke;
 
 /// Charts with more nodes and passing lines are shown as code.
 const MAX_SLOTS: usize = 300;

@@ -1,8 +1,8 @@
 //! Parses the source of a flowchart: statements of nodes and the links between them.
 
 use super::stroke_of;
-use crate::components::markdown::mermaid::canvas::{Corners, Stroke};
-use crate::components::markdown::mermaid::label_lines;
+use crate::mermaid::canvas::{Corners, Stroke};
+use crate::mermaid::label_lines;
 
 /// Larger charts are shown as code.
 const MAX_NODES: usize = 48;
