@@ -105,7 +105,7 @@ impl App {
         let settings = services.settings.settings();
         let choices = SettingsDialogOptions {
             hardware_cursor: settings.show_hardware_cursor(&services.env),
-            clear_on_shrink: settings.clear_on_shrink(&services.env),
+            clear_on_shrink: settings.terminal.clear_on_shrink(&services.env),
             settings,
             themes: self.theme_choices(),
             models: self.session.models().available(),

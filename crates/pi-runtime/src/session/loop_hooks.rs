@@ -93,7 +93,7 @@ impl AgentHooks for LoopHooks {
         Box::pin(async move {
             let session = self.session()?;
             let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
-            if session.0.settings.settings().block_images() {
+            if session.0.settings.settings().images.block_images() {
                 images::block(&mut messages);
             }
             Ok(messages)
