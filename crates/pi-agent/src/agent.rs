@@ -10,6 +10,7 @@ use pi_ai::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::driver::RunDriver;
 use crate::error::AgentError;
@@ -238,11 +239,13 @@ impl Agent {
             (effects, state.cancel.clone())
         };
         let core = Arc::clone(&self.core);
-        self.core.runs.spawn(async move {
+        let run = async move {
             // Marks the agent idle even if the driver panics, so callers never wait forever.
             let _idle = IdleGuard(Arc::clone(&core));
             RunDriver::new(core, cancel, effects).run().await;
-        });
+        };
+        // Log lines of the run name the caller's session.
+        self.core.runs.spawn(run.in_current_span());
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt;
 use futures_util::future::select_all;
@@ -12,6 +13,7 @@ use pi_ai::ToolCall;
 use pi_ai::json::JsonObject;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use crate::agent::AgentCore;
 use crate::error::HookError;
@@ -31,6 +33,16 @@ pub(crate) struct RunDriver {
     running: JoinSet<CallOutcome>,
     /// The calls in `running`, by task.
     calls: Vec<RunningCall>,
+    /// The span of the current turn; disabled between turns.
+    turn: Span,
+}
+
+/// Starts the span of a turn. Its ID is unique in the process, because sessions share a log.
+fn turn_span() -> Span {
+    static NEXT_TURN: AtomicU64 = AtomicU64::new(1);
+    let span = tracing::info_span!("turn", id = NEXT_TURN.fetch_add(1, Ordering::Relaxed));
+    span.in_scope(|| tracing::debug!("turn started"));
+    span
 }
 
 struct RunningCall {
@@ -47,6 +59,7 @@ impl RunDriver {
             effects: first.into(),
             running: JoinSet::new(),
             calls: Vec::new(),
+            turn: Span::none(),
         }
     }
 
@@ -55,7 +68,7 @@ impl RunDriver {
         loop {
             match self.effects.pop_front() {
                 Some(Effect::Finish) => break,
-                Some(effect) => self.perform(effect).await,
+                Some(effect) => self.perform_in_turn(effect).await,
                 None if self.running.is_empty() => break,
                 None => self.await_tools().await,
             }
@@ -64,6 +77,18 @@ impl RunDriver {
 
     fn feed(&mut self, input: MachineInput) {
         self.effects.extend(self.core.step(input));
+    }
+
+    async fn perform_in_turn(&mut self, effect: Effect) {
+        if matches!(effect, Effect::Emit(AgentEvent::TurnStart)) {
+            self.turn = turn_span();
+        }
+        let is_end = matches!(effect, Effect::Emit(AgentEvent::TurnEnd { .. }));
+        let turn = self.turn.clone();
+        self.perform(effect).instrument(turn).await;
+        if is_end {
+            self.turn = Span::none();
+        }
     }
 
     async fn perform(&mut self, effect: Effect) {
@@ -275,6 +300,8 @@ impl RunDriver {
     }
 
     fn execute(&mut self, index: usize, call: ToolCall, arguments: JsonObject) {
+        let span = tracing::info_span!("tool", id = %call.id, name = %call.name);
+        span.in_scope(|| tracing::debug!("tool started"));
         let updates = UpdateSink::default();
         let execution = ToolExecution {
             core: Arc::clone(&self.core),
@@ -287,7 +314,7 @@ impl RunDriver {
             updates: updates.clone(),
             cancel: self.cancel.child_token(),
         };
-        let task = self.running.spawn(execution.run()).id();
+        let task = self.running.spawn(execution.run().instrument(span)).id();
         self.calls.push(RunningCall {
             index,
             task,

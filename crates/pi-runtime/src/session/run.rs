@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pi_ai::{AgentMessage, StopReason};
 use pi_session::CompactionPhase;
+use tracing::Instrument as _;
 
 use super::AgentSession;
 use super::prompt::Preflight;
@@ -64,9 +65,9 @@ impl AgentSession {
     /// Runs in a separate task.
     pub(super) fn spawn_run(&self, claim: RunClaim, messages: Vec<AgentMessage>) {
         let session = self.clone();
-        self.0.runs.spawn(async move {
-            session.run(claim, messages).await;
-        });
+        let span = tracing::info_span!("session", id = %self.session_id());
+        let run = async move { session.run(claim, messages).await };
+        self.0.runs.spawn(run.instrument(span));
     }
 
     /// Runs until the session has settled.
