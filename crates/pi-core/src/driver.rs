@@ -9,16 +9,20 @@ mod control;
 mod tools;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt;
+use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::{Control, SessionActivity};
 use tools::RunningTools;
 
+use crate::event::AgentEvent;
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
+use crate::session_event::SessionEvent;
 
 /// The effects that follow one request.
 pub struct Lane<B: Backend> {
@@ -27,6 +31,8 @@ pub struct Lane<B: Backend> {
     tools: RunningTools<B>,
     error: Option<B::Error>,
     compaction: Option<B::Compaction>,
+    /// The span of the current turn; disabled between turns.
+    turn: Span,
 }
 
 impl<B: Backend> Lane<B> {
@@ -38,6 +44,7 @@ impl<B: Backend> Lane<B> {
             tools: RunningTools::default(),
             error: None,
             compaction: None,
+            turn: Span::none(),
         }
     }
 
@@ -68,7 +75,8 @@ impl<B: Backend> Lane<B> {
             return;
         }
         let backend = self.backend.clone();
-        backend.control().spawn(self.complete());
+        let span = backend.span();
+        backend.control().spawn(self.complete().instrument(span));
     }
 
     /// Performs everything.
@@ -80,7 +88,7 @@ impl<B: Backend> Lane<B> {
                     self.backend.report_rejection(rejection, error);
                 }
                 Some(Effect::Reply(_)) => {}
-                Some(effect) => self.perform(effect).await,
+                Some(effect) => self.perform_in_turn(effect).await,
                 None if self.tools.is_empty() => return,
                 None => {
                     for outcome in self.tools.next().await {
@@ -94,6 +102,24 @@ impl<B: Backend> Lane<B> {
     fn feed(&mut self, outcome: Outcome) {
         let input = Input::Outcome(outcome);
         self.effects.extend(self.backend.control().step(input));
+    }
+
+    async fn perform_in_turn(&mut self, effect: Effect) {
+        let (is_start, is_end) = match &effect {
+            Effect::Emit(SessionEvent::Agent(event)) => (
+                matches!(event, AgentEvent::TurnStart),
+                matches!(event, AgentEvent::TurnEnd { .. }),
+            ),
+            _ => (false, false),
+        };
+        if is_start {
+            self.turn = turn_span();
+        }
+        let turn = self.turn.clone();
+        self.perform(effect).instrument(turn).await;
+        if is_end {
+            self.turn = Span::none();
+        }
     }
 
     async fn perform(&mut self, effect: Effect) {
@@ -230,4 +256,12 @@ impl<B: Backend> Lane<B> {
             }
         }
     }
+}
+
+/// Starts the span of a turn. Its ID is unique in the process, because sessions share a log.
+fn turn_span() -> Span {
+    static NEXT_TURN: AtomicU64 = AtomicU64::new(1);
+    let span = tracing::info_span!("turn", id = NEXT_TURN.fetch_add(1, Ordering::Relaxed));
+    span.in_scope(|| tracing::debug!("turn started"));
+    span
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::AgentMessage;
+use pi_context::{CompactionDecision, CompactionReason};
 use pi_core::{
     Backend as _, CancelScope, ContextCheck, Delivery, HookError, Input, PendingToolCall,
     Rejection, Reply, SessionEvent, ToolCallVerdict, ToolOutput, TurnDecision,
 };
-use pi_session::{CompactionDecision, CompactionReason};
+use pi_protocol::AgentMessage;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

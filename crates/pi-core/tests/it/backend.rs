@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
-use pi_ai::retry::RetryPolicy;
-use pi_ai::{AgentMessage, AssistantStream, ImageContent, Message, SystemMessage, UserMessage};
+use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, OmitTarget, PendingToolCall, PreparedRun, Prompt,
     PromptInput, Rejection, RunFailure, Selection, SessionEvent, SharedMessage, Tool,
     ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
-use pi_session::{CompactionDecision, RecoveryFailure};
+use pi_protocol::retry::RetryPolicy;
+use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, UserMessage};
+use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 
 /// Delay before the first retry. Tests that wait for it pause the clock.
@@ -184,6 +185,10 @@ impl Backend for TestBackend {
 
     fn control(&self) -> &Control {
         &self.0.control
+    }
+
+    fn span(&self) -> tracing::Span {
+        tracing::Span::none()
     }
 
     fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {

@@ -1,10 +1,10 @@
 //! Requests of a client, and what it sees of a session.
 
-use pi_ai::{AgentMessage, CustomMessage};
 use pi_core::{
     Backend as _, CustomInput, CustomMessageOptions, Delivery, Input, Lane, Prompt, Reply,
     SessionActivity,
 };
+use pi_protocol::{AgentMessage, CustomMessage};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ fn describe(message: &AgentMessage) -> String {
         }
         AgentMessage::ToolResult(result) => {
             let kind = if result.is_error { "failure" } else { "result" };
-            let text = pi_ai::join_text(&result.content);
+            let text = pi_protocol::join_text(&result.content);
             format!("{kind} {}: {text}", result.tool_call_id)
         }
         AgentMessage::Custom(custom) => format!("custom: {}", custom.content.joined_text()),

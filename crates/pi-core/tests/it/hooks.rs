@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AgentMessage, InputBlock, Message, UserMessage};
 use pi_core::{
     Backend as _, FinishedToolCall, HookError, Input, Lane, PendingToolCall, Rejection, Reply,
     SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
+use pi_protocol::{AgentMessage, InputBlock, Message, UserMessage};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ impl TestHooks for BlockingHooks {
         if call.pending.call.id == "rejected" {
             return Err(HookError::new("the result is not acceptable"));
         }
-        let text = format!("{}!", pi_ai::join_text(&call.output.content));
+        let text = format!("{}!", pi_protocol::join_text(&call.output.content));
         Ok(ToolResultUpdate {
             content: Some(vec![InputBlock::text(text)]),
             ..ToolResultUpdate::default()

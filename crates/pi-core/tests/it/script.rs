@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    AssistantStream, Message, Model, ProviderError, StopReason, StreamWriter,
-    Tool as ToolDeclaration, ToolCall,
-};
 use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall};
+use pi_providers::{AssistantStream, StreamWriter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -164,7 +162,7 @@ impl TestTool {
                 parameters: json!({"type": "object", "required": ["text"],
                     "properties": {"text": {"type": "string"}}}),
                 constrained_sampling: None,
-                extra: pi_ai::json::JsonObject::new(),
+                extra: pi_protocol::json::JsonObject::new(),
             },
             body: Box::new(move |arguments, updates, cancel| {
                 Box::pin(body(arguments, updates, cancel))
