@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use pi_tui::{Color, strip_ansi, visible_width};
+use pi_tui::{Color, Component as _, Style, strip_ansi, visible_width};
 
 use super::*;
 use pretty_assertions::assert_eq;

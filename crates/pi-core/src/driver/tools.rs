@@ -52,6 +52,8 @@ impl<B: Backend> RunningTools<B> {
         call: ToolCall,
         arguments: JsonObject,
     ) {
+        let span = tracing::info_span!("tool", id = %call.id, name = %call.name);
+        span.in_scope(|| tracing::debug!("tool started"));
         let updates = UpdateSink::default();
         let response = backend.control().machine().running_response();
         let execution = ToolExecution {

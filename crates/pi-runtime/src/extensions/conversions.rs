@@ -8,8 +8,6 @@ use pi_config::{
     AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore, load_resources,
 };
 use pi_context::estimate::message_tokens;
-use pi_context::estimate::message_tokens;
-use pi_context::{CompactionSettings, exceeds_threshold};
 use pi_context::{CompactionSettings, exceeds_threshold};
 use pi_ext::{HostError, HostFuture};
 use pi_protocol::AgentMessage;
