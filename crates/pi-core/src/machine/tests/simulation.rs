@@ -146,10 +146,9 @@ impl Simulation {
             Some(_) => true,
             None => lane.work.is_some() || !lane.tools.is_empty(),
         };
-        let lanes = self.lanes.iter().enumerate();
-        lanes
-            .filter(|(_, lane)| is_ready(lane))
-            .map(|(number, _)| number)
+        let numbers = 0..self.lanes.len();
+        numbers
+            .filter(|number| is_ready(&self.lanes[*number]))
             .collect()
     }
 
@@ -181,11 +180,11 @@ impl Simulation {
     fn triggered_inputs(&mut self, effect: &Effect) -> Vec<Input> {
         let number = self.performed;
         self.performed += 1;
-        let fires = |trigger: &mut Trigger| match &trigger.point {
+        let is_due = |trigger: &mut Trigger| match &trigger.point {
             TriggerPoint::When(matches) => matches(effect),
             TriggerPoint::Number(place) => *place == number,
         };
-        let fired = self.triggers.extract_if(.., fires);
+        let fired = self.triggers.extract_if(.., is_due);
         fired.flat_map(|trigger| trigger.inputs).collect()
     }
 
