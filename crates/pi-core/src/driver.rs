@@ -84,7 +84,9 @@ impl<B: Backend> Lane<B> {
                 None if self.tools.is_empty() => return,
                 None => {
                     let outcomes = self.tools.next().await;
-                    outcomes.into_iter().for_each(|outcome| self.feed(outcome));
+                    for outcome in outcomes {
+                        self.feed(outcome);
+                    }
                 }
             }
         }
@@ -101,12 +103,12 @@ impl<B: Backend> Lane<B> {
             Effect::Emit(event) => backend.emit(event).await,
             Effect::Publish(event) => backend.publish(event).await,
             Effect::PublishQueue => backend.publish_queue().await,
-            Effect::Reply(_) => {}
+            // A step applies its cancellations.
+            Effect::Reply(_) | Effect::Cancel(_) => {}
             Effect::AwaitSettled(input) => {
                 backend.control().wait_until_settled().await;
                 self.effects.extend(backend.control().step(*input));
             }
-            Effect::Cancel(scope) => backend.control().cancel_scope(scope),
             Effect::SubmitDeferred(prompt) => self.submit_deferred(*prompt).await,
             Effect::AppendNow(message) => self.error = backend.append(message).await.err(),
             Effect::EndCompaction(job) => self.end_compaction(job).await,

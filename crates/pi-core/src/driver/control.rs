@@ -60,7 +60,15 @@ impl Control {
         if !matches!(input, Input::Outcome(Outcome::Response(_))) {
             (self.configure)(&mut machine);
         }
-        let effects = machine.step(input);
+        let mut effects = machine.step(input);
+        // Under the lock, a cancellation applies to the work of this moment and to nothing that begins later.
+        effects.retain(|effect| match effect {
+            Effect::Cancel(scope) => {
+                self.cancel_scope(*scope);
+                false
+            }
+            _ => true,
+        });
         let activity = SessionActivity {
             kind: machine.activity(),
             is_compacting: machine.is_compacting(),
@@ -125,7 +133,7 @@ impl Control {
             .clone()
     }
 
-    pub(super) fn cancel_scope(&self, scope: CancelScope) {
+    fn cancel_scope(&self, scope: CancelScope) {
         let mut tokens = self.tokens();
         let run = match scope {
             CancelScope::Retry | CancelScope::Compaction => {
@@ -141,11 +149,7 @@ impl Control {
 
     /// Feeds a request that only cancels: it takes effect before this returns.
     pub fn interrupt(&self, input: Input) {
-        for effect in self.step(input) {
-            if let Effect::Cancel(scope) = effect {
-                self.cancel_scope(scope);
-            }
-        }
+        self.step(input);
     }
 
     /// Forgets the token of work that has ended.

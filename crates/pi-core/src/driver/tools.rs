@@ -78,8 +78,8 @@ impl<B: Backend> RunningTools<B> {
             biased;
             (partial, place, _) = updates => {
                 let call = self.calls.get(place);
-                let updated = call.map(|call| Outcome::ToolUpdated(call.index, partial));
-                return updated.into_iter().collect();
+                let outcome = call.map(|call| Outcome::ToolUpdated(call.index, partial));
+                return outcome.into_iter().collect();
             }
             joined = self.tasks.join_next_with_id() => joined,
         };
