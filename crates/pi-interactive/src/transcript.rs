@@ -326,6 +326,7 @@ impl Transcript {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => self.assistant_updated(document, message, assistant_message_event),
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {

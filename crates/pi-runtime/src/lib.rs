@@ -76,8 +76,9 @@ pub use hooks::{
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use pi_core::{
-    ActivityOutcome, CompactionOutcome, CustomDelivery, CustomMessageOptions, Delivery,
-    InputSource, Prompt, PromptOutcome, QueuedTexts, SessionEvent, SummarySource, UpdateFormat,
+    ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
+    Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
+    SummarySource, UpdateFormat,
 };
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
 pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};

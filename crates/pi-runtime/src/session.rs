@@ -130,6 +130,7 @@ impl AgentSession {
                 preferences::queue_mode(settings.follow_up_mode()),
             );
         });
+        let publisher = EventPublisher::new(session.id(), parts.env.clone());
         let session = Self(Arc::new(SessionCore {
             control,
             models: parts.models,
@@ -143,7 +144,7 @@ impl AgentSession {
             hooks: parts.hooks,
             transcript: Mutex::new(Transcript::new(session)),
             state: Mutex::new(SessionState::new(parts.tools)),
-            publisher: EventPublisher::default(),
+            publisher,
             bash_count: watch::Sender::new(0),
         }));
         session.update_tool_context();
@@ -192,7 +193,7 @@ impl AgentSession {
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.wait_for_bash().await;
-        self.0.publisher.clear();
+        self.0.publisher.close();
         let transcript = self.transcript();
         if transcript.session().is_saved()
             && let Err(error) = transcript.session().sync()

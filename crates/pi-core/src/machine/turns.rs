@@ -341,10 +341,8 @@ impl Machine {
             self.streaming = Some(message);
             effects.push(emit(AgentEvent::MessageStart { message: first }));
         } else if let Some(message) = &self.streaming {
-            effects.push(emit(AgentEvent::MessageUpdate {
-                message: message.clone(),
-                assistant_message_event: event,
-            }));
+            let message = message.clone();
+            effects.push(emit(AgentEvent::message_update(message, event)));
         }
     }
 
