@@ -20,15 +20,16 @@ use pi_config::{
     TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
     read_models_file, run_project_migrations,
 };
+use pi_context::{
+    DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
+    shell_command,
+};
 use pi_env::{Env, env_vars as ai_vars};
 use pi_http::{HttpClient, HttpSettings};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 
-use crate::system_prompt::{
-    DocsPaths, ProjectInstructions, SystemPromptParts, find_documentation, shell_command,
-};
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
@@ -293,7 +294,14 @@ impl Services {
                     content: file.content.clone(),
                 })
                 .collect(),
-            skills: pi_config::list_skills_for_model(&resources.skills),
+            skills: pi_config::list_skills_for_model(&resources.skills)
+                .into_iter()
+                .map(|skill| PromptSkill {
+                    name: skill.name,
+                    description: skill.description,
+                    location: skill.location,
+                })
+                .collect(),
             docs: DocsPaths {
                 documentation: find_documentation(package.as_deref(), program.as_deref()),
                 program: shell_command(program.as_deref()),

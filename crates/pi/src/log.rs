@@ -1,13 +1,13 @@
 //! Optional logging to a file, with secrets redacted.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
 use pi_config::{AgentDir, AuthFile};
 use pi_env::Env;
-use pi_runtime::{Redactor, environment_secrets, stored_secrets};
+use pi_export::{Redactor, environment_secrets, stored_secrets};
 use tracing::Level;
 
 use crate::output::warn;
@@ -33,12 +33,8 @@ pub(crate) fn start() {
 }
 
 fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
     // Logs may quote the conversation.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = pi_fs::private::open_for_append(path)?;
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)

@@ -5,9 +5,11 @@ use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 24] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
+    // Files on disk; needs neither HTTP nor an async runtime.
+    ("pi-fs", &[]),
     ("pi-protocol", &[]),
     ("pi-env", &[]),
     ("pi-http", &["pi-env", "pi-protocol"]),
@@ -22,8 +24,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
     ),
     ("pi-tui", &[]),
-    ("pi-agent", &["pi-providers", "pi-env", "pi-protocol"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
+    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-core, which
     // defines the `Tool` trait.
     (
         "pi-config",
@@ -32,21 +33,51 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-auth",
             "pi-http",
             "pi-env",
+            "pi-fs",
             "pi-protocol",
         ],
     ),
-    ("pi-ext", &["pi-packed"]),
+    ("pi-ext", &["pi-fs", "pi-packed"]),
     // No HTTP: reading a session file links few packages.
-    ("pi-session", &["pi-env", "pi-protocol"]),
-    ("pi-tools", &["pi-agent", "pi-protocol"]),
+    ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
+    // Above pi-session: plans for what a projection contains.
+    ("pi-context", &["pi-session", "pi-protocol"]),
+    (
+        "pi-core",
+        &[
+            "pi-context",
+            "pi-session",
+            "pi-providers",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
+    ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
-    ("pi-packages", &["pi-config", "pi-ext", "pi-http", "pi-env"]),
+    (
+        "pi-packages",
+        &["pi-config", "pi-ext", "pi-http", "pi-env", "pi-fs"],
+    ),
+    // What leaves the program; takes sessions as data.
+    (
+        "pi-export",
+        &[
+            "pi-config",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     ("pi-runtime", RUNTIME_AND_BELOW),
     (
         "pi-rpc",
         &[
             "pi-runtime",
-            "pi-agent",
+            "pi-core",
+            "pi-export",
             "pi-session",
             "pi-providers",
             "pi-protocol",
@@ -57,8 +88,11 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &[
             "pi-runtime",
             "pi-tui",
-            "pi-agent",
+            "pi-core",
             "pi-config",
+            "pi-context",
+            "pi-export",
+            "pi-fs",
             "pi-session",
             "pi-providers",
             "pi-auth",
@@ -75,8 +109,11 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-rpc",
             "pi-runtime",
             "pi-tui",
-            "pi-agent",
+            "pi-core",
             "pi-config",
+            "pi-context",
+            "pi-export",
+            "pi-fs",
             "pi-session",
             "pi-providers",
             "pi-auth",
@@ -101,14 +138,20 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-protocol",
         ],
     ),
-    ("xtask", &["pi", "pi-providers", "pi-protocol", "pi-config"]),
+    (
+        "xtask",
+        &["pi", "pi-providers", "pi-protocol", "pi-config", "pi-fs"],
+    ),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
-    "pi-agent",
+    "pi-core",
     "pi-bedrock",
     "pi-config",
+    "pi-context",
+    "pi-export",
     "pi-ext",
+    "pi-fs",
     "pi-session",
     "pi-tools",
     "pi-providers",
@@ -270,7 +313,7 @@ mod tests {
         let members = [
             member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
             member("pi-config", &["pi-auth"], &[]),
-            member("pi-runtime", &["pi-agent", "pi-tools", "pi-ext"], &[]),
+            member("pi-runtime", &["pi-core", "pi-tools", "pi-ext"], &[]),
             member("pi-tui", &["crossterm"], &[]),
             member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
@@ -284,7 +327,7 @@ mod tests {
             member("pi-http", &["pi-auth"], &[]),
             member("pi-tools", &["pi-session"], &[]),
             member("pi-rpc", &["pi-tools"], &["pi-tui"]),
-            member("pi-agent", &["reqwest"], &["anyhow"]),
+            member("pi-core", &["reqwest"], &["anyhow"]),
             member("pi-session", &["pi-test-support"], &["pi-test-support"]),
             member("pi-clipboard", &[], &[]),
         ];
@@ -293,14 +336,14 @@ mod tests {
             [
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
-                "pi-tools depends on pi-session, but may use only pi-agent and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-agent, pi-session, \
-                 pi-providers and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-agent, pi-session, \
-                 pi-providers and pi-protocol",
-                "pi-agent uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
+                "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
                  pi-ext may",
-                "pi-agent uses anyhow, which only pi and xtask may",
+                "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
             ]

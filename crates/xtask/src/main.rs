@@ -1,5 +1,6 @@
 //! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
+mod dist;
 mod docs;
 mod extension_packages;
 mod fake_model;
@@ -8,7 +9,6 @@ mod layers;
 mod models;
 mod screenshots;
 mod soak;
-mod start_order;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -19,6 +19,8 @@ const USAGE: &str = "\
 Usage: cargo xtask <task>
 
 Tasks:
+  dist    Build target/dist/pi, the binary that people download: optimized across crates, the
+          functions of a start placed together, symbols in a separate file.
   docs [--check]
           Generate the tables of docs/ that come from the code: flags, settings, variables, keys,
           commands. With --check, only report whether they are up to date.
@@ -37,9 +39,6 @@ Tasks:
   soak [--binary BINARY] [--turns N] [--entries N] [--reloads N]
           Run a day of use through BINARY (target/release/pi) in a few minutes and sample its
           memory, file descriptors and threads. Fails if one of them grows.
-  start-order PROFILE...
-          Write crates/pi/start.order, the functions a start runs, from callgrind profiles. The
-          linker places them next to each other.
 ";
 
 fn main() -> ExitCode {
@@ -68,18 +67,18 @@ fn run(arguments: &[String]) -> Result<String> {
         ["extension-packages", options @ ..] => {
             extension_packages::run(&extension_packages::PackageCheckOptions::parse(options)?)
         }
+        ["dist"] => dist::run(),
         ["docs"] => docs::run(docs::DocsMode::Write),
         ["docs", "--check"] => docs::run(docs::DocsMode::Check),
         ["language"] => language::run(),
         ["layers"] => layers::run(),
-        ["start-order", profiles @ ..] => start_order::run(profiles),
         ["models", options @ ..] => models::run(&models::ModelsOptions::parse(options)?),
         ["screenshots", options @ ..] => {
             screenshots::run(&screenshots::ScreenshotOptions::parse(options)?)
         }
         ["soak", options @ ..] => soak::run(&soak::SoakOptions::parse(options)?),
         ["docs", extra, ..] => bail!("`docs` takes only `--check`, got `{extra}`"),
-        [task @ ("language" | "layers"), extra, ..] => {
+        [task @ ("dist" | "language" | "layers"), extra, ..] => {
             bail!("`{task}` takes no argument, got `{extra}`")
         }
         [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),

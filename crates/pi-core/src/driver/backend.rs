@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_protocol::{AgentMessage, ImageContent};
 use pi_providers::AssistantStream;
-use pi_session::{CompactionDecision, RecoveryFailure};
 use tokio_util::sync::CancellationToken;
 
 use super::control::Control;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, CompactionReason, RecoveryState};
 use pi_protocol::overflow::is_context_overflow;
 use pi_protocol::retry::is_retryable;
 use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
-use pi_session::{CompactionDecision, CompactionReason, EntryId, RecoveryState};
+use pi_session::EntryId;
 
 use super::Machine;
 use super::activity::{

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, RecoveryState};
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason,
 };
-use pi_session::{CompactionDecision, RecoveryState};
 
 use super::activity::{BetweenTurnsStep, PlanItem, PollPoint, Run, RunPhase};
 use super::batch::{Batch, BatchAction, BatchStep};

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
-use pi_session::CompactionReason;
 
 use super::App;
 use crate::working::Activity;

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
 use pi_session::{
-    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory,
-    SessionError,
+    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
 use super::{CurrentSession, InitialModel, SessionRuntime, build, deduplicate, open_warnings};
@@ -49,8 +48,8 @@ impl SessionRuntime {
             parent_session: parent,
             env: self.0.options.env.clone(),
         };
-        let session = match self.directory_of(&old) {
-            Some(directory) => Session::create(&directory, options)?,
+        let session = match self.store_of(&old) {
+            Some(store) => store.create(options)?,
             None => Session::in_memory(old.cwd(), options)?,
         };
         self.replace_with(session, StartReason::New, InitialModel::Resolve)
@@ -148,11 +147,11 @@ impl SessionRuntime {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
         let source = self.find_import(path)?;
-        let directory = match self.directory_of(&old) {
-            Some(directory) => directory,
-            None => SessionDirectory::default_for(self.0.options.agent_dir.path(), old.cwd()),
+        let store = match self.store_of(&old) {
+            Some(store) => store,
+            None => SessionStore::default_for(self.0.options.agent_dir.path(), old.cwd()),
         };
-        let target = source.file_name().map(|name| directory.path().join(name));
+        let target = source.file_name().map(|name| store.path().join(name));
         if !self.confirm_switch(&old, StartReason::Resume, target).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
@@ -165,7 +164,7 @@ impl SessionRuntime {
         if is_same_file(&old, &source) {
             return self.reopen(&old, &source, options).await;
         }
-        let session = Session::import(&source, directory.path(), options)?;
+        let session = store.import(&source, options)?;
         check_cwd(&session)?;
         self.replace_with(session, StartReason::Resume, InitialModel::Resolve)
             .await
@@ -224,14 +223,14 @@ impl SessionRuntime {
         old.hooks().before_switch(switch).await
     }
 
-    /// Returns the directory for new sessions next to this one; `None` if it has no file.
-    fn directory_of(&self, session: &AgentSession) -> Option<SessionDirectory> {
+    /// Returns the store for new sessions next to this one; `None` if it has no file.
+    fn store_of(&self, session: &AgentSession) -> Option<SessionStore> {
         let path = session.with_session(|session| {
             session.path()?;
             Some(session.directory().to_owned())
         })?;
         let agent = self.0.options.agent_dir.path();
-        Some(SessionDirectory::custom(&path, agent, session.cwd()))
+        Some(SessionStore::custom(&path, agent, session.cwd()))
     }
 
     /// Reopens the current session's own file.

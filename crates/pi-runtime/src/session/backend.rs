@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
@@ -11,7 +12,7 @@ use pi_core::{
 };
 use pi_protocol::{AgentMessage, ImageContent};
 use pi_providers::{AssistantStream, StreamOptions};
-use pi_session::{CompactionDecision, RecoveryFailure, SessionError, to_model_messages};
+use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
 
 use super::compaction::FinishedCompaction;

@@ -1,10 +1,10 @@
 //! Converts settings to the types of the crates that use them.
 
 use pi_config::{DeliveryMode, Settings};
+use pi_context::CompactionSettings;
 use pi_core::QueueMode;
 use pi_protocol::Model;
 use pi_providers::{StreamOptions, Timeouts};
-use pi_session::CompactionSettings;
 
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
     match mode {

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pi_context::ContextUsage;
 use pi_core::{ActivityKind, QueueMode, SharedMessage};
 use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
 use pi_providers::StreamPhase;
 use pi_session::{
-    AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
-    Session, SessionError, SessionTotals, SessionTree, TokenTotals,
+    AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
+    SessionError, SessionTotals, SessionTree, TokenTotals,
 };
 use serde::Serialize;
 use serde_json::Value;

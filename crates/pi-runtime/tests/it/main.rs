@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
-mod export;
 mod extensions;
 mod hostile_repository;
 mod replacement;

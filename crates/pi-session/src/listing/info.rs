@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
 
+use super::IsCanceled;
 use super::progress::IsCanceled;
 use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;

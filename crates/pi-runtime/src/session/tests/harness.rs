@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
+use pi_context::SystemPromptParts;
 use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
@@ -21,7 +22,6 @@ use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
-use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct HarnessOptions {
