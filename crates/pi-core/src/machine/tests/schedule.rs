@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 
+use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_protocol::StopReason;
-use pi_session::{CompactionDecision, RecoveryFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
