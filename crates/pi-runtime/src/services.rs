@@ -269,7 +269,7 @@ impl Services {
             home: self.env.home_dir(),
             shell_path: settings.shell_path(&self.env),
             command_prefix: settings.shell_command_prefix.clone(),
-            resize_images: settings.image_auto_resize(),
+            resize_images: settings.images.auto_resize(),
             environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),
             selection,
             default_tools: settings.default_tools.clone(),

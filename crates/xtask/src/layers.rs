@@ -1,11 +1,13 @@
 //! Checks the crate graph: which of our crates may depend on which, and which of them may use the third-party
-//! crates that would let a layer do another layer's work.
+//! crates that would let a layer do another layer's work. Then checks the size limits (`limits.rs`).
 
 use anyhow::{Context as _, Result, bail};
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKind};
+
+use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 24] = [
+const LAYERS: [(&str, &[&str]); 25] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -24,6 +26,7 @@ const LAYERS: [(&str, &[&str]); 24] = [
         &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
     ),
     ("pi-tui", &[]),
+    ("pi-markdown", &["pi-tui"]),
     // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-core, which
     // defines the `Tool` trait.
     (
@@ -87,6 +90,7 @@ const LAYERS: [(&str, &[&str]); 24] = [
         "pi-interactive",
         &[
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-core",
             "pi-config",
@@ -108,6 +112,7 @@ const LAYERS: [(&str, &[&str]); 24] = [
             "pi-packed",
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-core",
             "pi-config",
@@ -129,6 +134,7 @@ const LAYERS: [(&str, &[&str]); 24] = [
         &[
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-bedrock",
             "pi-config",
@@ -165,14 +171,16 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 4] = [
+const OWNERS: [(&str, &[&str]); 6] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
+    ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",
         &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
     ),
     ("rquickjs", &["pi-ext"]),
+    ("syntect", &["pi-markdown"]),
 ];
 
 /// A workspace member and the dependencies its manifest declares.
@@ -196,24 +204,57 @@ enum Purpose {
 
 /// Checks the workspace this runs in.
 pub(crate) fn run() -> Result<String> {
-    let members = read_workspace()?;
+    let metadata = read_metadata()?;
+    let members = members(&metadata);
     let violations = check(&members);
-    if violations.is_empty() {
-        return Ok(format!("{} crates respect the layers", members.len()));
+    if !violations.is_empty() {
+        bail!(
+            "the crate graph violates the layers:\n  {}\n\
+             Move the code or define a trait in the lower crate; the table is in \
+             crates/xtask/src/layers.rs",
+            violations.join("\n  ")
+        );
     }
-    bail!(
-        "the crate graph violates the layers:\n  {}\n\
-         Move the code or define a trait in the lower crate; the table is in \
-         crates/xtask/src/layers.rs",
-        violations.join("\n  ")
-    );
+    let sizes = limits::check(&crate_sources(&metadata))?;
+    if !sizes.violations.is_empty() {
+        bail!(
+            "{}\nthe code exceeds the limits:\n  {}\n\
+             Split by responsibility; the limits are in crates/xtask/src/limits.rs",
+            sizes.table,
+            sizes.violations.join("\n  ")
+        );
+    }
+    Ok(format!(
+        "{} crates respect the layers and the limits\n\n{}",
+        members.len(),
+        sizes.table
+    ))
 }
 
-fn read_workspace() -> Result<Vec<Member>> {
-    let metadata = MetadataCommand::new()
+fn read_metadata() -> Result<Metadata> {
+    MetadataCommand::new()
         .no_deps()
         .exec()
-        .context("`cargo metadata` failed")?;
+        .context("`cargo metadata` failed")
+}
+
+/// Returns the libraries and binaries of every member; tests, benches and build scripts are not production code.
+fn crate_sources(metadata: &Metadata) -> Vec<CrateSource> {
+    let is_production = |target: &&Target| {
+        target
+            .kind
+            .iter()
+            .any(|kind| matches!(kind, TargetKind::Lib | TargetKind::Bin))
+    };
+    let sources = metadata.packages.iter().map(|package| {
+        let roots = package.targets.iter().filter(is_production);
+        let roots = roots.map(|target| target.src_path.clone().into_std_path_buf());
+        CrateSource::new(package.name.to_string(), roots.collect())
+    });
+    sources.collect()
+}
+
+fn members(metadata: &Metadata) -> Vec<Member> {
     let members = metadata.packages.iter().map(|package| Member {
         name: package.name.to_string(),
         dependencies: package
@@ -228,7 +269,7 @@ fn read_workspace() -> Result<Vec<Member>> {
             })
             .collect(),
     });
-    Ok(members.collect())
+    members.collect()
 }
 
 /// Returns one sentence per violation, in the order of the members.
@@ -365,6 +406,14 @@ mod tests {
 
     #[test]
     fn this_workspace_respects_its_layers() {
-        assert_eq!(check(&read_workspace().unwrap()), Vec::<String>::new());
+        let metadata = read_metadata().unwrap();
+        assert_eq!(check(&members(&metadata)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn this_workspace_respects_its_limits() {
+        let metadata = read_metadata().unwrap();
+        let report = limits::check(&crate_sources(&metadata)).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new(), "{}", report.table);
     }
 }

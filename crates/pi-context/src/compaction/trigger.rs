@@ -109,7 +109,7 @@ impl CompactionCheck<'_> {
         let is_cancelled = self.response.stop_reason == StopReason::Aborted;
         if !self.settings.enabled
             || (is_cancelled && self.phase == CompactionPhase::AfterRun)
-            || self.precedes_compaction(self.response)
+            || self.precedes_compaction(self.response, self.position())
         {
             return CompactionDecision::Skip;
         }
@@ -162,11 +162,19 @@ impl CompactionCheck<'_> {
         self.response.provider == self.model.provider && self.response.model == self.model.id
     }
 
-    /// A response from before the latest compaction does not describe the current context.
-    fn precedes_compaction(&self, response: &AssistantMessage) -> bool {
-        let compaction = self.projection.compaction();
-        let compacted_at = compaction.and_then(|(entry, _)| entry.timestamp_ms());
-        compacted_at.is_some_and(|time| response.timestamp <= time)
+    /// Returns whether the response is from before the latest compaction and does not describe the
+    /// current context. The order on the path decides, since a retry may start in the millisecond
+    /// of the compaction; the time decides only for a response outside of the projection.
+    fn precedes_compaction(&self, response: &AssistantMessage, position: Option<usize>) -> bool {
+        let Some((compaction, _)) = self.projection.compaction() else {
+            return false;
+        };
+        match position {
+            Some(index) => self.projection.path_position(index) < self.projection.path_position(0),
+            None => compaction
+                .timestamp_ms()
+                .is_some_and(|time| response.timestamp <= time),
+        }
     }
 
     fn has_overflowed(&self) -> bool {
@@ -235,7 +243,9 @@ impl CompactionCheck<'_> {
         // Failed responses report no usage. Use the last report unless it describes the context
         // before the compaction.
         let last = last_report(self.projection);
-        if last.is_some_and(|report| self.precedes_compaction(report.response)) {
+        if last.is_some_and(|report| {
+            self.precedes_compaction(report.response, Some(report.entry_index))
+        }) {
             return None;
         }
         Some(context_tokens_despite_changes(self.projection).tokens)

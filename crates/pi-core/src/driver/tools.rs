@@ -7,6 +7,7 @@ use pi_protocol::ToolCall;
 use pi_protocol::json::JsonObject;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
@@ -52,18 +53,19 @@ impl<B: Backend> RunningTools<B> {
         arguments: JsonObject,
     ) {
         let updates = UpdateSink::default();
+        let response = backend.control().machine().running_response();
         let execution = ToolExecution {
             backend: backend.clone(),
             tool: backend.tool(&call.name),
             pending: PendingToolCall {
-                response: backend.control().machine().running_response(),
+                response,
                 call,
                 arguments,
             },
             updates: updates.clone(),
             cancel: backend.control().begin(CancelScope::Run).child_token(),
         };
-        let task = self.tasks.spawn(execution.run()).id();
+        let task = self.tasks.spawn(execution.run().instrument(span)).id();
         self.calls.push(RunningCall {
             index,
             task,

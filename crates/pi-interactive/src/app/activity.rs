@@ -116,7 +116,12 @@ impl App {
     }
 
     fn set_progress(&mut self, active: bool) {
-        let enabled = self.session.settings().settings().show_terminal_progress();
+        let enabled = self
+            .session
+            .settings()
+            .settings()
+            .terminal
+            .show_terminal_progress();
         if enabled || !active {
             self.write_terminal(|app| app.screen.runner().set_progress(active));
         }

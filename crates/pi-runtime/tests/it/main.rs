@@ -6,5 +6,6 @@ mod extensions;
 mod hostile_repository;
 mod replacement;
 mod secrets;
+mod session_state;
 mod start;
 mod test_env;

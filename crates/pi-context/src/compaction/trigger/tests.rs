@@ -241,6 +241,23 @@ fn a_response_from_before_the_compaction_is_skipped() {
 }
 
 #[test]
+fn a_response_in_the_millisecond_of_the_compaction_is_checked() {
+    let mut retried = overflow();
+    retried["timestamp"] = json!(crate::testing::START_MS + 2000);
+    let mut case = CheckCase::of(vec![
+        user("x"),
+        response("a"),
+        compaction("s", "e0"),
+        retried,
+    ]);
+    case.recovery = RecoveryState::Attempted;
+    assert_eq!(
+        case.decide(),
+        CompactionDecision::Failed(RecoveryFailure::Overflow)
+    );
+}
+
+#[test]
 fn a_failed_response_falls_back_to_the_last_report() {
     let long = "abcd".repeat(100);
     let cases = [
