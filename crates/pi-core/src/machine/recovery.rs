@@ -144,7 +144,7 @@ impl Machine {
             Some(RunPhase::BetweenTurns {
                 step: BetweenTurnsStep::Checking,
                 ..
-            }) => self.context_checked_between_turns(decision, effects),
+            }) => self.context_checked_between_turns(&decision, effects),
             Some(RunPhase::Recovering(RecoveryStep::CheckingContext)) => {
                 self.context_checked_after_run(decision, effects);
             }

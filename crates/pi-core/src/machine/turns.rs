@@ -246,13 +246,13 @@ impl Machine {
     /// Compacts between two turns if the next one would have too little room.
     pub(super) fn context_checked_between_turns(
         &mut self,
-        decision: CompactionDecision,
+        decision: &CompactionDecision,
         effects: &mut Vec<Effect>,
     ) {
         match decision {
             CompactionDecision::Compact { reason, .. } => {
                 let job = CompactionJob {
-                    reason,
+                    reason: *reason,
                     will_retry: false,
                 };
                 self.set_between_turns_step(BetweenTurnsStep::Planning(job));
